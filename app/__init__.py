@@ -1,0 +1,1 @@
+"""Quire: memory as a service for LLM agents."""
