@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from app import errors
 
 DEPTH_MAX = 64
+CONTAINERS_MAX = 500_000
 INTEGER_DIGITS_MAX = 4300
 INLINE_BYTES = 256 * 1024
 ERRORS_MAX = 20
@@ -136,10 +137,15 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: 1, 1,
 
 
 def _require_shallow(body: bytes) -> None:
-    """Refuses deep nesting before the parser meets it: every step is a loop in C."""
+    """Refuses deep nesting before the parser meets it: every step is a loop in C.
+
+    And very many arrays and objects: a byte pair of text becomes a hundred bytes of memory.
+    """
     if body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
         return
     steps = array("b", _STRING.sub(b"", body).translate(_STEPS, _NOT_BRACKETS))
+    if len(steps) > 2 * CONTAINERS_MAX:
+        raise errors.Invalid(f"The body has more than {CONTAINERS_MAX} arrays and objects.")
     if any(map(DEPTH_MAX.__lt__, accumulate(steps))):
         raise _too_deep()
 
