@@ -1,0 +1,204 @@
+"""One line for one message: what it is about, not how it begins.
+
+Pasted blocks are set aside, every sentence that the author wrote is scored by what
+its role makes it worth (a request for a user, a conclusion for an assistant), and
+the best one is shown without its "Hi, could you". No segmentation happens here:
+this runs for every message that is appended.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from app.extractive import cues
+from app.extractive.blocks import Blocks, definitions, take_apart
+from app.extractive.calls import call_line
+from app.extractive.shapes import describe, examine
+from app.extractive.stopwords import CHINESE, ENGLISH
+from app.text import language, one_line, squeeze, window
+
+__all__ = ["call_line", "message_line", "page_title", "result_line"]
+
+_FIRST_SENTENCES = 100
+_LAST_SENTENCES = 30
+_SEEN = 400
+
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
+_LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
+_HAN_RUN = re.compile("[\u3400-\u9fff]+")
+_HAN_EMPTY = re.compile("请问|请|你|您|我们|我|的|了|吗|呢|吧|啊|是|这个|那个|这|那|帮忙|帮|一下|看看|看|好的|好|可以|能不能|能|什么|怎么|都|就|也|还|给|要|想|会|有|没有|谢谢|继续|它|他|她|个")
+
+# "Can you please help me to …": what comes after it is what is asked for.
+_ASKING = re.compile(
+    r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
+    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe)*+(?: (?:help|assist|tell|show|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
+    r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
+    r"|(?:help|tell|show|give|assist) (?:me|us)(?: (?:to|with|about|how to|what|in|by))?"
+    r"|is it possible to|i was wondering (?:if|whether) (?:you|i|we) (?:can|could)|how (?:do|can|should|would) (?:i|we|you)|how to|what(?:'s| is| are) (?:the best way to)?|let'?s|your task is to)\s+(?:please )?",
+    re.IGNORECASE,
+)
+_ASKING_HAN = re.compile(
+    r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
+)
+_TRAILING = re.compile(r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧|一下))*+[\s。．.!！?？~,，;；:：…]*$", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,，;；:：。！？]|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s")
+
+
+def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
+    """The sentence that says what this message is about, in its own language; "" for a blank text."""
+    if role in ("tool", "function"):
+        return result_line("", text, max_chars=max_chars)
+    seen = window(text)
+    blocks = take_apart(seen)
+    ranked = _ranked(role, blocks.prose)
+    if not ranked:
+        return one_line(_without_prose(blocks) or seen, max_chars)
+    line = _plain(ranked[0])
+    if _is_thin(line):
+        line = _completed(line, ranked[1:], blocks, max_chars)
+    return one_line(line, max_chars)
+
+
+def page_title(user_text: str, assistant_text: str) -> str:
+    """At most 60 characters for a page: the request as a phrase, or the answer where the request says little."""
+    line = message_line("user", user_text, max_chars=200)
+    title = _as_title(line)
+    if _is_thin(title) and assistant_text.strip():
+        answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
+        title = title if _is_thin(answer) and title else answer
+    return one_line(title or line, 60)
+
+
+def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
+    """What a short tool result says: its first error, else what its kind makes worth saying."""
+    label = f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
+    shape = examine(text)
+    gist = describe(shape, max_chars=max(max_chars - len(label), 1), language=language(shape.body[:2000]))
+    return one_line(label + (gist or "(empty)"), max_chars)
+
+
+def _ranked(role: str, prose: list[str]) -> list[str]:
+    """Sentences by score, best first; ties keep their order."""
+    if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
+        prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
+    score = _assistant_score if role == "assistant" else _user_score
+    sentences = list(_labelled(prose))
+    scored = [
+        (score(sentence[:_SEEN], at, at == len(sentences) - 1) + 2.0 * labelled, sentence)
+        for at, (sentence, labelled) in enumerate(sentences)
+    ]
+    return [sentence for _, sentence in sorted(scored, key=lambda pair: -pair[0])]
+
+
+def _labelled(prose: list[str]) -> Iterator[tuple[str, bool]]:
+    """Sentences, and whether "Task:" or "问题：" stood before them; a label alone marks the next one."""
+    pending = False
+    for sentence in prose:
+        label = cues.LEAD_LABEL.match(sentence[:_SEEN])
+        rest = sentence[label.end() :] if label else sentence
+        if rest.strip():
+            yield rest, pending or label is not None
+            pending = False
+        else:
+            pending = True
+
+
+def _user_score(sentence: str, at: int, last: bool) -> float:
+    if cues.is_filler(sentence):
+        return -6.0
+    score = 2.2 * bool(cues.QUESTION.search(sentence)) + 2.4 * bool(cues.REQUEST.search(sentence))
+    score += 1.2 * bool(cues.PROBLEM.search(sentence)) + 1.2 * bool(cues.LASTING.search(sentence))
+    score -= 3.0 * bool(cues.PLEASANTRY.search(sentence)) + 2.5 * bool(cues.BOILERPLATE.search(sentence))
+    score -= 3.5 * bool(cues.EMPTY_REQUEST.match(sentence))
+    return score + _common_score(sentence, at, last)
+
+
+def _assistant_score(sentence: str, at: int, last: bool) -> float:
+    if cues.is_filler(sentence):
+        return -6.0
+    score = 2.2 * bool(cues.CONCLUSION.search(sentence)) + 1.8 * bool(cues.DONE.search(sentence))
+    score -= 3.0 * bool(cues.PLAN.match(sentence)) + 4.5 * bool(cues.PLEASANTRY.search(sentence))
+    score -= 1.5 * bool(cues.BOILERPLATE.search(sentence))
+    score += 0.8 * ("**" in sentence) + (1.0 if last and sentence.endswith(("?", "？")) else 0.0)
+    return score + _common_score(sentence, at, last)
+
+
+def _common_score(sentence: str, at: int, last: bool) -> float:
+    score = 0.45 * min(cues.specifics(sentence), 5) + min(_size(sentence), 14) / 10
+    score -= 1.5 * sentence.endswith((":", "："))
+    return score + max(1.0 - 0.12 * at, 0.0) + 0.4 * last
+
+
+def _size(sentence: str) -> float:
+    """About how many words."""
+    if sentence.isascii():
+        return sentence.count(" ") + 1
+    return sum(map(len, _HAN_RUN.findall(sentence))) / 1.6 + len(_LATIN_WORD.findall(sentence))
+
+
+def _is_thin(line: str) -> bool:
+    """Whether a line points at something without naming it ("Can you fix this?", 这个怎么解决)."""
+    seen = line[:_SEEN]
+    telling = sum(word.lower() not in ENGLISH for word in _LATIN_WORD.findall(seen))
+    if not seen.isascii():
+        han = _HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
+        telling += len(han) // 2 if han not in CHINESE else 0
+    return telling < 2
+
+
+def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> str:
+    """A thin line with what it points at: another sentence, else what was pasted."""
+    for other in islice(others, 3):
+        plain = _plain(other)
+        if not cues.is_filler(other) and not cues.PLEASANTRY.search(other[:_SEEN]) and not _is_thin(plain):
+            joined = f"{line} {plain}"
+            return joined if len(joined) <= max_chars else plain
+    pasted = _without_prose(blocks)
+    return f"{line} {pasted}" if pasted else line
+
+
+def _without_prose(blocks: Blocks) -> str:
+    """One line for what was pasted: the error, what the code defines, what the data is, the quotation."""
+    for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
+        if cues.ERROR_LINE.search(line[:_SEEN]):
+            return line[:_SEEN]
+    if blocks.code:
+        code = "\n".join(blocks.code)
+        defined = definitions(code, limit=4)
+        first = next((line for line in blocks.code if line.strip()), "")
+        return f"code: {' · '.join(defined)}" if defined else first[:_SEEN]
+    if blocks.data:
+        return describe(examine("\n".join(blocks.data)), max_chars=160, language="en")
+    rest = (line for line in (*blocks.logs, *blocks.quotes) if line.strip())
+    return next(rest, "")[:_SEEN]
+
+
+def _plain(sentence: str) -> str:
+    """The sentence without markup and without its lead-in."""
+    if "](" in sentence:
+        sentence = _LINK.sub(r"\1", sentence)
+    return cues.strip_lead(squeeze(_EMPHASIS.sub("", sentence)))
+
+
+def _as_title(line: str) -> str:
+    """The line as a phrase: no "could you please", no question mark, its first clauses only."""
+    asked: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
+    phrase = asked(line)
+    phrase = _TRAILING.sub("", phrase[:300], count=1)
+    if len(phrase) > 60:
+        ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
+        phrase = phrase[: ends[-1]] if ends else phrase
+    return phrase[:1].upper() + phrase[1:]
+
+
+def _strip_asking(line: str) -> str:
+    asking = _ASKING.match(line)
+    rest = line[asking.end() :] if asking else line
+    return rest if len(rest) >= 6 else line
+
+
+def _strip_asking_han(line: str) -> str:
+    asking = _ASKING_HAN.match(line)
+    rest = line[asking.end() :] if asking else line
+    return rest if len(rest) >= 4 else line
