@@ -10,6 +10,7 @@ _QUOTE = re.compile(r"\s{0,3}(?:>(?!>>)\s?)+")
 _THINKING = ("think", "thinking", "reasoning")
 _TAG_LINE = re.compile(r"\s*(?:</?[A-Za-z_][^<>\n]{0,200}>\s*)+$")
 _TAG = re.compile(r"</?[a-z][\w-]{0,40}(?:\s[^<>\n]{0,200})?/?>")
+_ATTACHMENT = re.compile(r"\[(?:image|photo|picture|video|audio|file|attachment|sticker|图片|照片|视频|文件|语音|表情)\b[^\[\]\n]{0,400}\]", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:+=_*#~.-]+$")
 # Prose that starts like code ("return the book", "make a website", "if you can:") must
 # not match, so each alternative asks for punctuation that prose does not have.
@@ -56,6 +57,7 @@ class Blocks:
     logs: list[str] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     quotes: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
 
 
 def take_apart(text: str) -> Blocks:
@@ -63,6 +65,9 @@ def take_apart(text: str) -> Blocks:
     if "<" in text:
         text = _spoken(text)
     blocks = Blocks()
+    if "[" in text:
+        blocks.attachments.extend(_ATTACHMENT.findall(text))
+        text = _ATTACHMENT.sub(" ", text)
     prose: list[str] = []
     fenced = False
     for line in text.splitlines():

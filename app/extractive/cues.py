@@ -6,8 +6,43 @@ can backtrack out of hand.
 """
 
 import re
+from dataclasses import dataclass
 
 _I = re.IGNORECASE
+_SEEN = 400
+_ENGLISH_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the cues look at of one sentence."""
+
+    text: str
+    words: frozenset[str]
+    ascii: bool
+
+
+def look(sentence: str) -> Seen:
+    text = sentence[:_SEEN]
+    return Seen(text, frozenset(_ENGLISH_WORD.findall(text.lower().replace("’", "'"))), text.isascii())
+
+
+class Cue:
+    """A pattern to search for, with the English words of which it needs at least one.
+
+    Searching for dozens of alternatives at every character is what a line of text
+    would cost most, and most sentences have none of the words. No words: always searched.
+    """
+
+    def __init__(self, words: str, english: str, chinese: str) -> None:
+        self._words = frozenset(words.split())
+        self._english = re.compile(english, _I)
+        self._chinese = re.compile(chinese)
+
+    def found(self, seen: Seen) -> bool:
+        if not (self._words and self._words.isdisjoint(seen.words)) and self._english.search(seen.text):
+            return True
+        return not seen.ascii and self._chinese.search(seen.text) is not None
 
 # Sentences that say nothing but politeness or assent.
 FILLER = re.compile(
@@ -22,14 +57,14 @@ FILLER = re.compile(
     _I,
 )
 # Politeness that may fill a whole sentence of more words.
-PLEASANTRY = re.compile(
+PLEASANTRY = Cue(
+    "hope feel know else other further more how's how thanks thank happy glad appreciate have hold one best take nice good apologise apologize welcome hesitate here looking would what's",
     r"hope (?:you(?:'re| are)|this|that|it) |feel free|let me know (?:if|how|when|what|which)|anything else|any (?:other|further|more) (?:question|help|request)"
-    r"|how (?:are|have) you|how can i (?:help|assist)|(?:thanks?|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
+    r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|what's up\b|how can i (?:help|assist)|(?:thanks?|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
     r"|have a (?:great|nice|good|safe|wonderful)|hold on|one moment|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
-    r"|you're (?:very |most )?welcome|don't hesitate|i'm here to|looking forward to|would you like me to"
-    r"|还有(?:什么|其他|别的).{0,8}(?:吗|呢|帮)|随时(?:告诉|联系|提问|问我|找我)|希望(?:这|对你|对您|能帮|以上)|有什么.{0,4}(?:帮|可以)|祝(?:你|您)|请稍[等候]|很高兴"
-    r"|感谢(?:你|您)的|谢谢(?:你|您)的|不客气|如[有需]|如果(?:你|您)(?:还|有任何|需要)|打扰|辛苦",
-    _I,
+    r"|you're (?:very |most )?welcome|don't hesitate|i'm here to|looking forward to|would you like me to",
+    r"还有(?:什么|其他|别的).{0,8}(?:吗|呢|帮)|随时(?:告诉|联系|提问|问我|找我)|希望(?:这|对你|对您|能帮|以上)|有什么.{0,4}(?:帮|可以)|祝(?:你|您)|请稍[等候]|很高兴"
+    r"|感谢(?:你|您)的|谢谢(?:你|您)的|不客气|如有|如需|如果(?:你|您)(?:还|有任何|需要)|打扰|辛苦",
 )
 # "Can you help with that?": a request whose object is in another sentence.
 EMPTY_REQUEST = re.compile(
@@ -40,41 +75,45 @@ EMPTY_REQUEST = re.compile(
     r"|^\W*(?:请问)?(?:这|这个|那|它)?(?:是|到底)?(?:怎么办|怎么回事|怎么解决|如何解决|为什么|什么意思|什么情况|咋办|该怎么做|怎么弄|啥意思|怎么处理)(?:呢|啊|呀|吗)?\W*$",
     _I,
 )
-REQUEST = re.compile(
+REQUEST = Cue(
+    "can could would will please help like i'm am need want have possible there show tell give send find get make write explain teach remind let's lets task goal job",
     r"\b(?:can|could|would|will) you\b|\bplease\b|\bhelp (?:me|us)\b|\bi(?:'d| would) like\b|\bi(?:'m| am) (?:looking|trying|planning|hoping)\b|\b(?:i|we) (?:need|want|have to)\b"
-    r"|\bis (?:it possible|there (?:a|any))\b|\b(?:show|tell|give|send|find|get|make|write|explain|teach|remind) (?:me|us)\b|\blet'?s\b|\byour (?:task|goal|job)\b|\btask is\b"
-    r"|^\W*(?:write|create|make|build|generate|implement|add|fix|find|search|explain|describe|summari[sz]e|translate|compare|list|show|tell|give|calculate|compute|convert|refactor"
-    r"|design|draft|plan|book|cancel|update|change|remove|delete|rename|move|check|review|analy[sz]e|debug|install|deploy|run|test|open|read|extract|download|schedule|remind|set|use|do|don'?t|try|recommend|suggest|prepare|organi[sz]e|collect|help|edit|send|order|look|investigate|optimi[sz]e|rewrite|solve|play|draw|plot)\b"
-    r"|请(?!问)|麻烦|帮(?:我|忙|助)|能不能|能否|可不可以|可否|可以.{1,30}吗|我想(?!到|起)|我要|我需要|希望(?:你|能)|给我|告诉我|替我|需要(?:你|实现|一个|把|将)"
+    r"|\bis (?:it possible|there (?:a|any))\b|\b(?:show|tell|give|send|find|get|make|write|explain|teach|remind) (?:me|us)\b|\blet'?s\b|\byour (?:task|goal|job)\b|\btask is\b",
+    r"请(?!问)|麻烦|帮(?:我|忙|助)|能不能|能否|可不可以|可否|可以.{1,30}吗|我想(?!到|起)|我要|我需要|希望(?:你|能)|给我|告诉我|替我|需要(?:你|实现|一个|把|将)",
+)
+IMPERATIVE = re.compile(
+    r"^\W*(?:write|create|make|build|generate|implement|add|fix|find|search|explain|describe|summari[sz]e|translate|compare|list|show|tell|give|calculate|compute|convert|refactor"
+    r"|design|draft|plan|book|cancel|update|change|remove|delete|rename|move|check|review|analy[sz]e|debug|install|deploy|run|test|open|read|extract|download|schedule|remind|set|use|do|don'?t|try"
+    r"|recommend|suggest|prepare|organi[sz]e|collect|help|edit|send|order|look|investigate|optimi[sz]e|rewrite|solve|play|draw|plot|introduce|get|migrate|merge|upload|transfer)\b"
     r"|^\W*(?:写|做|生成|创建|实现|添加|增加|修复|修改|查找|查询|查一下|查|搜索|解释|介绍|总结|翻译|对比|比较|列出|计算|转换|重构|设计|规划|预订|取消|更新|删除|检查|分析|调试|部署|运行|打开|读取|提取|下载|安排|推荐|整理|画|把|将|用)",
     _I,
 )
-QUESTION = re.compile(
-    r"[?？]|^\W*(?:what|how|why|when|where|which|who|whose|is|are|was|were|does|did|can|could|should|would|has|have)\b.{8}"
-    r"|怎么|如何|为什么|为何|什么|哪[个些里儿种]|多少|是否|是不是|有没有|吗\W*$|呢\W*$|几[个点天]",
-    _I,
+QUESTION = Cue(
+    "",
+    r"[?？]|^\W*(?:what|how|why|when|where|which|who|whose|is|are|was|were|does|did|can|could|should|would|has|have)\b.{8}",
+    r"怎么|如何|为什么|为何|什么|哪[个些里儿种]|多少|是否|是不是|有没有|吗\W*$|呢\W*$|几[个点天]",
 )
-PROBLEM = re.compile(
+PROBLEM = Cue(
+    "error errors fail fails failed failing failure bug bugs crash crashes crashed crashing broken issue problem stuck wrong exception timeout slow leak lost missing doesn't isn't can't won't didn't not",
     r"\b(?:error|fail(?:s|ed|ing|ure)?|bug|crash(?:es|ed|ing)?|broken|issue|problem|stuck|wrong|exception|timeout|slow|leak|lost|missing"
-    r"|(?:doesn|isn|can|won|didn)'?t (?:work|start|run|load|log|open|find|connect)|not working)\b"
-    r"|报错|错误|失败|异常|崩溃|卡住|不行|无法|不能用|打不开|出问题|坏了|丢失|超时|很慢|泄漏|找不到",
-    _I,
+    r"|(?:doesn|isn|can|won|didn)'?t (?:work|start|run|load|log|open|find|connect)|not working)\b",
+    r"报错|错误|失败|异常|崩溃|卡住|不行|无法|不能用|打不开|出问题|坏了|丢失|超时|很慢|泄漏|找不到",
 )
-CONCLUSION = re.compile(
-    r"\b(?:so the|therefore|thus|hence|in (?:summary|short|conclusion)|to sum(?:mari[sz]e)?|overall|the (?:answer|result|root cause|cause|fix|solution|reason|conclusion|total|problem|issue|flag) (?:is|was|turned out)"
-    r"|as a result|turns? out|this means|recommend(?:ation)?|conclu(?:de|sion)|bottom line|caused by|due to|because|you (?:should|need to|can))\b"
-    r"|总之|综上|总的来说|总体(?:来看|而言)|因此|所以|结论|答案是|结果(?:是|为)|原因(?:是|在于)|建议|推荐|意味着|由此可见|根本原因|关键(?:是|在于)|最终|应该|导致|是因为",
-    _I,
+CONCLUSION = Cue(
+    "therefore thus hence summary short conclusion sum overall answer result cause fix solution reason total problem issue flag turns turn means recommend recommendation conclude line caused due because should need can",
+    r"\b(?:therefore|thus|hence|in (?:summary|short|conclusion)|to sum(?:mari[sz]e)?|overall|the (?:answer|result|root cause|cause|fix|solution|reason|conclusion|total|problem|issue|flag) (?:is|was|turned out)"
+    r"|as a result|turns? out|this means|recommend(?:ation)?|conclu(?:de|sion)|bottom line|caused by|due to|because|you (?:should|need to|can))\b",
+    r"总之|综上|总的来说|总体(?:来看|而言)|因此|所以|结论|答案是|结果(?:是|为)|原因(?:是|在于)|建议|推荐|意味着|由此可见|根本原因|关键(?:是|在于)|最终|应该|导致|是因为",
 )
-DONE = re.compile(
-    r"\b(?:(?:i|we)(?:'ve| have)|(?:has|have) been|was|were|is now|successfully|fixed|updated|created|completed?|booked|cancel+ed|saved|confirmed|found|added|removed|deployed|resolved|issued|refunded|passes|passed|done|decided|agreed|chose)\b"
-    r"|已经?(?!知)|成功|完成了?|搞定|修复了|更新了|创建了|预订了|取消了|保存(?:到|在|了)|找到了|发现|决定|选择了|通过了",
-    _I,
+DONE = Cue(
+    "i've we've have been was were now successfully fixed updated created complete completed booked cancelled canceled saved confirmed found added removed deployed resolved issued refunded passes passed done decided agreed chose",
+    r"\b(?:(?:i|we)(?:'ve| have)|(?:has|have) been|was|were|is now|successfully|fixed|updated|created|completed?|booked|cancel+ed|saved|confirmed|found|added|removed|deployed|resolved|issued|refunded|passes|passed|done|decided|agreed|chose)\b",
+    r"已经?(?!知)|成功|完成了?|搞定|修复了|更新了|创建了|预订了|取消了|保存(?:到|在|了)|找到了|发现|决定|选择了|通过了",
 )
 # What an assistant says before it does anything.
 PLAN = re.compile(
     r"^\W*(?:(?:great|sure|ok(?:ay)?|perfect|now|next|first|then|so|of course|certainly|alright|absolutely|excellent|good)[,!.\s]+)*+"
-    r"(?:(?:now|next|first),? )?(?:let me|let'?s|i(?:'ll| will| can| am going to|'m going to|'d be happy)|we (?:will|can|should|need)|we'll|to (?:do|proceed)|try to|here (?:is|are)|here'?s|below (?:is|are))\b"
+    r"(?:(?:now|next|first),? )?(?:let me|let'?s|i(?:'ll| will| can| am going to|'m going to|'d be happy)|we (?:will|can|should|need)|we'll|to (?:do|proceed)|try to)\b"
     r"|^\W*(?:好的[，,。！!]?)?(?:当然[，,！!]?)?(?:没问题[，,！!]?)?(?:现在|首先|接下来|下面)?(?:让我|我来|我会|我将|我可以|我们来|我先|我这就|以下是|下面是|这是)",
     _I,
 )
@@ -85,12 +124,14 @@ BOILERPLATE = re.compile(
 )
 # "ISSUE:" on a line of its own: what follows is what it is all about.
 LEAD_LABEL = re.compile(
-    r"^\W*(?:issue|task|question|problem|request|title|subject|query|goal|description|问题|任务|需求|标题|主题|目标|题目|描述)(?: (?:text|statement))?\s*[:：]\s*", _I
+    r"^\W*(?:the )?(?:issue|task|question|problem|request|title|subject|query|goal|description|问题|任务|需求|标题|主题|目标|题目|描述)(?: (?:text|statement|is))?\s*[:：]\s*", _I
 )
-LASTING = re.compile(
-    r"\b(?:always|never|from now on|going forward|prefer(?:s|red|ence)?|favou?rite|allerg(?:ic|y)|call me|my name is|decided|decision|agreed|deadline|must|remember|password|budget|birthday|don'?t (?:ever|use)|promise[ds]?)\b"
-    r"|以后|从现在起|今后|始终|永远|总是|从不|从来|一律|务必|必须|偏好|更喜欢|最喜欢|过敏|叫我|我叫|名字|决定|约定|截止|预算|生日|记住|不要|禁止|密码|习惯",
-    _I,
+# "INSTRUCTIONS:" on a line of its own: what follows is how, not what.
+RULES_LABEL = re.compile(r"^\W*(?:instructions?|rules?|guidelines|constraints?|requirements?|tips|notes?|important(?: tips| notes)?|output format|注意事项|规则|要求|说明|输出格式)\s*[:：]?\W*$", _I)
+LASTING = Cue(
+    "always never from going prefer prefers preferred preference favourite favorite allergic allergy call name decided decision agreed deadline must remember password budget birthday don't promise promised promises",
+    r"\b(?:always|never|from now on|going forward|prefer(?:s|red|ence)?|favou?rite|allerg(?:ic|y)|call me|my name is|decided|decision|agreed|deadline|must|remember|password|budget|birthday|don'?t (?:ever|use)|promise[ds]?)\b",
+    r"以后|从现在起|今后|始终|永远|总是|从不|从来|一律|务必|必须|偏好|更喜欢|最喜欢|过敏|叫我|我叫|名字|决定|约定|截止|预算|生日|记住|不要|禁止|密码|习惯",
 )
 LEAD_IN = re.compile(
     r"^[\s,，.。!！:：~\-–—*_#>\"“]*(?:"
@@ -100,9 +141,11 @@ LEAD_IN = re.compile(
     r"|(?:you|您)好[，,！!。\s]*|(?:你好|您好|大家好|嗨|早上好|下午好|晚上好|请问(?:一下)?|好的|嗯+|当然(?:可以)?|没问题|谢谢|不好意思|对了|那个|那么|哈喽|是的|抱歉)(?:[，,！!。、\s~啊呀]+|(?=请问|我|帮|能))|请问(?:一下)?[，,]?)",
     _I,
 )
+# Names, numbers, identifiers, addresses, quotations. Each alternative fails at its
+# first or second character, so that this costs one pass.
 SPECIFIC = re.compile(
-    r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}|https?://|\d[\d,.:/-]*%?|\b[A-Z]{2,}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w*|`[^`\n]{1,60}`|[《“\"「][^《》“”\"「」\n]{2,40}[》”\"」]"
-    r"|(?<=[a-z,] )[A-Z][a-z]+|\b\w+\.(?:py|js|ts|md|json|csv|txt|pdf|go|rs|java|yaml|yml|toml|html|sql|xlsx|docx|png|sh)\b"
+    r"https?://\S+|\d[\w.,:/%-]*|\b[A-Z]{2,}\b|(?<=[a-z,:] )(?!I\b)[A-Z][\w'’-]*|[a-z][A-Z]\w*|\w[_@]\w+|\b/\w+|[a-z]\.[a-z]{2,4}\b"
+    r"|`[^`\n]{1,60}`|[《“「][^《》“”「」\n]{2,40}[》”」]"
 )
 ERROR_LINE = re.compile(
     r"\b(?:[A-Z]\w*(?:Error|Exception|Failure)|E[A-Z]{4,}|ERROR|FATAL|CRITICAL|PANIC|panic:|[Ee]rror(?:s)?\s*[:\]]|[Ff]ailed|FAILED|FAIL|[Ee]xception|[Uu]nauthori[sz]ed|[Ff]orbidden|[Nn]ot found|[Nn]o such file|[Pp]ermission denied|[Tt]imed out"
@@ -110,8 +153,6 @@ ERROR_LINE = re.compile(
     r"|\"isError\":\s*true|错误|失败|异常|无法|拒绝|超时|不存在"
 )
 WARNING_LINE = re.compile(r"\b(?:WARN(?:ING)?|[Ww]arning)\b|警告")
-
-_SEEN = 400
 
 
 def strip_lead(sentence: str) -> str:
@@ -140,12 +181,12 @@ def is_filler(sentence: str) -> bool:
 
 def salience(sentence: str) -> float:
     """How much would be lost if this sentence of a conversation were forgotten."""
-    seen = sentence[:_SEEN]
-    if FILLER.match(seen):
+    seen = look(sentence)
+    if FILLER.match(seen.text):
         return 0.0
-    score = 1.0 + 0.5 * specifics(seen) + min(len(seen), 80) / 80
-    score += 2.5 * bool(LASTING.search(seen)) + 0.8 * bool(CONCLUSION.search(seen))
-    score += 0.6 * bool(DONE.search(seen)) + 0.4 * bool(PROBLEM.search(seen))
-    score -= 1.5 * bool(PLEASANTRY.search(seen)) + 1.0 * bool(PLAN.search(seen))
-    score -= 0.5 * bool(QUESTION.search(seen))
+    score = 1.0 + 0.5 * specifics(seen.text) + min(len(seen.text), 80) / 80
+    score += 2.5 * LASTING.found(seen) + 0.8 * CONCLUSION.found(seen)
+    score += 0.6 * DONE.found(seen) + 0.4 * PROBLEM.found(seen)
+    score -= 1.5 * PLEASANTRY.found(seen) + 1.0 * bool(PLAN.match(seen.text))
+    score -= 0.5 * QUESTION.found(seen) + 1.5 * seen.text.startswith(("(", "[", "（"))
     return max(score, 0.05)

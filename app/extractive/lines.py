@@ -13,6 +13,7 @@ from itertools import islice
 from app.extractive import cues
 from app.extractive.blocks import Blocks, definitions, take_apart
 from app.extractive.calls import call_line
+from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text import language, one_line, squeeze, window
@@ -42,7 +43,7 @@ _ASKING_HAN = re.compile(
     r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
 )
 _TRAILING = re.compile(r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧|一下))*+[\s。．.!！?？~,，;；:：…]*$", re.IGNORECASE)
-_CLAUSE = re.compile(r"[,，;；:：。！？]|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s")
+_CLAUSE = re.compile(r"[,，;；:：。！？]|[.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s")
 
 
 def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
@@ -50,12 +51,14 @@ def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
     if role in ("tool", "function"):
         return result_line("", text, max_chars=max_chars)
     seen = window(text)
+    if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
+        return describe(examine(seen), max_chars=max_chars, language=language(seen))
     blocks = take_apart(seen)
     ranked = _ranked(role, blocks.prose)
     if not ranked:
         return one_line(_without_prose(blocks) or seen, max_chars)
     line = _plain(ranked[0])
-    if _is_thin(line):
+    if _telling(line) < 2:
         line = _completed(line, ranked[1:], blocks, max_chars)
     return one_line(line, max_chars)
 
@@ -64,9 +67,9 @@ def page_title(user_text: str, assistant_text: str) -> str:
     """At most 60 characters for a page: the request as a phrase, or the answer where the request says little."""
     line = message_line("user", user_text, max_chars=200)
     title = _as_title(line)
-    if _is_thin(title) and assistant_text.strip():
+    if not _telling(title) and assistant_text.strip():
         answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
-        title = title if _is_thin(answer) and title else answer
+        title = answer if _telling(answer) or not title else title
     return one_line(title or line, 60)
 
 
@@ -85,49 +88,74 @@ def _ranked(role: str, prose: list[str]) -> list[str]:
     score = _assistant_score if role == "assistant" else _user_score
     sentences = list(_labelled(prose))
     scored = [
-        (score(sentence[:_SEEN], at, at == len(sentences) - 1) + 2.0 * labelled, sentence)
-        for at, (sentence, labelled) in enumerate(sentences)
+        (score(cues.look(sentence)) + _place(role, at, len(sentences)) + bonus, _with_list(sentences, at))
+        for at, (sentence, bonus) in enumerate(sentences)
     ]
     return [sentence for _, sentence in sorted(scored, key=lambda pair: -pair[0])]
 
 
-def _labelled(prose: list[str]) -> Iterator[tuple[str, bool]]:
-    """Sentences, and whether "Task:" or "问题：" stood before them; a label alone marks the next one."""
+def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
+    """Sentences, each with what its label is worth: "Task:" before it, or below "INSTRUCTIONS:"."""
     pending = False
+    below_rules = 0.0
     for sentence in prose:
-        label = cues.LEAD_LABEL.match(sentence[:_SEEN])
+        if len(sentence) < 40 and cues.RULES_LABEL.match(sentence):
+            below_rules = -3.0
+            continue
+        label = cues.LEAD_LABEL.match(sentence[:60])
         rest = sentence[label.end() :] if label else sentence
         if rest.strip():
-            yield rest, pending or label is not None
+            below_rules = 0.0 if label else below_rules
+            yield rest, (2.0 if pending or label else 0.0) + below_rules
             pending = False
         else:
             pending = True
+            below_rules = 0.0
 
 
-def _user_score(sentence: str, at: int, last: bool) -> float:
-    if cues.is_filler(sentence):
+def _with_list(sentences: list[tuple[str, float]], at: int) -> str:
+    """The sentence, and where it ends in a colon what it introduces."""
+    text = sentences[at][0]
+    for following, _ in sentences[at + 1 : at + 6]:
+        if not text.endswith((":", "：")) and not (text is not sentences[at][0] and len(text) < 80):
+            break
+        text = f"{text} {following}" if text.endswith((":", "：")) else f"{text}; {following}"
+    return text if len(text) < 2_000 else sentences[at][0]
+
+
+def _place(role: str, at: int, total: int) -> float:
+    """What the place in a message is worth: people begin with what matters, or end with it."""
+    first = 1.8 if role == "assistant" else 1.3
+    return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
+
+
+def _user_score(seen: cues.Seen) -> float:
+    if cues.FILLER.match(seen.text):
         return -6.0
-    score = 2.2 * bool(cues.QUESTION.search(sentence)) + 2.4 * bool(cues.REQUEST.search(sentence))
-    score += 1.2 * bool(cues.PROBLEM.search(sentence)) + 1.2 * bool(cues.LASTING.search(sentence))
-    score -= 3.0 * bool(cues.PLEASANTRY.search(sentence)) + 2.5 * bool(cues.BOILERPLATE.search(sentence))
-    score -= 3.5 * bool(cues.EMPTY_REQUEST.match(sentence))
-    return score + _common_score(sentence, at, last)
+    asks = cues.REQUEST.found(seen) or cues.IMPERATIVE.match(seen.text) is not None
+    score = 2.2 * cues.QUESTION.found(seen) + 2.4 * asks
+    score += 1.2 * cues.PROBLEM.found(seen) + 1.2 * cues.LASTING.found(seen)
+    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * bool(cues.BOILERPLATE.search(seen.text))
+    score -= 3.5 * bool(cues.EMPTY_REQUEST.match(seen.text))
+    return score + _substance(seen)
 
 
-def _assistant_score(sentence: str, at: int, last: bool) -> float:
-    if cues.is_filler(sentence):
+def _assistant_score(seen: cues.Seen) -> float:
+    if cues.FILLER.match(seen.text):
         return -6.0
-    score = 2.2 * bool(cues.CONCLUSION.search(sentence)) + 1.8 * bool(cues.DONE.search(sentence))
-    score -= 3.0 * bool(cues.PLAN.match(sentence)) + 4.5 * bool(cues.PLEASANTRY.search(sentence))
-    score -= 1.5 * bool(cues.BOILERPLATE.search(sentence))
-    score += 0.8 * ("**" in sentence) + (1.0 if last and sentence.endswith(("?", "？")) else 0.0)
-    return score + _common_score(sentence, at, last)
+    score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
+    score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
+    score -= 1.5 * bool(cues.BOILERPLATE.search(seen.text))
+    score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
+    return score + _substance(seen)
 
 
-def _common_score(sentence: str, at: int, last: bool) -> float:
-    score = 0.45 * min(cues.specifics(sentence), 5) + min(_size(sentence), 14) / 10
-    score -= 1.5 * sentence.endswith((":", "："))
-    return score + max(1.0 - 0.12 * at, 0.0) + 0.4 * last
+def _substance(seen: cues.Seen) -> float:
+    size = _size(seen.text)
+    score = 0.35 * min(cues.specifics(seen.text), 5) + min(size, 12) / 10
+    # "Origin: DEN" in a list, or a heading over one.
+    is_label = size < 4 and ":" in seen.text or seen.text.endswith((":", "："))
+    return score - (1.5 if is_label and size < 6 else 0.4 * is_label)
 
 
 def _size(sentence: str) -> float:
@@ -137,29 +165,31 @@ def _size(sentence: str) -> float:
     return sum(map(len, _HAN_RUN.findall(sentence))) / 1.6 + len(_LATIN_WORD.findall(sentence))
 
 
-def _is_thin(line: str) -> bool:
-    """Whether a line points at something without naming it ("Can you fix this?", 这个怎么解决)."""
+def _telling(line: str) -> int:
+    """How many words name something: "Can you fix this?" and 这个怎么解决 have none."""
     seen = line[:_SEEN]
     telling = sum(word.lower() not in ENGLISH for word in _LATIN_WORD.findall(seen))
     if not seen.isascii():
         han = _HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
         telling += len(han) // 2 if han not in CHINESE else 0
-    return telling < 2
+    return telling
 
 
 def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> str:
-    """A thin line with what it points at: another sentence, else what was pasted."""
+    """A thin line with what it points at: what was pasted, else another sentence."""
+    if pasted := _without_prose(blocks):
+        return f"{line} {pasted}"
     for other in islice(others, 3):
         plain = _plain(other)
-        if not cues.is_filler(other) and not cues.PLEASANTRY.search(other[:_SEEN]) and not _is_thin(plain):
-            joined = f"{line} {plain}"
-            return joined if len(joined) <= max_chars else plain
-    pasted = _without_prose(blocks)
-    return f"{line} {pasted}" if pasted else line
+        if _telling(plain) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
+            return f"{line} {plain}" if _telling(line) or len(line) + len(plain) < max_chars else plain
+    return line
 
 
 def _without_prose(blocks: Blocks) -> str:
     """One line for what was pasted: the error, what the code defines, what the data is, the quotation."""
+    if not (blocks.logs or blocks.code or blocks.data):
+        return next((line[:_SEEN] for line in (*blocks.quotes, *blocks.attachments) if line.strip()), "")
     for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
         if cues.ERROR_LINE.search(line[:_SEEN]):
             return line[:_SEEN]
@@ -170,8 +200,7 @@ def _without_prose(blocks: Blocks) -> str:
         return f"code: {' · '.join(defined)}" if defined else first[:_SEEN]
     if blocks.data:
         return describe(examine("\n".join(blocks.data)), max_chars=160, language="en")
-    rest = (line for line in (*blocks.logs, *blocks.quotes) if line.strip())
-    return next(rest, "")[:_SEEN]
+    return next((line[:_SEEN] for line in blocks.logs if line.strip()), "")
 
 
 def _plain(sentence: str) -> str:
@@ -188,7 +217,7 @@ def _as_title(line: str) -> str:
     phrase = _TRAILING.sub("", phrase[:300], count=1)
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
-        phrase = phrase[: ends[-1]] if ends else phrase
+        phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase
     return phrase[:1].upper() + phrase[1:]
 
 

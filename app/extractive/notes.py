@@ -24,7 +24,7 @@ _LANGUAGES_HAN = "(?:中文|英文|英语|汉语|普通话|粤语|日语|日文|
 _NOT_STANDING = re.compile(
     r"\bnever ?mind\b|\b(?:always|never) (?:been|had|seen|heard|thought|knew|known|tried|got|was|were|wondered|wanted|imagined|said|told|made|found|took|went|did|came|gave|felt|saw|met|wrote"
     r"|used to|going|gonna|wins?|fails?|ends?|happy|good|great|nice|fun|a |an |the |such|enough|\w{3,}ed)\b|\b(?:i|we) (?:would|could|might|may|almost|nearly|have|'ve|had)\b.{0,20}\b(?:never|always)\b"
-    r"|\b(?:he|she|they|it|you|people|who|that|which|there|this) (?:always|never)\b(?! (?:must|should|have to))|\bas always\b|\balways (?:returns?|throws?|crash|gives?|shows?|raises?|prints?|happens?|null|true|false)"
+    r"|\b(?:he|she|they|it|people|who|that|which|there|this) (?:always|never)\b|(?<!can )(?<!could )(?<!would )(?<!will )\byou (?:always|never)\b|\bas always\b|\balways (?:returns?|throws?|crash|gives?|shows?|raises?|prints?|happens?|null|true|false)"
     r"|以后再说|再也[没不]|从来没|从没|从未|[他她它](?:们)?(?:总是|从不|永远|一直)|总是(?:报错|失败|出现|返回|提示|会)|一直(?:在|报错|失败|没|无法|想)|永远(?:是|在一起|爱|快乐|记得)"
     r"|(?:天|年|月|周|小时|分钟|之|毕业|结婚|退休|吃饭|下班|长大)以后",
     re.IGNORECASE,

@@ -45,7 +45,8 @@ _LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
 _IDENTIFYING = re.compile(r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id|number|code|key)$|url|date|status|message|type|symbol", re.IGNORECASE)
 _TITLE_KEYS = re.compile(r"title|name|full_?name|.*_name$|subject|headline|question|display_?name|label|login", re.IGNORECASE)
 _ERROR_KEYS = re.compile(r"errors?|error_?message|exception|traceback|stderr|detail", re.IGNORECASE)
-_FIRST_ERROR_SEARCH = 6
+_RAISED = re.compile(r"\s*(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:")
+_PAIR = re.compile(r"\s*(?:[-*•]\s*)?([A-Za-z\u4e00-\u9fff][\w ./-]{0,30})[:：=]\s*(\S.*)")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ def _kind(body: str) -> Kind:
     if _table_rows(lines) is not None:
         return "table"
     if not lines:
+        return "prose"
+    if cues.ERROR_LINE.search(lines[0][:_SEEN]) and len(lines) < 30 and not looks_like_log(lines[0]):
         return "prose"
     plain = [_unnumbered(line) for line in lines]
     if "Traceback (most recent call last)" in body[:20_000] or _share(plain, looks_like_log) >= 0.3:
@@ -146,7 +149,8 @@ def _json_object(value: Mapping[str, object], room: int, language: Language) -> 
             parts.append(_container(key, item, language))
         elif item is not None and item != "" and key != (main and main[0]):
             parts.append(f"{key}={_brief(item)}")
-    head = _say(language, f"JSON 对象，{len(value)} 键：", f"JSON object, {len(value)} keys: ")
+    # On a short line the members say that it is JSON.
+    head = _say(language, f"JSON 对象，{len(value)} 键：", f"JSON object, {len(value)} keys: ") if room >= 140 else ""
     if main:
         shown = _fitted(parts, max(room // 3 - len(head), 20))
         inner = describe(examine(main[1]), max_chars=max(room - len(head) - len(shown) - len(main[0]) - 4, 20), language=language)
@@ -240,16 +244,19 @@ def _brief(value: object) -> str:
 
 
 def _fitted(parts: Iterable[str], room: int) -> str:
-    """As many parts as fit, and "…" for the rest; the first is cut rather than left out."""
+    """The parts that fit, and "…" where some do not; the first is cut rather than left out."""
     shown: list[str] = []
     left = room
-    for part in parts:
-        if len(part) + 2 > left:
-            shown.append("…" if shown else clip(part, max(room, 8)))
-            break
-        shown.append(part)
-        left -= len(part) + 2
-    return ", ".join(shown)
+    omitted = False
+    for part in islice(parts, 60):
+        if not shown and len(part) > left:
+            part = clip(part, max(left, 8))
+        if not shown or len(part) + 5 <= left:
+            shown.append(part)
+            left -= len(part) + 2
+        else:
+            omitted = True
+    return ", ".join([*shown, "…"] if omitted else shown)
 
 
 # --- tables -------------------------------------------------------------------
@@ -315,7 +322,7 @@ def _log(shape: Shape, max_chars: int, language: Language) -> str:
     last = lines[-1] if lines else ""
     room = max_chars - len(size) - 24
     if errors:
-        first = one_line(errors[0], max(room * 2 // 3, 20))
+        first = one_line(first_error(lines), max(room * 2 // 3, 20))
         size += _say(language, f"；首个错误：{first}", f"; first error: {first}")
         room -= len(first) + 14
     if last and room >= 20 and (not errors or errors[0] is not last):
@@ -377,11 +384,40 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
     body = shape.body
     if "<" in body and body.count("</") > 20:
         body = visible_text(body)
-    if len(body) <= 4_000:
-        errors = (line for line in body.splitlines() if cues.ERROR_LINE.search(line[:_SEEN]))
-        if first := next(errors, ""):
-            return one_line(first, max_chars)
+    lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
+    if len(body) <= 4_000 and (error := first_error(lines)):
+        return one_line(error, max_chars)
+    if listed := _listing(shape, lines, max_chars, language):
+        return listed
     return " ".join(best_sentences(body, max_chars, limit=2))
+
+
+def first_error(lines: list[str]) -> str:
+    """The line that says what went wrong, "" where none does; after "ERRORS:" the line below it."""
+    found = [at for at, line in enumerate(lines[:2_000]) if cues.ERROR_LINE.search(line[:_SEEN])]
+    if not found:
+        return ""
+    raised = [at for at in found if _RAISED.match(lines[at])]
+    at = raised[0] if raised else found[0]
+    below = lines[at + 1] if at + 1 < len(lines) and lines[at].rstrip().endswith((":", "：")) else ""
+    return f"{lines[at][:_SEEN]} {below[:_SEEN]}".strip()
+
+
+def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language) -> str:
+    """Names one a line, or "key: value" lines; "" for anything else."""
+    if len(lines) < 4:
+        return ""
+    size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")
+    names = [line for line in lines if len(line) <= 120 and " " not in line]
+    if len(names) >= 0.7 * len(lines):
+        return size + _fitted(names, max_chars - len(size))
+    pairs = [match.groups() for line in lines if (match := _PAIR.match(line[:_SEEN]))]
+    if len(pairs) < 0.6 * len(lines):
+        return ""
+    told = [one_line(value, 48) for key, value in pairs if _TITLE_KEYS.match(key.strip())]
+    if len(told) < 2:
+        told = [f"{key.strip()}={one_line(value, 40)}" for key, value in pairs]
+    return size + _fitted(dict.fromkeys(told), max_chars - len(size))
 
 
 def _say(language: Language, chinese: str, english: str) -> str:

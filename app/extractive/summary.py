@@ -55,7 +55,7 @@ def topics(texts: Sequence[str], n: int = 6) -> list[str]:
     seen = [text[:_LINE_CHARS] for text in texts[-_MAX_TEXTS:]]
     spread: Counter[str] = Counter()
     for text in seen:
-        spread.update(dict.fromkeys(fold(word) for word in content_words(text)))
+        spread.update(list(dict.fromkeys(fold(word) for word in content_words(text))))
     joined = "\n".join(seen)
     candidates = key_terms(joined, max(n, 0) * 5)
     scored = sorted(
