@@ -35,10 +35,10 @@ _INVISIBLE = re.compile(
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+# Possessive and never from the middle of a run, or "....x" would cost its square.
 _SENTENCE_END = re.compile(
-    r"[。！？；]+[”’」』）)\]\"']*"
-    # Possessive and never from the middle of a run, or "....x" would cost its square.
-    rf"|(?<![.!?])[.!?]++[”’)\]\"'*]*+(?=\s|$|[{HAN}])"
+    r"[。！？；.!?](?:(?<=[。！？；])[。！？；]*[”’」』）)\]\"']*"
+    rf"|(?<=[.!?])(?<![.!?][.!?])[.!?]*+[”’)\]\"'*]*+(?=\s|$|[{HAN}]))"
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|e\.g|i\.e|cf|al|inc|ltd|corp|co"
@@ -179,15 +179,16 @@ def words(text: str) -> list[str]:
     """The words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
     found: list[str] = []
     for token in _WORD.findall(text):
-        if _is_han(token[0]):
+        if is_han(token):
             found.extend(rjieba.cut(token))
         else:
             found.append(token.lower())
     return found
 
 
-def _is_han(char: str) -> bool:
-    return _HAN_RUN.match(char) is not None
+def is_han(word: str) -> bool:
+    """Whether a word begins with an ideograph."""
+    return word >= "\u3005" and _HAN_RUN.match(word) is not None
 
 
 def scalar(text: str) -> str:

@@ -58,10 +58,10 @@ FILLER = re.compile(
 )
 # Politeness that may fill a whole sentence of more words.
 PLEASANTRY = Cue(
-    "hope feel know else other further more how's how thanks thank happy glad appreciate have hold one best take nice good apologise apologize welcome hesitate here looking would what's",
+    "hope feel let anything any how's how trip flight weekend evening time thanks thank happy glad appreciate moment regards care meet hear day hold apologise apologize welcome hesitate assist forward like what's",
     r"hope (?:you(?:'re| are)|this|that|it) |feel free|let me know (?:if|how|when|what|which)|anything else|any (?:other|further|more) (?:question|help|request)"
     r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|what's up\b|how can i (?:help|assist)|(?:thanks?|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
-    r"|have a (?:great|nice|good|safe|wonderful)|hold on|one moment|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
+    r"|have a (?:great|nice|good|safe|wonderful) (?:day|one|trip|flight|weekend|evening|time)|hold on|one moment|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
     r"|you're (?:very |most )?welcome|don't hesitate|i'm here to|looking forward to|would you like me to",
     r"还有(?:什么|其他|别的).{0,8}(?:吗|呢|帮)|随时(?:告诉|联系|提问|问我|找我)|希望(?:这|对你|对您|能帮|以上)|有什么.{0,4}(?:帮|可以)|祝(?:你|您)|请稍[等候]|很高兴"
     r"|感谢(?:你|您)的|谢谢(?:你|您)的|不客气|如有|如需|如果(?:你|您)(?:还|有任何|需要)|打扰|辛苦",
@@ -118,8 +118,8 @@ PLAN = re.compile(
     _I,
 )
 BOILERPLATE = re.compile(
-    r"^\W*(?:instructions?|note|important|reminder|rules?|constraints?|you are (?:a|an|the|now)\b|here(?:'s| is| are) (?:the|my|a|some)|see below|as follows|we(?:'re| are) currently solving"
-    r"|the following|attached|sent from my|begin|end of|注意|以下是|如下|附件|下面是)|\bthe following\b|如下[：:]?\W*$|###",
+    r"^\W*(?:note|important|reminder|you are (?:a|an|the|now)\b|here(?:'s| is| are) (?:the|my|a|some)|see below|as follows|we(?:'re| are) currently solving"
+    r"|the following|attached|sent from my|begin|end of|注意|以下是|如下|附件|下面是|.{0,120}\bthe following\b|.{0,60}如下[：:]?\W*$)",
     _I,
 )
 # "ISSUE:" on a line of its own: what follows is what it is all about.
@@ -137,15 +137,16 @@ LEAD_IN = re.compile(
     r"^[\s,，.。!！:：~\-–—*_#>\"“]*(?:"
     r"(?:hi|hey|hello|dear|good (?:morning|afternoon|evening))(?: (?:there|all|everyone|team|guys|claude|chatgpt|assistant|[A-Z][a-z]{1,14}))?\s*[,!.:]+"
     r"|(?:hi|hey|hello)(?: there)?\s+(?=(?:can|could|i|please|how|what|we)\b)"
-    r"|(?:ok(?:ay)?|sure|yes|yeah|yep|great|perfect|thanks?|thank you|well|so|alright|oh|wow|got it|of course|certainly|absolutely|no problem|cool|excellent|awesome|actually|also|and|but|hmm+|good|sorry)\s*[,!.:]+"
+    r"|(?:(?:but |and )?(?:just )?to (?:clarify|confirm|be clear)|by the way|btw|one more thing|no worries)(?: [A-Z]\w+)?\s*[,!.:]+|(?:ok(?:ay)?|sure|yes|yeah|yep|great|perfect|thanks?|thank you|well|so|alright|oh|wow|got it|of course|certainly|absolutely|no problem|cool|excellent|awesome|actually|also|and|but|hmm+|good|sorry)\s*[,!.:]+"
     r"|(?:you|您)好[，,！!。\s]*|(?:你好|您好|大家好|嗨|早上好|下午好|晚上好|请问(?:一下)?|好的|嗯+|当然(?:可以)?|没问题|谢谢|不好意思|对了|那个|那么|哈喽|是的|抱歉)(?:[，,！!。、\s~啊呀]+|(?=请问|我|帮|能))|请问(?:一下)?[，,]?)",
     _I,
 )
-# Names, numbers, identifiers, addresses, quotations. Each alternative fails at its
-# first or second character, so that this costs one pass.
+# Names, numbers, identifiers, addresses, quotations. It starts with one class of
+# characters, which lets the engine skip everything else quickly.
 SPECIFIC = re.compile(
-    r"https?://\S+|\d[\w.,:/%-]*|\b[A-Z]{2,}\b|(?<=[a-z,:] )(?!I\b)[A-Z][\w'’-]*|[a-z][A-Z]\w*|\w[_@]\w+|\b/\w+|[a-z]\.[a-z]{2,4}\b"
-    r"|`[^`\n]{1,60}`|[《“「][^《》“”「」\n]{2,40}[》”」]"
+    r"[hA-Z0-9 _@/.`《“「](?:(?<=h)ttps?://\S+|(?<=[0-9])[\w.,:/%-]*|(?<=\b[A-Z])[A-Z]+\b|(?<=[a-z][A-Z])\w*"
+    r"|(?<=[a-z,:] )(?!I\b)[A-Z][\w'’-]*|(?<=\w[_@])\w+|(?<=\s/)\w+|(?<=[a-z]\.)[a-z]{2,4}\b"
+    r"|(?<=`)[^`\n]{1,60}`|(?<=[《“「])[^《》“”「」\n]{2,40}[》”」])"
 )
 ERROR_LINE = re.compile(
     r"\b(?:[A-Z]\w*(?:Error|Exception|Failure)|E[A-Z]{4,}|ERROR|FATAL|CRITICAL|PANIC|panic:|[Ee]rror(?:s)?\s*[:\]]|[Ff]ailed|FAILED|FAIL|[Ee]xception|[Uu]nauthori[sz]ed|[Ff]orbidden|[Nn]ot found|[Nn]o such file|[Pp]ermission denied|[Tt]imed out"
@@ -166,11 +167,11 @@ def strip_lead(sentence: str) -> str:
 
 
 def specifics(sentence: str) -> int:
-    """How many names, numbers, identifiers and quotations it holds, up to eight."""
+    """How many names, numbers, identifiers and quotations it holds, up to six."""
     count = 0
     for _ in SPECIFIC.finditer(sentence[:_SEEN]):
         count += 1
-        if count == 8:
+        if count == 6:
             break
     return count
 

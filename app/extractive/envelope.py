@@ -26,6 +26,9 @@ def unwrap(text: str) -> str:
         if peeled is None or not peeled.strip():
             break
         inner = peeled
+    # Text that was escaped once too often, or a JSON string cut off: its lines are "\\n".
+    if inner.count("\\n") > max(5, inner.count("\n")) and parse_json(inner) is None:
+        return inner.replace("\\n", "\n").replace('\\"', '"')
     return inner
 
 

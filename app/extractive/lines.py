@@ -23,6 +23,7 @@ __all__ = ["call_line", "message_line", "page_title", "result_line"]
 _FIRST_SENTENCES = 100
 _LAST_SENTENCES = 30
 _SEEN = 400
+_CANDIDATES = 4
 
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
@@ -43,6 +44,7 @@ _ASKING_HAN = re.compile(
     r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
 )
 _TRAILING = re.compile(r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧|一下))*+[\s。．.!！?？~,，;；:：…]*$", re.IGNORECASE)
+_CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,，;；:：。！？]|[.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s")
 
 
@@ -82,16 +84,17 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
 
 
 def _ranked(role: str, prose: list[str]) -> list[str]:
-    """Sentences by score, best first; ties keep their order."""
+    """The few best sentences, best first; ties keep their order."""
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
     score = _assistant_score if role == "assistant" else _user_score
     sentences = list(_labelled(prose))
-    scored = [
-        (score(cues.look(sentence)) + _place(role, at, len(sentences)) + bonus, _with_list(sentences, at))
+    scores = [
+        score(cues.look(sentence)) + _place(role, at, len(sentences)) + bonus
         for at, (sentence, bonus) in enumerate(sentences)
     ]
-    return [sentence for _, sentence in sorted(scored, key=lambda pair: -pair[0])]
+    ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
+    return [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
 
 
 def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
@@ -135,7 +138,7 @@ def _user_score(seen: cues.Seen) -> float:
     asks = cues.REQUEST.found(seen) or cues.IMPERATIVE.match(seen.text) is not None
     score = 2.2 * cues.QUESTION.found(seen) + 2.4 * asks
     score += 1.2 * cues.PROBLEM.found(seen) + 1.2 * cues.LASTING.found(seen)
-    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * bool(cues.BOILERPLATE.search(seen.text))
+    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * bool(cues.BOILERPLATE.match(seen.text))
     score -= 3.5 * bool(cues.EMPTY_REQUEST.match(seen.text))
     return score + _substance(seen)
 
@@ -145,7 +148,7 @@ def _assistant_score(seen: cues.Seen) -> float:
         return -6.0
     score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
     score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
-    score -= 1.5 * bool(cues.BOILERPLATE.search(seen.text))
+    score -= 1.5 * bool(cues.BOILERPLATE.match(seen.text))
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
     return score + _substance(seen)
 
@@ -179,7 +182,7 @@ def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> 
     """A thin line with what it points at: what was pasted, else another sentence."""
     if pasted := _without_prose(blocks):
         return f"{line} {pasted}"
-    for other in islice(others, 3):
+    for other in others:
         plain = _plain(other)
         if _telling(plain) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
             return f"{line} {plain}" if _telling(line) or len(line) + len(plain) < max_chars else plain
@@ -214,7 +217,8 @@ def _as_title(line: str) -> str:
     """The line as a phrase: no "could you please", no question mark, its first clauses only."""
     asked: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
     phrase = asked(line)
-    phrase = _TRAILING.sub("", phrase[:300], count=1)
+    phrase = _TRAILING.sub("", _CONDITION.sub("", phrase[:300], count=1), count=1)
+    phrase = asked(phrase)
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
         phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase

@@ -8,7 +8,7 @@ from app.extractive import cues
 from app.extractive.terms import content_words
 from app.text import clip, sentences, squeeze
 
-_MAX_SENTENCES = 240
+_MAX_SENTENCES = 180
 _LAST_SENTENCES = 40
 _MAX_CHARS = 60_000
 # How strongly a candidate that repeats what was chosen is held back, 0 to 1.

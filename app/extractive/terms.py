@@ -10,13 +10,14 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import rjieba
 
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
-from app.text import HAN, fold, scalar, squeeze, words
+from app.text import HAN, fold, is_han, scalar, squeeze, words
 
 _TOKEN = re.compile(
     r"https?://[^\s\"'<>()\[\]{}|\\，。；、]+"
@@ -40,7 +41,6 @@ _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
 _DATE = re.compile(r"\d{2,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?(?:T\d.*)?$|\d{1,2}T\d\d|(?:19|20)\d\d$")
 _HASH = re.compile(r"[0-9a-fA-F-]{16,}$|[\w-]{33,}$")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]+[A-Z]")
-_HAN_START = re.compile(f"[{HAN}]")
 _PUNCTUATION = frozenset(".,;:!?。，；：！？\n")
 
 _MAX_TERM = 60
@@ -56,8 +56,9 @@ def key_terms(text: str, n: int = 15) -> list[str]:
         return []
     readable = _readable(scalar(unwrap(text)))
     tokens = _TOKEN.findall(readable)[:_MAX_TOKENS]
-    scores = _word_scores(tokens)
-    for term, score in (*_phrases(readable), *_pairs(tokens, scores)):
+    segmented = {token: rjieba.cut(token) for token in dict.fromkeys(tokens) if is_han(token)}
+    scores = _word_scores(tokens, segmented)
+    for term, score in (*_phrases(readable), *_pairs(tokens, segmented, scores)):
         scores[term] = max(score, scores.get(term, 0.0))
     # Ties go to what came first: insertion order, which nlargest keeps.
     best = heapq.nlargest(n * 8, scores.items(), key=lambda item: item[1])
@@ -75,7 +76,7 @@ def content_words(text: str) -> list[str]:
 
 def rarity(word: str) -> float:
     """How telling a single content word is: about 0.2 (要求, "table") to 2.5 (an identifier)."""
-    if _HAN_START.match(word):
+    if is_han(word):
         frequency = max(rjieba.suggest_freq(word), 1)
         return min(max((math.log10(_DICTIONARY_TOTAL / frequency) - 3.0) / 2.2, 0.1), 1.8)
     return _shape(word)
@@ -103,17 +104,17 @@ def _readable(text: str) -> str:
     return "\n".join([*leaves, *keys])[:WINDOW]
 
 
-def _number(value: int | float) -> str:
+def _number(value: float) -> str:
     # str() of an int of thousands of digits raises.
     return "" if isinstance(value, int) and value.bit_length() > 200 else str(value)
 
 
-def _word_scores(tokens: Sequence[str]) -> dict[str, float]:
+def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> dict[str, float]:
     """Every single-word candidate with its score, in order of first appearance."""
     counts: Counter[str] = Counter()
     for token, times in Counter(tokens).items():
-        if _HAN_START.match(token):
-            for word in rjieba.cut(token):
+        if token in segmented:
+            for word in segmented[token]:
                 counts[word] += times
         elif token not in _PUNCTUATION:
             counts[token] += times
@@ -142,10 +143,10 @@ def _weighed(token: str) -> tuple[str, float]:
     """The term that a token makes and how specific it is; 0 for none."""
     if token.startswith(("http://", "https://")):
         return token.split("/")[2].removeprefix("www."), 1.5
-    if _HAN_START.match(token):
+    if is_han(token):
         usable = 2 <= len(token) <= 12 and token not in CHINESE
         return token, rarity(token) if usable else 0.0
-    if _EXTENSION.search(token):
+    if "." in token and _EXTENSION.search(token):
         token = token.rsplit("/", 1)[-1]
         return token, 2.4 if len(token) <= _MAX_TERM else 0.0
     if len(token) > _MAX_TERM:
@@ -156,6 +157,8 @@ def _weighed(token: str) -> tuple[str, float]:
 def _shape(token: str) -> float:
     """How specific a Latin token looks."""
     lower = token.lower()
+    if lower == token and token.isalpha() and len(token) < 33:
+        return 0.0 if token in ENGLISH or len(token) < 2 else _plain(token, lower)
     if lower in ENGLISH or len(token) < 2:
         return 0.0
     if _EMAIL.match(token):
@@ -180,8 +183,7 @@ def _plain(token: str, lower: str) -> float:
     if token.isupper() and len(token) <= 8:
         return 1.6
     length = min(len(token), 11) / 8
-    singular = lower[:-1] if lower.endswith("s") else lower
-    if singular in COMMON or lower.endswith("ly"):
+    if lower.removesuffix("s") in COMMON or lower.endswith("ly"):
         return 0.3
     return length * (1.35 if token[0].isupper() or "-" in token else 1.0)
 
@@ -206,23 +208,27 @@ def _without_stop_words(name: str) -> str:
     return " ".join(parts) if len(parts) > 1 else ""
 
 
-def _pairs(tokens: Sequence[str], scores: dict[str, float]) -> Iterator[tuple[str, float]]:
+def _pairs(
+    tokens: Sequence[str], segmented: Mapping[str, list[str]], scores: Mapping[str, float]
+) -> Iterator[tuple[str, float]]:
     """Two content words that stand together more than once ("connection pool", 外卖市场)."""
-    pairs: Counter[tuple[str, str]] = Counter()
+    found: list[tuple[str, str]] = []
     previous = ""
     for token in tokens:
-        if _HAN_START.match(token):
-            run = rjieba.cut(token)
-            pairs.update((a, b) for a, b in zip(run, run[1:]) if a in scores and b in scores)
+        if token in segmented:
+            found.extend(pair for pair in pairwise(segmented[token]) if pair[0] in scores and pair[1] in scores)
             previous = ""
-            continue
-        if previous and token.isalpha() and token in scores:
-            pairs[previous, token] += 1
-        previous = token if token in scores and token.isalpha() else ""
+        elif token in scores and token.isalpha():
+            if previous:
+                found.append((previous, token))
+            previous = token
+        else:
+            previous = ""
+    pairs = Counter(found)
     for (first, second), times in pairs.most_common(80):
         if times < 2:
             break
-        joint = f"{first}{second}" if _HAN_START.match(first) else f"{first} {second}"
+        joint = f"{first}{second}" if is_han(first) else f"{first} {second}"
         if first != second and len(joint) <= 40:
             yield joint, (1 + math.log2(times)) * 0.62 * (rarity(first) + rarity(second))
 
