@@ -1,0 +1,134 @@
+"""A message taken apart: what its author wrote, and what was pasted into it."""
+
+import re
+from dataclasses import dataclass, field
+
+from app.text import sentences
+
+_FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
+_QUOTE = re.compile(r"\s{0,3}(?:>(?!>>)\s?)+")
+_THINKING = ("think", "thinking", "reasoning")
+_TAG_LINE = re.compile(r"\s*(?:</?[A-Za-z_][^<>\n]{0,200}>\s*)+$")
+_TAG = re.compile(r"</?[a-z][\w-]{0,40}(?:\s[^<>\n]{0,200})?/?>")
+_ATTACHMENT = re.compile(r"\[(?:image|photo|picture|video|audio|file|attachment|sticker|图片|照片|视频|文件|语音|表情)\b[^\[\]\n]{0,400}\]", re.IGNORECASE)
+_RULE = re.compile(r"[\s|:+=_*#~.-]+$")
+# Prose that starts like code ("return the book", "make a website", "if you can:") must
+# not match, so each alternative asks for punctuation that prose does not have.
+_CODE_LINE = re.compile(
+    r"\s*(?:"
+    r"(?:async\s+)?(?:def|func|fn)\s+[\w.$]+\s*[(<]"
+    r"|(?:class|struct|interface|enum|namespace|impl|module|trait)\s+[\w.]+[^.?!]*[:{(]\s*$"
+    r"|(?:from\s+[\w.]+\s+import\s|import\s+[\w.{*'\"]+(?:\s+(?:as|from)\s+[\w.'\"]+;?|;)?\s*$|#include\s*[<\"]|using\s+[\w.]+;|package\s+[\w.]+;)"
+    r"|(?:const|let|var|public|private|protected|static|export|function)\s+[\w${<*].*[;{=()>]"
+    r"|(?:if|for|while|elif|switch|catch|with|except)\b.*(?:[=()<>\[\]].*:|\{)\s*$"
+    r"|(?:else|try|finally|do)\s*[:{]\s*$"
+    r"|(?:return|raise|throw|yield|await)\b.*[;)\]}]\s*$"
+    r"|(?:SELECT\s.*(?:,|\*|\bFROM\b)|INSERT INTO\s|UPDATE\s+\S+\s+SET\s|DELETE FROM\s|(?:CREATE|ALTER|DROP)\s+(?:TABLE|INDEX|VIEW|DATABASE)\s)"
+    r"|[\w.\[\]'\"$]+\s*[-+*/|:]?=\s*[^=\s]"
+    r"|[\w.$]+\([^()\n]*\)[;{]?\s*$"
+    r"|@\w[\w.]*(?:\(.*)?$"
+    r"|(?://|/\*|\*/|#!/)"
+    r"|(?:\$|>>>)\s+\S"
+    r"|[}\])]+[,;)]*\s*$"
+    r"|.*[;{}]\s*$"
+    r")",
+    re.ASCII,
+)
+_LOG_LINE = re.compile(
+    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ,]\d\d:\d\d|\[?\d\d:\d\d:\d\d[\].,\s]|(?:\[|\b)(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\b[\]: ]"
+    r"|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d|Traceback \(most recent|File \"[^\"\n]+\", line \d+|at [\w.$<>]+\s?\(|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:?"
+    r"|npm ERR!|E\s{3}|FAILED |PASSED |Caused by:|\S+:\d+:\d+: |\d+\.\d+\.\d+\.\d+ - )"
+)
+_DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*\|\s*$)")
+_DEFINITION = re.compile(
+    r"^[ \t]*(?:(?:export|default|public|private|protected|static|async|final|abstract|pub|override|data|sealed)[ \t]+){0,4}"
+    r"(def|class|function|func|fn|interface|struct|enum|trait|type|impl|module|CREATE TABLE|create table|const)[ \t]+"
+    r"([A-Za-z_$][\w$.]*)[ \t]*(\([^()\n]{0,60}\))?",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sentences the author wrote, and pasted lines by kind, each in the order of the text."""
+
+    prose: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
+    quotes: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+
+
+def take_apart(text: str) -> Blocks:
+    """Sort every line of a text that was already cut to a window."""
+    if "<" in text:
+        text = _spoken(text)
+    blocks = Blocks()
+    if "[" in text:
+        blocks.attachments.extend(_ATTACHMENT.findall(text))
+        text = _ATTACHMENT.sub(" ", text)
+    prose: list[str] = []
+    fenced = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+            prose.append("")
+            continue
+        _sort(line, fenced, blocks, prose)
+    blocks.prose.extend(sentences("\n".join(prose)))
+    return blocks
+
+
+def _sort(line: str, fenced: bool, blocks: Blocks, prose: list[str]) -> None:
+    seen = line[:400]
+    if fenced:
+        (blocks.logs if _LOG_LINE.match(seen) else blocks.code).append(line)
+    elif not seen.strip():
+        prose.append("")
+    elif quoted := _QUOTE.match(seen):
+        blocks.quotes.append(line[quoted.end() :])
+    elif _LOG_LINE.match(seen):
+        blocks.logs.append(line)
+    elif _DATA_LINE.match(seen):
+        blocks.data.append(line)
+    elif _TAG_LINE.match(seen) or _RULE.match(seen):
+        prose.append("")
+    elif looks_like_code(seen):
+        blocks.code.append(line)
+    else:
+        prose.append(_TAG.sub(" ", line) if "</" in line else line)
+
+
+def _spoken(text: str) -> str:
+    """The text without the reasoning that some models put before their answer."""
+    for tag in _THINKING:
+        kept: list[str] = []
+        at = 0
+        while (start := text.find(f"<{tag}>", at)) >= 0 and (end := text.find(f"</{tag}>", start)) >= 0:
+            kept.append(text[at:start])
+            at = end + len(tag) + 3
+        text = "".join(kept) + text[at:]
+    return text
+
+
+def looks_like_code(line: str) -> bool:
+    """Whether one line is source code or a shell command rather than a sentence."""
+    return _CODE_LINE.match(line[:400]) is not None
+
+
+def looks_like_log(line: str) -> bool:
+    return _LOG_LINE.match(line[:400]) is not None
+
+
+def definitions(code: str, limit: int = 8) -> list[str]:
+    """What a piece of source code defines: "class Cart", "def total(self, vat)"."""
+    found: list[str] = []
+    for match in _DEFINITION.finditer(code):
+        kind, name, parameters = match.groups()
+        signature = f"{kind} {name}{parameters or ''}"
+        if signature not in found:
+            found.append(signature)
+        if len(found) == limit:
+            break
+    return found

@@ -1,0 +1,110 @@
+"""A tool call on one line, and what it asked for."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from app.text import clip, one_line
+
+_FIRST_KEYS = re.compile(
+    r"query|question|q$|keywords?|search|command|cmd|url|path|file|title|subject|prompt|task|description|tool_name|symbol|email"
+    r"|.*(?:_|^)id$|.*name$|origin|destination|from|to$|location|city|date|start|end|pattern|code$|expression|address|recipient",
+    re.IGNORECASE,
+)
+_LAST_KEYS = re.compile(r"limit|offset|page|per_page|format|lang|locale|verbose|timeout|max|min_|sort|order|encoding|content$|text$|body$|thought|reason|debug|dry_run|api_key|token|password|secret", re.IGNORECASE)
+_QUESTION_KEYS = re.compile(r"query|q$|question|prompt|task|search|instruction|request|command|cmd|code$|sql|url", re.IGNORECASE)
+_SECRET_KEYS = re.compile(r"api_?key|password|passwd|secret|access_token|authorization|credential", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z_][\w-]{0,40}>")
+
+
+
+
+def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_chars: int = 110) -> str:
+    """A tool call on a line, the most telling arguments first: search_flights(origin=SFO, date=2024-05-20)."""
+    label = one_line(name, max(max_chars // 2, 1)) or "tool"
+    arguments = _arguments(arguments_json)
+    if isinstance(arguments, str):
+        return one_line(f"{label}({one_line(arguments, max(max_chars - len(label) - 2, 0))})", max_chars)
+    ranked = sorted(_leaves(arguments), key=_importance)
+    room = max_chars - len(label) - 2
+    shown: list[str] = []
+    for key, value in ranked:
+        part = f"{key}={_value(value)}"
+        if len(part) + 2 * bool(shown) > room - 1:
+            part = "…" if shown else clip(part, max(room, 0))
+            shown.append(part)
+            break
+        room -= len(part) + 2 * bool(shown)
+        shown.append(part)
+    return one_line(f"{label}({', '.join(shown)})", max_chars)
+
+
+def query_summary(tool_name: str, arguments: Mapping[str, object] | str) -> str:
+    """What a call asked for, at most 120 characters: "web_search: population of Lyon", or its arguments."""
+    parsed = _arguments(arguments)
+    if isinstance(parsed, Mapping):
+        leaves = [(key, value) for key, value in _leaves(parsed) if value not in (None, "", [], {})]
+        telling = [(key, value) for key, value in leaves if _importance((key, value)) < 2]
+        question = next((value for key, value in telling if _QUESTION_KEYS.match(key) and isinstance(value, str)), None)
+        if question is not None and (len(telling) == 1 or len(question) > 40):
+            name = one_line(tool_name, 50)
+            asked = one_line(_TAG.sub(" ", question[:2000]), 120)
+            return one_line(f"{name}: {asked}" if name else asked, 120)
+    return call_line(tool_name, parsed, max_chars=120)
+
+
+def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | str:
+    """The arguments of a call as a mapping, or as text where they are not one."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        value = json.loads(arguments) if len(arguments) <= 200_000 else None
+    except (ValueError, RecursionError):
+        return arguments
+    if isinstance(value, dict):
+        return value
+    return arguments if value is None else _value(value)
+
+
+def _leaves(arguments: Mapping[str, object], depth: int = 2) -> Iterator[tuple[str, object]]:
+    """Arguments by name, those of nested objects under their own names; at most a hundred."""
+    for key, value in islice(arguments.items(), 100):
+        if isinstance(value, Mapping) and value and depth:
+            yield from _leaves(value, depth - 1)
+        else:
+            yield one_line(str(key), 30), "***" if _SECRET_KEYS.search(str(key)[:80]) else value
+
+
+def _importance(leaf: tuple[str, object]) -> int:
+    key, value = leaf
+    if value is None or value == "" or isinstance(value, bool):
+        return 3
+    if _LAST_KEYS.match(key) or (isinstance(value, str) and len(value) > 300):
+        return 2
+    return 0 if _FIRST_KEYS.match(key) else 1
+
+
+def _value(value: object) -> str:
+    """A short form of one argument."""
+    if isinstance(value, str):
+        return one_line(_TAG.sub(" ", value[:1000]), 70)
+    if value is None or isinstance(value, (bool, float)):
+        return {None: "null", True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, float) else str(value)
+    if isinstance(value, int):
+        return str(value) if value.bit_length() <= 200 else "…"
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{one_line(str(key), 20)}: {_scalar(item)}" for key, item in islice(value.items(), 3))
+        return clip(f"{{{inner}}}", 60)
+    if isinstance(value, (list, tuple)):
+        more = "…" if len(value) > 3 else ""
+        return clip("[" + ", ".join(_scalar(item) for item in value[:3]) + more + "]", 60)
+    return ""
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{…}"
+    if isinstance(value, (list, tuple)):
+        return "[…]"
+    return one_line(_value(value), 40)

@@ -1,0 +1,172 @@
+"""What a tool said, taken out of what protocols wrapped around it.
+
+MCP results reach us as ``{"content": [{"type": "text", "text": …}]}``, as the repr of
+Python objects (``[TextContent(type='text', text='…')]``), or one inside the other.
+"""
+
+import json
+import re
+
+WINDOW = 200_000
+
+_REPR_TEXT = re.compile(r"\btext=(?:'((?:[^'\\]++|\\.)*+)|\"((?:[^\"\\]++|\\.)*+))", re.DOTALL)
+_JSON_TEXT = re.compile(r'"text"\s*:\s*"((?:[^"\\]++|\\.)*+)', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U0*([0-9a-fA-F]{5})|(.))", re.DOTALL)
+_PLAIN_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": " ", "b": " ", "f": " "}
+_DEPTH = 4
+_MAX_PARTS = 200
+_DECODER = json.JSONDecoder()
+
+
+def unwrap(text: str) -> str:
+    """The innermost text; the text itself where nothing is wrapped around it."""
+    inner = text[:WINDOW]
+    for _ in range(_DEPTH):
+        peeled = _peel(inner)
+        if peeled is None or not peeled.strip():
+            break
+        inner = peeled
+    # Text that was escaped once too often, or a JSON string cut off: its lines are "\\n".
+    if inner.count("\\n") > max(5, inner.count("\n")) and parse_json(inner) is None:
+        return inner.replace("\\n", "\n").replace('\\"', '"')
+    return inner
+
+
+def _peel(text: str) -> str | None:
+    head = text[:400].lstrip()
+    if "TextContent(" in head or "content=[" in head:
+        found = [_unescape(single or double) for single, double in _REPR_TEXT.findall(text)[:_MAX_PARTS]]
+        return "\n".join(found) if found else None
+    if not head.startswith(("{", "[")) or '"text"' not in text:
+        return None
+    value = parse_json(text)
+    if value is None:
+        is_envelope = re.match(r'[\[{][^"]{0,40}(?:"_?meta"|"content"|"type")', head) is not None
+        found = [_unescape(part) for part in _JSON_TEXT.findall(text)[:_MAX_PARTS]] if is_envelope else []
+        return "\n".join(found) if found else None
+    parts = value.get("content") if isinstance(value, dict) else value
+    return _joined(parts)
+
+
+def _joined(parts: object) -> str | None:
+    """The text of a list of content parts, None when it is a list of anything else."""
+    if not isinstance(parts, list) or not parts:
+        return None
+    texts: list[str] = []
+    for part in parts[:_MAX_PARTS]:
+        if not isinstance(part, dict) or "type" not in part:
+            return None
+        text = part.get("text")
+        if isinstance(text, str):
+            texts.append(text)
+    return "\n".join(texts) if texts else None
+
+
+def _unescape(literal: str) -> str:
+    return _ESCAPE.sub(_unescaped, literal) if "\\" in literal else literal
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code is None:
+        return _PLAIN_ESCAPES.get(match[4], match[4])
+    number = int(code, 16)
+    return chr(number) if number <= 0x10FFFF else " "
+
+
+def parse_json(text: str) -> object | None:
+    """The value of a JSON object or array, None for everything else.
+
+    Several objects, one a line, come as a list. A text cut off in the middle gives
+    what could be read of its outermost levels.
+    """
+    stripped = text.strip()
+    if not stripped.startswith(("{", "[")):
+        return None
+    try:
+        value: object = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return _lines(stripped) or _partial(stripped)
+    return value
+
+
+def _lines(text: str) -> list[object] | None:
+    """JSON lines, if the first two lines are."""
+    lines = [line for line in text[:WINDOW].splitlines() if line.strip()]
+    if len(lines) < 2:
+        return None
+    values: list[object] = []
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            if len(values) < 2:
+                return None
+            break
+        if not isinstance(value, dict):
+            return None
+        values.append(value)
+    return values
+
+
+def _partial(text: str) -> object | None:
+    """What can be read of a JSON text that was cut off; None if it is something else."""
+    try:
+        return _open(text, 0, 6) or None
+    except ValueError:
+        return None
+
+
+def _open(text: str, at: int, depth: int) -> dict[str, object] | list[object]:
+    """The members of the container at ``at``, the last of them as far as it goes."""
+    is_object = text[at] == "{"
+    members: dict[str, object] = {}
+    items: list[object] = []
+    at = _skip(text, at + 1, " \t\r\n")
+    while at < len(text):
+        key = ""
+        if is_object:
+            if (named := _key(text, at)) is None:
+                break
+            key, at = named
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            if not _is_cut(text, at) or depth == 0:
+                break
+            value, at = _open(text, at, depth - 1), len(text)
+        if is_object:
+            members[key] = value
+        else:
+            items.append(value)
+        at = _skip(text, at, " \t\r\n,")
+    return members if is_object else items
+
+
+def _is_cut(text: str, at: int) -> bool:
+    """Whether the value at ``at`` is a container that was cut; ValueError if it is no cut JSON at all."""
+    if text[at : at + 1] in ("{", "["):
+        return True
+    if len(text) - at > 30 and text[at] != '"':
+        raise ValueError("not JSON")
+    return False
+
+
+def _key(text: str, at: int) -> tuple[str, int] | None:
+    """A member's name and where its value starts; None where the text ends first."""
+    if text[at] != '"':
+        raise ValueError("not JSON")
+    try:
+        key, at = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    at = _skip(text, at, " \t\r\n")
+    if at < len(text) and text[at] != ":":
+        raise ValueError("not JSON")
+    return str(key), _skip(text, at + 1, " \t\r\n")
+
+
+def _skip(text: str, at: int, blanks: str) -> int:
+    while at < len(text) and text[at] in blanks:
+        at += 1
+    return at

@@ -1,0 +1,237 @@
+"""One line for one message: what it is about, not how it begins.
+
+Pasted blocks are set aside, every sentence that the author wrote is scored by what
+its role makes it worth (a request for a user, a conclusion for an assistant), and
+the best one is shown without its "Hi, could you". No segmentation happens here:
+this runs for every message that is appended.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from app.extractive import cues
+from app.extractive.blocks import Blocks, definitions, take_apart
+from app.extractive.calls import call_line
+from app.extractive.envelope import parse_json
+from app.extractive.shapes import describe, examine
+from app.extractive.stopwords import CHINESE, ENGLISH
+from app.text import language, one_line, squeeze, window
+
+__all__ = ["call_line", "message_line", "page_title", "result_line"]
+
+_FIRST_SENTENCES = 100
+_LAST_SENTENCES = 30
+_SEEN = 400
+_CANDIDATES = 4
+
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
+_LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
+_HAN_RUN = re.compile("[\u3400-\u9fff]+")
+_HAN_EMPTY = re.compile("请问|请|你|您|我们|我|的|了|吗|呢|吧|啊|是|这个|那个|这|那|帮忙|帮|一下|看看|看|好的|好|可以|能不能|能|什么|怎么|都|就|也|还|给|要|想|会|有|没有|谢谢|继续|它|他|她|个")
+
+# "Can you please help me to …": what comes after it is what is asked for.
+_ASKING = re.compile(
+    r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
+    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe)*+(?: (?:help|assist|tell|show|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
+    r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
+    r"|(?:help|tell|show|give|assist) (?:me|us)(?: (?:to|with|about|how to|what|in|by))?"
+    r"|is it possible to|i was wondering (?:if|whether) (?:you|i|we) (?:can|could)|how (?:do|can|should|would) (?:i|we|you)|how to|what(?:'s| is| are) (?:the best way to)?|let'?s|your task is to)\s+(?:please )?",
+    re.IGNORECASE,
+)
+_ASKING_HAN = re.compile(
+    r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
+)
+_TRAILING = re.compile(r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧|一下))*+[\s。．.!！?？~,，;；:：…]*$", re.IGNORECASE)
+_CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,，;；:：。！？]|[.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s")
+
+
+def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
+    """The sentence that says what this message is about, in its own language; "" for a blank text."""
+    if role in ("tool", "function"):
+        return result_line("", text, max_chars=max_chars)
+    seen = window(text)
+    if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
+        return describe(examine(seen), max_chars=max_chars, language=language(seen))
+    blocks = take_apart(seen)
+    ranked = _ranked(role, blocks.prose)
+    if not ranked:
+        return one_line(_without_prose(blocks) or seen, max_chars)
+    line = _plain(ranked[0])
+    if _telling(line) < 2:
+        line = _completed(line, ranked[1:], blocks, max_chars)
+    return one_line(line, max_chars)
+
+
+def page_title(user_text: str, assistant_text: str) -> str:
+    """At most 60 characters for a page: the request as a phrase, or the answer where the request says little."""
+    line = message_line("user", user_text, max_chars=200)
+    title = _as_title(line)
+    if not _telling(title) and assistant_text.strip():
+        answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
+        title = answer if _telling(answer) or not title else title
+    return one_line(title or line, 60)
+
+
+def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
+    """What a short tool result says: its first error, else what its kind makes worth saying."""
+    label = f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
+    shape = examine(text)
+    gist = describe(shape, max_chars=max(max_chars - len(label), 1), language=language(shape.body[:2000]))
+    return one_line(label + (gist or "(empty)"), max_chars)
+
+
+def _ranked(role: str, prose: list[str]) -> list[str]:
+    """The few best sentences, best first; ties keep their order."""
+    if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
+        prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
+    score = _assistant_score if role == "assistant" else _user_score
+    sentences = list(_labelled(prose))
+    scores = [
+        score(cues.look(sentence)) + _place(role, at, len(sentences)) + bonus
+        for at, (sentence, bonus) in enumerate(sentences)
+    ]
+    ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
+    return [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
+
+
+def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
+    """Sentences, each with what its label is worth: "Task:" before it, or below "INSTRUCTIONS:"."""
+    pending = False
+    below_rules = 0.0
+    for sentence in prose:
+        if len(sentence) < 40 and cues.RULES_LABEL.match(sentence):
+            below_rules = -3.0
+            continue
+        label = cues.LEAD_LABEL.match(sentence[:60])
+        rest = sentence[label.end() :] if label else sentence
+        if rest.strip():
+            below_rules = 0.0 if label else below_rules
+            yield rest, (2.0 if pending or label else 0.0) + below_rules
+            pending = False
+        else:
+            pending = True
+            below_rules = 0.0
+
+
+def _with_list(sentences: list[tuple[str, float]], at: int) -> str:
+    """The sentence, and where it ends in a colon what it introduces."""
+    text = sentences[at][0]
+    for following, _ in sentences[at + 1 : at + 6]:
+        if not text.endswith((":", "：")) and not (text is not sentences[at][0] and len(text) < 80):
+            break
+        text = f"{text} {following}" if text.endswith((":", "：")) else f"{text}; {following}"
+    return text if len(text) < 2_000 else sentences[at][0]
+
+
+def _place(role: str, at: int, total: int) -> float:
+    """What the place in a message is worth: people begin with what matters, or end with it."""
+    first = 1.8 if role == "assistant" else 1.3
+    return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
+
+
+def _user_score(seen: cues.Seen) -> float:
+    if cues.FILLER.match(seen.text):
+        return -6.0
+    asks = cues.REQUEST.found(seen) or cues.IMPERATIVE.match(seen.text) is not None
+    score = 2.2 * cues.QUESTION.found(seen) + 2.4 * asks
+    score += 1.2 * cues.PROBLEM.found(seen) + 1.2 * cues.LASTING.found(seen)
+    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * bool(cues.BOILERPLATE.match(seen.text))
+    score -= 3.5 * bool(cues.EMPTY_REQUEST.match(seen.text))
+    return score + _substance(seen)
+
+
+def _assistant_score(seen: cues.Seen) -> float:
+    if cues.FILLER.match(seen.text):
+        return -6.0
+    score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
+    score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
+    score -= 1.5 * bool(cues.BOILERPLATE.match(seen.text))
+    score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
+    return score + _substance(seen)
+
+
+def _substance(seen: cues.Seen) -> float:
+    size = _size(seen.text)
+    score = 0.35 * min(cues.specifics(seen.text), 5) + min(size, 12) / 10
+    # "Origin: DEN" in a list, or a heading over one.
+    is_label = size < 4 and ":" in seen.text or seen.text.endswith((":", "："))
+    return score - (1.5 if is_label and size < 6 else 0.4 * is_label)
+
+
+def _size(sentence: str) -> float:
+    """About how many words."""
+    if sentence.isascii():
+        return sentence.count(" ") + 1
+    return sum(map(len, _HAN_RUN.findall(sentence))) / 1.6 + len(_LATIN_WORD.findall(sentence))
+
+
+def _telling(line: str) -> int:
+    """How many words name something: "Can you fix this?" and 这个怎么解决 have none."""
+    seen = line[:_SEEN]
+    telling = sum(word.lower() not in ENGLISH for word in _LATIN_WORD.findall(seen))
+    if not seen.isascii():
+        han = _HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
+        telling += len(han) // 2 if han not in CHINESE else 0
+    return telling
+
+
+def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> str:
+    """A thin line with what it points at: what was pasted, else another sentence."""
+    if pasted := _without_prose(blocks):
+        return f"{line} {pasted}"
+    for other in others:
+        plain = _plain(other)
+        if _telling(plain) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
+            return f"{line} {plain}" if _telling(line) or len(line) + len(plain) < max_chars else plain
+    return line
+
+
+def _without_prose(blocks: Blocks) -> str:
+    """One line for what was pasted: the error, what the code defines, what the data is, the quotation."""
+    if not (blocks.logs or blocks.code or blocks.data):
+        return next((line[:_SEEN] for line in (*blocks.quotes, *blocks.attachments) if line.strip()), "")
+    for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
+        if cues.ERROR_LINE.search(line[:_SEEN]):
+            return line[:_SEEN]
+    if blocks.code:
+        code = "\n".join(blocks.code)
+        defined = definitions(code, limit=4)
+        first = next((line for line in blocks.code if line.strip()), "")
+        return f"code: {' · '.join(defined)}" if defined else first[:_SEEN]
+    if blocks.data:
+        return describe(examine("\n".join(blocks.data)), max_chars=160, language="en")
+    return next((line[:_SEEN] for line in blocks.logs if line.strip()), "")
+
+
+def _plain(sentence: str) -> str:
+    """The sentence without markup and without its lead-in."""
+    if "](" in sentence:
+        sentence = _LINK.sub(r"\1", sentence)
+    return cues.strip_lead(squeeze(_EMPHASIS.sub("", sentence)))
+
+
+def _as_title(line: str) -> str:
+    """The line as a phrase: no "could you please", no question mark, its first clauses only."""
+    asked: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
+    phrase = asked(line)
+    phrase = _TRAILING.sub("", _CONDITION.sub("", phrase[:300], count=1), count=1)
+    phrase = asked(phrase)
+    if len(phrase) > 60:
+        ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
+        phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase
+    return phrase[:1].upper() + phrase[1:]
+
+
+def _strip_asking(line: str) -> str:
+    asking = _ASKING.match(line)
+    rest = line[asking.end() :] if asking else line
+    return rest if len(rest) >= 6 else line
+
+
+def _strip_asking_han(line: str) -> str:
+    asking = _ASKING_HAN.match(line)
+    rest = line[asking.end() :] if asking else line
+    return rest if len(rest) >= 4 else line

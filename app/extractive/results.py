@@ -1,0 +1,74 @@
+"""What stands for a large tool result in its placeholder: its kind, a summary, its sources, what was asked."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from app.extractive.calls import query_summary
+from app.extractive.envelope import WINDOW, unwrap
+from app.extractive.shapes import Kind, describe, examine
+from app.text import Language, one_line, squeeze
+
+__all__ = ["Kind", "kind", "query_summary", "sources", "summarize"]
+
+_MAX_SOURCES = 3
+_SOURCE_CHARS = 120
+
+_URL = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\，。；、）》]{3,2000}")
+_ASSET = re.compile(r"\.(?:png|jpe?g|gif|svg|ico|css|js|woff2?|webp)(?:[?#]|$)|/(?:static|assets|fonts)/|w3\.org|schema\.org", re.IGNORECASE)
+_PATH = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w@+-][\w.@+-]*/){1,12}[\w@+-][\w.@+-]*|\b[\w-]{1,60}\.(?:py|ts|tsx|js|md|json|csv|txt|pdf|go|rs|java|ya?ml|toml|html|sql|xlsx|docx|pptx|ipynb|log|xml)\b")
+_TITLE = re.compile(r'"title"\s*:\s*"([^"\\\n]{3,200})"|^#{1,2} +(\S[^\n]{2,160})$|<title[^>]{0,100}>([^<\n]{3,200})', re.MULTILINE | re.IGNORECASE)
+
+
+def kind(text: str) -> Kind:
+    """What the innermost text of a result is."""
+    return examine(text).kind
+
+
+def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:
+    """What is in the result, fitted to its kind, with labels in ``language``; "" for a blank one."""
+    return describe(examine(text), max_chars=max_chars, language=language)
+
+
+def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
+    """Up to three places the result came from: those declared, else URLs, paths and titles found in it."""
+    body = unwrap(text)[:WINDOW]
+    candidates = _chain(declared, _urls(body), _paths(body), _titles(body))
+    kept: dict[str, None] = {}
+    for candidate in candidates:
+        source = one_line(candidate, _SOURCE_CHARS)
+        if source:
+            kept.setdefault(source)
+        if len(kept) == _MAX_SOURCES:
+            break
+    return list(kept)
+
+
+def _chain(*groups: Iterable[str]) -> Iterator[str]:
+    for group in groups:
+        yield from group
+
+
+def _urls(body: str) -> Iterator[str]:
+    """URLs of pages, one a host before a second of the same."""
+    found = dict.fromkeys(
+        match[0].rstrip(".,;:!?*") for match in islice(_URL.finditer(body), 300) if not _ASSET.search(match[0])
+    )
+    hosts: set[str] = set()
+    later: list[str] = []
+    for url in found:
+        host = url.split("/")[2]
+        if host in hosts:
+            later.append(url)
+        else:
+            hosts.add(host)
+            yield url
+    yield from later
+
+
+def _paths(body: str) -> Iterator[str]:
+    return iter(dict.fromkeys(match[0] for match in islice(_PATH.finditer(body), 100)))
+
+
+def _titles(body: str) -> Iterator[str]:
+    return (squeeze(match[1] or match[2] or match[3]) for match in islice(_TITLE.finditer(body), 10))

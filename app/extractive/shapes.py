@@ -1,0 +1,424 @@
+"""What kind of thing a tool result is, and one line that says what is in it.
+
+``examine`` unwraps and classifies once; ``describe`` then writes the line that fits
+the kind. Both look at no more than the first 200,000 characters; only line breaks
+are counted over the whole.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from app.extractive import cues
+from app.extractive.blocks import definitions, looks_like_code, looks_like_log
+from app.extractive.envelope import WINDOW, parse_json, unwrap
+from app.extractive.salient import best_sentences
+from app.text import Language, clip, one_line, squeeze
+
+Kind = Literal["json", "table", "log", "code", "html", "prose"]
+
+_MAX_LINES = 4_000
+_SEEN = 300
+
+_HTML = re.compile(r"<!doctype html|<html[\s>]|<(?:head|body|div|table|article|section|main)[\s>]", re.IGNORECASE)
+_HTML_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,400})", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<h[1-3](?:\s[^<>]{0,400})?>((?:[^<]|<(?!/h[1-3])){1,400})", re.IGNORECASE)
+_HTML_HIDDEN = ("script", "style", "noscript", "svg")
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:[:|\t]|→| {2,})")
+_QUOTED_FIELD = re.compile(r'"[^"\n]*"')
+_MARKDOWN_RULE = re.compile(r"[\s|:-]+$")
+_LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("Python", re.compile(r"^\s*(?:def \w+\(.*:|from [\w.]+ import |import \w+$|class \w+.*:$|@\w+$|elif |if __name__)", re.MULTILINE)),
+    ("TypeScript", re.compile(r"^\s*(?:export )?(?:interface \w+ \{|type \w+ =)|: (?:string|number|boolean)[;,)=]", re.MULTILINE)),
+    ("JavaScript", re.compile(r"\b(?:const|let|var) \w+ =|=> \{|^\s*(?:async )?function \w*\(|require\(", re.MULTILINE)),
+    ("Go", re.compile(r"^package \w+$|^func (?:\(|\w+\()|:= ", re.MULTILINE)),
+    ("Rust", re.compile(r"\bfn \w+.*\{|\blet mut |\bimpl\b|#\[derive", re.MULTILINE)),
+    ("Java", re.compile(r"\bpublic (?:static |final )*(?:class|void|int|String)\b|^import java", re.MULTILINE)),
+    ("C/C++", re.compile(r"^\s*#include|\bstd::|^\s*(?:int|void|char|static) \*?\w+\(.*\)\s*\{?$", re.MULTILINE)),
+    ("SQL", re.compile(r"\b(?:SELECT .* FROM|CREATE TABLE|INSERT INTO)\b", re.IGNORECASE)),
+    ("CSS", re.compile(r"^[.#]?[\w-]+\s*\{$|^\s+[\w-]+:\s.*;$", re.MULTILINE)),
+    ("Shell", re.compile(r"^#!/bin/|^\s*(?:fi|done|esac)$|^\s*echo ", re.MULTILINE)),
+)
+_IDENTIFYING = re.compile(r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id|number|code|key)$|url|date|status|message|type|symbol", re.IGNORECASE)
+_TITLE_KEYS = re.compile(r"title|name|full_?name|.*_name$|subject|headline|question|display_?name|label|login", re.IGNORECASE)
+_ERROR_KEYS = re.compile(r"errors?|error_?message|exception|traceback|stderr|detail", re.IGNORECASE)
+_RAISED = re.compile(r"\s*(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:")
+_PAIR = re.compile(r"\s*(?:[-*•]\s*)?([A-Za-z\u4e00-\u9fff][\w ./-]{0,30})[:：=]\s*(\S.*)")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tool result as it was found: its innermost text, what kind that is, its JSON value if it has one."""
+
+    kind: Kind
+    body: str
+    value: object | None
+    lines: int
+    cut: bool  # there was more than was looked at
+
+
+def examine(text: str) -> Shape:
+    body = unwrap(text)
+    value = parse_json(body)
+    cut = len(text) > WINDOW
+    lines = (text if text.startswith(body[:1000]) else body).count("\n") + 1
+    kind: Kind = "json" if isinstance(value, (dict, list)) else _kind(body)
+    return Shape(kind, body, value, lines, cut)
+
+
+def describe(shape: Shape, *, max_chars: int, language: Language) -> str:
+    """At most ``max_chars`` characters on what the result holds; "" for a blank one."""
+    writers: dict[Kind, Callable[[Shape, int, Language], str]] = {
+        "json": _json,
+        "table": _table,
+        "log": _log,
+        "code": _code,
+        "html": _html,
+        "prose": _prose,
+    }
+    return clip(squeeze(writers[shape.kind](shape, max_chars, language)), max_chars)
+
+
+def _kind(body: str) -> Kind:
+    if _HTML.search(body[:3000]):
+        return "html"
+    lines = [line for line in islice(_lines(body), 240) if line.strip()]
+    if _table_rows(lines) is not None:
+        return "table"
+    if not lines:
+        return "prose"
+    if cues.ERROR_LINE.search(lines[0][:_SEEN]) and len(lines) < 30 and not looks_like_log(lines[0]):
+        return "prose"
+    plain = [_unnumbered(line) for line in lines]
+    if "Traceback (most recent call last)" in body[:20_000] or _share(plain, looks_like_log) >= 0.3:
+        return "log"
+    if len(lines) >= 2 and _share(plain, looks_like_code) >= 0.3:
+        return "code"
+    return "prose"
+
+
+def _lines(body: str) -> Iterator[str]:
+    return islice(iter(body.splitlines()), _MAX_LINES)
+
+
+def _unnumbered(line: str) -> str:
+    """The line without the number that editors and ``cat -n`` print before it."""
+    number = _NUMBERED.match(line)
+    return line[number.end() :] if number else line
+
+
+def _share(lines: list[str], test: Callable[[str], bool]) -> float:
+    return sum(map(test, lines)) / max(len(lines), 1)
+
+
+# --- JSON ---------------------------------------------------------------------
+
+
+def _json(shape: Shape, max_chars: int, language: Language) -> str:
+    value = shape.value
+    error = _error_in(value)
+    lead = f"{_say(language, '错误：', 'error: ')}{error}; " if error else ""
+    if isinstance(value, list):
+        return lead + _json_list(value, max_chars - len(lead), language, more=shape.cut)
+    if isinstance(value, Mapping):
+        return lead + _json_object(value, max_chars - len(lead), language)
+    return lead
+
+
+def _json_list(items: list[object], room: int, language: Language, *, more: bool) -> str:
+    count = f"{len(items)}{'+' if more else ''}"
+    objects = [item for item in items[:200] if isinstance(item, Mapping)]
+    if not objects:
+        values = _fitted((_brief(item) for item in items[:30]), room - 24)
+        return _say(language, f"JSON 数组，{count} 项：{values}", f"JSON list, {count} items: {values}")
+    names = _fitted((_identity(item) for item in objects[:30]), max(room - 44, 24))
+    keys = _fitted(_keys(objects[0]), max(room - len(names) - 24, 24))
+    return _say(
+        language, f"JSON 数组，{count} 个对象（{keys}）：{names}", f"JSON list, {count} objects ({keys}): {names}"
+    )
+
+
+def _json_object(value: Mapping[str, object], room: int, language: Language) -> str:
+    main = _main_text(value)
+    parts: list[str] = []
+    for key, item in _telling_first(value):
+        if isinstance(item, (list, Mapping)):
+            parts.append(_container(key, item, language))
+        elif item is not None and item != "" and key != (main and main[0]):
+            parts.append(f"{key}={_brief(item)}")
+    # On a short line the members say that it is JSON.
+    head = _say(language, f"JSON 对象，{len(value)} 键：", f"JSON object, {len(value)} keys: ") if room >= 140 else ""
+    if main:
+        shown = _fitted(parts, max(room // 3 - len(head), 20))
+        inner = describe(examine(main[1]), max_chars=max(room - len(head) - len(shown) - len(main[0]) - 4, 20), language=language)
+        return f"{head}{shown}{'; ' if shown else ''}{one_line(main[0], 30)}: {inner}"
+    return head + _fitted(parts, room - len(head))
+
+
+def _container(key: str, item: list[object] | Mapping[str, object], language: Language) -> str:
+    """A nested list or object in a few words: flights (2: HAT028, HAT277)."""
+    name = one_line(key, 30)
+    if not item:
+        return f"{name} (0)"
+    if isinstance(item, Mapping):
+        inside = [f"{key}={_brief(value)}" for key, value in item.items() if not isinstance(value, (list, Mapping))]
+        return f"{name} ({_fitted(inside or _keys(item), 48)})"
+    named = [_identity(part) if isinstance(part, Mapping) else _brief(part) for part in item[:4]]
+    return f"{name} ({len(item)}: {_fitted(named, 56)})"
+
+
+def _telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Members as they come, but those that identify the object before the rest and flags last."""
+
+    def rank(member: tuple[str, object]) -> int:
+        key, item = member
+        if item is None or item == "" or isinstance(item, bool):
+            return 3
+        if isinstance(item, (list, Mapping)):
+            return 1 if item else 3
+        return 0 if _IDENTIFYING.match(str(key)) else 2
+
+    return sorted(((str(key)[:80], item) for key, item in islice(value.items(), 200)), key=rank)
+
+
+def _main_text(value: Mapping[str, object]) -> tuple[str, str] | None:
+    """The member that is most of the object, where there is one (a crawled page, a file's content)."""
+    texts = [(str(key), item) for key, item in islice(value.items(), 50) if isinstance(item, str) and len(item) > 300]
+    if not texts:
+        return None
+    key, longest = max(texts, key=lambda member: len(member[1]))
+    return key, longest[:WINDOW]
+
+
+def _identity(item: Mapping[str, object]) -> str:
+    """The value by which a reader would know this object."""
+    members = [(str(key), value) for key, value in islice(item.items(), 40) if isinstance(value, (str, int)) and not isinstance(value, bool)]
+    for pattern in (_TITLE_KEYS, _IDENTIFYING):
+        for key, value in members:
+            if pattern.match(key[:80]) and value != "":
+                return _brief(value)
+    if members:
+        return f"{one_line(members[0][0], 20)}={_brief(members[0][1])}"
+    return next((_identity(value) for value in islice(item.values(), 5) if isinstance(value, Mapping) and value), "{…}") if _depth_ok(item) else "{…}"
+
+
+def _depth_ok(item: Mapping[str, object], limit: int = 4) -> bool:
+    """Whether the first members nest no deeper than ``limit``."""
+    level: list[object] = [item]
+    for _ in range(limit):
+        level = [value for node in level[:20] if isinstance(node, Mapping) for value in islice(node.values(), 5)]
+        if not any(isinstance(node, Mapping) for node in level):
+            return True
+    return False
+
+
+def _keys(item: Mapping[str, object]) -> Iterator[str]:
+    return (one_line(str(key), 24) for key in islice(item, 40))
+
+
+def _error_in(value: object, depth: int = 3) -> str:
+    """The message of a result that says it failed; "" where it does not."""
+    if not isinstance(value, Mapping) or depth == 0:
+        return ""
+    for key, item in islice(value.items(), 40):
+        if _ERROR_KEYS.match(str(key)[:40]) and str(key).lower() != "detail" and item:
+            if isinstance(item, str):
+                return one_line(item, 90)
+            if isinstance(item, Mapping):
+                message = item.get("message") or item.get("detail") or item.get("type")
+                return one_line(message, 90) if isinstance(message, str) else ""
+    return _error_in(value.get("result"), depth - 1)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, str):
+        return one_line(value, 48)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if value.bit_length() <= 200 else "…"
+    if isinstance(value, (list, Mapping)):
+        return f"[{len(value)}]" if isinstance(value, list) else "{…}"
+    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
+
+
+def _fitted(parts: Iterable[str], room: int) -> str:
+    """The parts that fit, and "…" where some do not; the first is cut rather than left out."""
+    shown: list[str] = []
+    left = room
+    omitted = False
+    for part in islice(parts, 60):
+        if not shown and len(part) > left:
+            part = clip(part, max(left, 8))
+        if not shown or len(part) + 5 <= left:
+            shown.append(part)
+            left -= len(part) + 2
+        else:
+            omitted = True
+    return ", ".join([*shown, "…"] if omitted else shown)
+
+
+# --- tables -------------------------------------------------------------------
+
+
+def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
+    """(delimiter, rows) where most lines have the same number of columns; the header is the first row."""
+    marked = [line for line in lines if line.count("|") >= 2]
+    if len(marked) >= 3 and len(marked) >= 0.6 * len(lines):
+        return "|", [line for line in marked if not _MARKDOWN_RULE.match(line)]
+    for delimiter in ("\t", ",", ";"):
+        widths = [_QUOTED_FIELD.sub("", line[:2000]).count(delimiter) for line in lines]
+        usual = widths[0] if widths else 0
+        least = 1 if delimiter == "\t" else 2
+        if len(lines) >= 3 and usual >= least and widths.count(usual) >= 0.85 * len(lines) and _is_header(lines[0], delimiter):
+            return delimiter, lines
+    return None
+
+
+def _is_header(line: str, delimiter: str) -> bool:
+    """Column names are short and do not end like a sentence."""
+    fields = line[:2000].split(delimiter)
+    return max(map(len, fields)) <= 50 and not line.rstrip().endswith((".", "。", ":", "?", "!", "{"))
+
+
+def _table(shape: Shape, max_chars: int, language: Language) -> str:
+    found = _table_rows([line for line in _lines(shape.body) if line.strip()])
+    if found is None:
+        return _prose(shape, max_chars, language)
+    delimiter, rows = found
+    columns = _cells(rows[0], delimiter)
+    count = len(rows) - 1
+    if shape.lines > _MAX_LINES and delimiter != "|":
+        count = shape.lines - 1
+    size = _say(language, f"表格，{count} 行 × {len(columns)} 列：", f"Table, {count} rows × {len(columns)} columns: ")
+    names = _fitted(columns, max(max_chars // 2, 20))
+    room = max_chars - len(size) - len(names) - 16
+    if len(rows) < 2 or room < 20:
+        return size + names
+    first = _fitted((cell for cell in _cells(rows[1], delimiter) if cell), room)
+    return size + names + _say(language, f"；首行：{first}", f"; first row: {first}")
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    stripped = row[:4000].strip()
+    inner = stripped.strip("|") if delimiter == "|" else stripped
+    return [one_line(cell.strip().strip('"'), 40) for cell in inner.split(delimiter)]
+
+
+# --- logs, code, pages, prose ----------------------------------------------------
+
+
+def _log(shape: Shape, max_chars: int, language: Language) -> str:
+    lines = [line for line in _lines(shape.body) if line.strip()]
+    errors = [line for line in lines if cues.ERROR_LINE.search(line[:_SEEN])]
+    warnings = sum(1 for line in lines if cues.WARNING_LINE.search(line[:_SEEN]))
+    more = "+" if shape.cut or shape.lines > _MAX_LINES else ""
+    size = _say(
+        language,
+        f"日志，{shape.lines} 行，{len(errors)}{more} 个错误，{warnings}{more} 个警告",
+        f"Log, {shape.lines} lines, {len(errors)}{more} errors, {warnings}{more} warnings",
+    )
+    last = lines[-1] if lines else ""
+    room = max_chars - len(size) - 24
+    if errors:
+        first = one_line(first_error(lines), max(room * 2 // 3, 20))
+        size += _say(language, f"；首个错误：{first}", f"; first error: {first}")
+        room -= len(first) + 14
+    if last and room >= 20 and (not errors or errors[0] is not last):
+        size += _say(language, f"；末行：{one_line(last, room)}", f"; last line: {one_line(last, room)}")
+    return size
+
+
+def _code(shape: Shape, max_chars: int, language: Language) -> str:
+    lines = list(_lines(shape.body))
+    source = "\n".join(_unnumbered(line) for line in lines)[:60_000]
+    header = f"{one_line(lines[0], 70)} " if lines and lines[0].startswith("[") else ""
+    name = _code_language(source)
+    size = _say(language, f"{name} 代码，{shape.lines} 行", f"{name} code, {shape.lines} lines".lstrip())
+    room = max_chars - len(size) - len(header) - 4
+    defined = definitions(source, limit=24)
+    if defined:
+        return f"{header}{size}{_say(language, '：', ': ')}{_fitted(defined, max(room, 20))}"
+    first = next((line for line in lines if line.strip() and not line.startswith("[")), "")
+    return f"{header}{size}{_say(language, '：', ': ')}{one_line(_unnumbered(first), max(room, 20))}"
+
+
+def _code_language(source: str) -> str:
+    """The language with most tell-tale lines; "" where none has any."""
+    scores = [(len(islice_count(pattern, source[:20_000])), name) for name, pattern in _LANGUAGES]
+    best = max(scores, key=lambda score: score[0])
+    return best[1] if best[0] else ""
+
+
+def islice_count(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    return list(islice(pattern.finditer(text), 50))
+
+
+def _html(shape: Shape, max_chars: int, language: Language) -> str:
+    body = shape.body
+    title = _HTML_TITLE.search(body[:50_000])
+    name = one_line(_TAG.sub(" ", title[1]), max_chars // 2) if title else ""
+    head = _say(language, f"网页“{name}”" if name else "网页", f"HTML page “{name}”" if name else "HTML page")
+    found = (one_line(_TAG.sub(" ", match[1]), 60) for match in islice(_HTML_HEADING.finditer(body), 12))
+    headings = _fitted((heading for heading in dict.fromkeys(found) if heading and heading != name), max_chars - len(head) - 12)
+    if headings:
+        return head + _say(language, f"；标题：{headings}", f"; headings: {headings}")
+    text = " ".join(best_sentences(visible_text(body), max_chars - len(head) - 2, limit=2))
+    return f"{head}: {text}" if text else head
+
+
+def visible_text(html: str) -> str:
+    """What a page shows, roughly: no scripts, styles or tags."""
+    for tag in _HTML_HIDDEN:
+        kept: list[str] = []
+        at = 0
+        while (start := html.find(f"<{tag}", at)) >= 0 and (end := html.find(f"</{tag}", start)) >= 0:
+            kept.append(html[at:start])
+            at = end
+        html = "".join(kept) + html[at:]
+    return _TAG.sub("\n", html)
+
+
+def _prose(shape: Shape, max_chars: int, language: Language) -> str:
+    body = shape.body
+    if "<" in body and body.count("</") > 20:
+        body = visible_text(body)
+    lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
+    if len(body) <= 4_000 and (error := first_error(lines)):
+        return one_line(error, max_chars)
+    if listed := _listing(shape, lines, max_chars, language):
+        return listed
+    return " ".join(best_sentences(body, max_chars, limit=2))
+
+
+def first_error(lines: list[str]) -> str:
+    """The line that says what went wrong, "" where none does; after "ERRORS:" the line below it."""
+    found = [at for at, line in enumerate(lines[:2_000]) if cues.ERROR_LINE.search(line[:_SEEN])]
+    if not found:
+        return ""
+    raised = [at for at in found if _RAISED.match(lines[at])]
+    at = raised[0] if raised else found[0]
+    below = lines[at + 1] if at + 1 < len(lines) and lines[at].rstrip().endswith((":", "：")) else ""
+    return f"{lines[at][:_SEEN]} {below[:_SEEN]}".strip()
+
+
+def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language) -> str:
+    """Names one a line, or "key: value" lines; "" for anything else."""
+    if len(lines) < 4:
+        return ""
+    size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")
+    names = [line for line in lines if len(line) <= 120 and " " not in line]
+    if len(names) >= 0.7 * len(lines):
+        return size + _fitted(names, max_chars - len(size))
+    pairs = [match.groups() for line in lines if (match := _PAIR.match(line[:_SEEN]))]
+    if len(pairs) < 0.6 * len(lines):
+        return ""
+    told = [one_line(value, 48) for key, value in pairs if _TITLE_KEYS.match(key.strip())]
+    if len(told) < 2:
+        told = [f"{key.strip()}={one_line(value, 40)}" for key, value in pairs]
+    return size + _fitted(dict.fromkeys(told), max_chars - len(size))
+
+
+def _say(language: Language, chinese: str, english: str) -> str:
+    return chinese if language == "zh" else english

@@ -1,0 +1,73 @@
+"""What a run of pages was about: its telling lines, its topics, its standing notes."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from app.extractive import cues
+from app.extractive.notes import standing_note
+from app.extractive.salient import choose
+from app.extractive.terms import content_words, key_terms, rarity
+from app.text import clip, fold, squeeze
+
+__all__ = ["pick_lines", "standing_note", "summarize_lines", "topics"]
+
+_MAX_LINES = 600
+_LINE_CHARS = 400
+_MAX_TEXTS = 400
+# Whose words are worth keeping, other things being equal.
+_ROLE_WEIGHT = {"user": 1.25, "assistant": 1.0, "tool": 0.75, "function": 0.75, "system": 0.6, "developer": 0.6}
+
+
+def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[str]:
+    """The most informative of (role, line) pairs, in their order, none saying what another said.
+
+    ``max_chars`` bounds the total, with one character between lines. A line longer
+    than a fair share of it is cut.
+    """
+    longest = min(_LINE_CHARS, max_chars)
+    return [clip(squeeze(lines[at][1][:2000]), longest) for at in pick_lines(lines, max_items=max_items, max_chars=max_chars)]
+
+
+def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[int]:
+    """Positions of the lines that ``summarize_lines`` keeps, ascending."""
+    if max_items <= 0 or max_chars <= 0 or not lines:
+        return []
+    longest = min(_LINE_CHARS, max_chars)
+    texts = [clip(squeeze(line[:2000]), longest) for _, line in lines]
+    weights = [
+        _ROLE_WEIGHT.get(role, 0.8) * cues.salience(text) * (0.9 + 0.2 * (at + 1) / len(lines)) if text else 0.0
+        for at, ((role, _), text) in enumerate(zip(lines, texts, strict=True))
+    ]
+    # MMR compares every candidate with every choice, so only the best few hundred are candidates.
+    candidates = sorted(sorted(range(len(texts)), key=lambda at: -weights[at])[:_MAX_LINES])
+    chosen = choose(
+        [texts[at] for at in candidates],
+        [weights[at] for at in candidates],
+        max_items=max_items,
+        max_chars=max_chars + 1,  # the last line has no separator after it
+    )
+    return [candidates[at] for at in chosen]
+
+
+def topics(texts: Sequence[str], n: int = 6) -> list[str]:
+    """Up to ``n`` terms that several titles or lines share, best first; then the most telling of single ones."""
+    seen = [text[:_LINE_CHARS] for text in texts[-_MAX_TEXTS:]]
+    spread: Counter[str] = Counter()
+    for text in seen:
+        spread.update(list(dict.fromkeys(fold(word) for word in content_words(text))))
+    joined = "\n".join(seen)
+    candidates = key_terms(joined, max(n, 0) * 5)
+    scored = sorted(
+        ((_topic_score(term, spread), -rank, term) for rank, term in enumerate(candidates)), reverse=True
+    )
+    return [term for _, _, term in scored[: max(n, 0)]]
+
+
+def _topic_score(term: str, spread: Counter[str]) -> float:
+    """Rarity × in how many texts, so that a term of two texts beats one of a single text."""
+    parts = content_words(term)
+    if not parts:
+        return 0.0
+    shared = min(spread[fold(part)] for part in parts)
+    return math.log2(1 + shared) * (0.5 + max(rarity(part) for part in parts))

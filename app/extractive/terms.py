@@ -1,0 +1,267 @@
+"""Key terms: the few words by which a reader would know this text among many.
+
+A term's score is its frequency (dampened) × how specific it is × a little for
+coming early. Specific is what has a shape of its own (an identifier, an address, a
+code, a name) or is rare in the language; for Chinese the segmenter's dictionary
+says how rare a word is.
+"""
+
+import heapq
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import rjieba
+
+from app.extractive.envelope import WINDOW, parse_json, unwrap
+from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
+from app.text import HAN, fold, is_han, scalar, squeeze, words
+
+_TOKEN = re.compile(
+    r"https?://[^\s\"'<>()\[\]{}|\\，。；、]+"
+    rf"|[{HAN}]+"
+    rf"|[^\W{HAN}]+(?:[-._@/'\u2019][^\W{HAN}]+)*"
+    r"|[.,;:!?。，；：！？\n]"
+)
+_NAME = re.compile(r"[A-Z][a-zà-ÿ]+(?:[ \t](?:of |de |the |van )?[A-Z][a-zà-ÿ]+){1,3}")
+_TITLED = re.compile(r"《([^《》\n]{2,30})》")
+_QUANTITY = re.compile(
+    r"[$€£¥]\d[\d,.]{0,24}(?:\s?(?:million|billion|[kKmMbB])\b)?"
+    r"|(?<![\d,.])\d[\d,.]{0,24}\s?(?:%|°[CF]|(?:[KMGT]i?B|[kKMG]?Hz|ms|kg|km|cm|mm|mg|ml|kWh|mph|USD|EUR|RMB|CNY|million|billion"
+    r"|met(?:er|re)s?|miles?|tokens|users|people|degrees)\b|亿元|万元|美元|亿|万|元|公里|千米|米|公斤|吨|岁|人|%|％)"
+)
+_EXTENSION = re.compile(
+    r"\.(?:py|js|jsx|ts|tsx|md|json|jsonl|csv|tsv|txt|pdf|go|rs|java|kt|rb|php|c|h|cpp|cs|ya?ml|toml|ini|cfg|html?|css|sql"
+    r"|xlsx?|docx?|pptx?|png|jpe?g|gif|svg|zip|tar|gz|sh|log|xml|db|ipynb|lock|env|img|mp[34]|wav|avi|bib|tex)$",
+    re.IGNORECASE,
+)
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
+_DATE = re.compile(r"\d{2,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?(?:T\d.*)?$|\d{1,2}T\d\d|(?:19|20)\d\d$")
+_HASH = re.compile(r"[0-9a-fA-F-]{16,}$|[\w-]{33,}$")
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]+[A-Z]")
+_PUNCTUATION = frozenset(".,;:!?。，；：！？\n")
+
+_MAX_TERM = 60
+_MAX_TOKENS = 40_000
+_MAX_LEAVES = 20_000
+# The size of rjieba's dictionary in words counted; only the ratio matters.
+_DICTIONARY_TOTAL = 6.0e7
+
+
+def key_terms(text: str, n: int = 15) -> list[str]:
+    """Up to ``n`` terms, best first, as they are written in the text; no near duplicates."""
+    if n <= 0:
+        return []
+    readable = _readable(scalar(unwrap(text)))
+    tokens = _TOKEN.findall(readable)[:_MAX_TOKENS]
+    segmented = {token: rjieba.cut(token) for token in dict.fromkeys(tokens) if is_han(token)}
+    scores = _word_scores(tokens, segmented)
+    for term, score in (*_phrases(readable), *_pairs(tokens, segmented, scores)):
+        scores[term] = max(score, scores.get(term, 0.0))
+    # Ties go to what came first: insertion order, which nlargest keeps.
+    best = heapq.nlargest(n * 8, scores.items(), key=lambda item: item[1])
+    return _distinct((term for term, _ in best), n)
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text without stop words, in order, lower case; what two texts are compared by."""
+    return [
+        word
+        for word in words(scalar(text))
+        if word not in ENGLISH and word not in CHINESE and (len(word) > 1 or word.isdigit())
+    ]
+
+
+def rarity(word: str) -> float:
+    """How telling a single content word is: about 0.2 (要求, "table") to 2.5 (an identifier)."""
+    if is_han(word):
+        frequency = max(rjieba.suggest_freq(word), 1)
+        return min(max((math.log10(_DICTIONARY_TOTAL / frequency) - 3.0) / 2.2, 0.1), 1.8)
+    return _shape(word)
+
+
+def _readable(text: str) -> str:
+    """The text whose words count: of JSON the values, and each key once."""
+    value = parse_json(text)
+    if value is None:
+        return text[:WINDOW]
+    keys: dict[str, None] = {}
+    leaves: list[str] = []
+    stack: list[object] = [value]
+    while stack and len(leaves) < _MAX_LEAVES:
+        node = stack.pop()
+        if isinstance(node, dict):
+            keys.update(dict.fromkeys(map(str, node)))
+            stack.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            stack.extend(reversed(node))
+        elif isinstance(node, str):
+            leaves.append(node)
+        elif isinstance(node, (int, float)) and not isinstance(node, bool):
+            leaves.append(_number(node))
+    return "\n".join([*leaves, *keys])[:WINDOW]
+
+
+def _number(value: float) -> str:
+    # str() of an int of thousands of digits raises.
+    return "" if isinstance(value, int) and value.bit_length() > 200 else str(value)
+
+
+def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> dict[str, float]:
+    """Every single-word candidate with its score, in order of first appearance."""
+    counts: Counter[str] = Counter()
+    for token, times in Counter(tokens).items():
+        if token in segmented:
+            for word in segmented[token]:
+                counts[word] += times
+        elif token not in _PUNCTUATION:
+            counts[token] += times
+    merged = _merged_by_case(counts)
+    total = len(merged) or 1
+    scores: dict[str, float] = {}
+    for rank, (token, times) in enumerate(merged.items()):
+        term, weight = _weighed(token)
+        if weight > 0:
+            score = (1 + math.log2(times)) * weight * (1.25 - 0.25 * rank / total)
+            scores[term] = max(score, scores.get(term, 0.0))
+    return scores
+
+
+def _merged_by_case(counts: Counter[str]) -> dict[str, int]:
+    """"The" and "the" are one word, written in lower case; "Berlin" alone keeps its capital."""
+    merged: dict[str, int] = {}
+    for token, times in counts.items():
+        lower = token.lower()
+        name = lower if lower != token and lower in counts and token.istitle() else token
+        merged[name] = merged.get(name, 0) + times
+    return merged
+
+
+def _weighed(token: str) -> tuple[str, float]:
+    """The term that a token makes and how specific it is; 0 for none."""
+    if token.startswith(("http://", "https://")):
+        return token.split("/")[2].removeprefix("www."), 1.5
+    if is_han(token):
+        usable = 2 <= len(token) <= 12 and token not in CHINESE
+        return token, rarity(token) if usable else 0.0
+    if "." in token and _EXTENSION.search(token):
+        token = token.rsplit("/", 1)[-1]
+        return token, 2.4 if len(token) <= _MAX_TERM else 0.0
+    if len(token) > _MAX_TERM:
+        return token, 0.0
+    return token, _shape(token)
+
+
+def _shape(token: str) -> float:
+    """How specific a Latin token looks."""
+    lower = token.lower()
+    if lower == token and token.isalpha() and len(token) < 33:
+        return 0.0 if token in ENGLISH or len(token) < 2 else _plain(token, lower)
+    if lower in ENGLISH or len(token) < 2:
+        return 0.0
+    if _EMAIL.match(token):
+        return 2.8
+    if token[0].isdigit() and _DATE.match(token):
+        return 0.7
+    if _HASH.match(token):
+        return 0.6
+    has_digit = not token.isalpha() and any(map(str.isdigit, token))
+    if has_digit:
+        return 2.3 if any(map(str.isalpha, token)) else min(0.15 * len(token), 0.9)
+    if "_" in token or _CAMEL.search(token):
+        return 1.0 if lower in COMMON else 2.0
+    if "/" in token or "." in token:
+        return 1.3
+    return _plain(token, lower)
+
+
+def _plain(token: str, lower: str) -> float:
+    if lower in COMMON or len(token) < 3 and not token.isupper():
+        return 0.25
+    if token.isupper() and len(token) <= 8:
+        return 1.6
+    length = min(len(token), 11) / 8
+    if lower.removesuffix("s") in COMMON or lower.endswith("ly"):
+        return 0.3
+    return length * (1.35 if token[0].isupper() or "-" in token else 1.0)
+
+
+def _phrases(text: str) -> Iterator[tuple[str, float]]:
+    """Names of several words, quoted titles, and numbers with their units."""
+    for pattern, weight in ((_NAME, 2.2), (_TITLED, 2.4), (_QUANTITY, 1.15)):
+        found = Counter(match[1] if pattern is _TITLED else match[0] for match in pattern.finditer(text))
+        for phrase, times in found.most_common(60):
+            trimmed = _without_stop_words(squeeze(phrase)) if pattern is _NAME else squeeze(phrase).rstrip(".,")
+            if 2 < len(trimmed) <= _MAX_TERM or pattern is _QUANTITY:
+                yield trimmed, (1 + math.log2(times)) * weight
+
+
+def _without_stop_words(name: str) -> str:
+    """"The Eiffel Tower" without the words that merely began a sentence."""
+    parts = name.split(" ")
+    while parts and parts[0].lower() in ENGLISH:
+        parts.pop(0)
+    while parts and parts[-1].lower() in ENGLISH:
+        parts.pop()
+    return " ".join(parts) if len(parts) > 1 else ""
+
+
+def _pairs(
+    tokens: Sequence[str], segmented: Mapping[str, list[str]], scores: Mapping[str, float]
+) -> Iterator[tuple[str, float]]:
+    """Two content words that stand together more than once ("connection pool", 外卖市场)."""
+    found: list[tuple[str, str]] = []
+    previous = ""
+    for token in tokens:
+        if token in segmented:
+            found.extend(pair for pair in pairwise(segmented[token]) if pair[0] in scores and pair[1] in scores)
+            previous = ""
+        elif token in scores and token.isalpha():
+            if previous:
+                found.append((previous, token))
+            previous = token
+        else:
+            previous = ""
+    pairs = Counter(found)
+    for (first, second), times in pairs.most_common(80):
+        if times < 2:
+            break
+        joint = f"{first}{second}" if is_han(first) else f"{first} {second}"
+        if first != second and len(joint) <= 40:
+            yield joint, (1 + math.log2(times)) * 0.62 * (rarity(first) + rarity(second))
+
+
+def _distinct(ranked: Iterator[str], n: int) -> list[str]:
+    """The first ``n`` terms of which none is another's plural, part or whole."""
+    kept: list[str] = []
+    keys: list[str] = []
+    quantities = 0
+    for term in ranked:
+        key = _singular(fold(term))
+        is_quantity = term[0] in "$€£¥" or term[0].isdigit()
+        if any(_near(key, other) for other in keys) or (is_quantity and quantities >= max(n // 3, 1)):
+            continue
+        kept.append(term)
+        keys.append(key)
+        quantities += is_quantity
+        if len(kept) == n:
+            break
+    return kept
+
+
+def _singular(key: str) -> str:
+    if len(key) > 4 and key.isascii():
+        if key.endswith("ies"):
+            return key[:-3] + "y"
+        if key.endswith("s") and not key.endswith("ss"):
+            return key[:-1]
+    return key
+
+
+def _near(key: str, other: str) -> bool:
+    shorter, longer = (key, other) if len(key) <= len(other) else (other, key)
+    if not shorter.isascii() or len(shorter) >= 4:
+        return shorter in longer
+    return shorter == longer or shorter in longer.split(" ")
