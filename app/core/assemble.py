@@ -177,7 +177,7 @@ def _ledger(fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, tot
         contents=head.contents_tokens + head.frame_tokens,
         condensed=sum(p.tokens for p in placed if p.zone == "condensed"),
         recent=sum(p.tokens for p in placed if p.zone == "verbatim"),
-        full_history=fixed.tokens + totals.full,
+        full_history=fixed.tokens + totals.history,
     )
 
 

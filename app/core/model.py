@@ -94,11 +94,13 @@ class Entry:
 class Totals:
     """The running sums of a conversation."""
 
-    last_seq: int
-    last_page: int
-    full: int
-    short: int
-    generation: int
+    last_seq: int = 0
+    last_page: int = 0
+    full: int = 0
+    short: int = 0
+    history: int = 0
+    """Tokens of the whole history as it was sent, archived results in full."""
+    generation: int = 0
     """Counts what changed the past (erasures, edited notes): each begins a new epoch."""
 
 
@@ -214,7 +216,6 @@ class Fixed:
 
     tools_tokens: int
     system_tokens: int
-    system: str
 
     @property
     def tokens(self) -> int:
