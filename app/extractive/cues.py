@@ -58,7 +58,7 @@ FILLER = re.compile(
 )
 # Politeness that may fill a whole sentence of more words.
 PLEASANTRY = Cue(
-    "hope feel let anything any how's how trip flight weekend evening time thanks thank happy glad appreciate moment regards care meet hear day hold apologise apologize welcome hesitate assist forward like what's",
+    "hope free know anything questions question request how how's nice great safe wonderful thanks thank happy glad appreciate moment regards care meet good hold apologise apologize welcome hesitate here forward like what's",
     r"hope (?:you(?:'re| are)|this|that|it) |feel free|let me know (?:if|how|when|what|which)|anything else|any (?:other|further|more) (?:question|help|request)"
     r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|what's up\b|how can i (?:help|assist)|(?:thanks?|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
     r"|have a (?:great|nice|good|safe|wonderful) (?:day|one|trip|flight|weekend|evening|time)|hold on|one moment|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
@@ -119,7 +119,7 @@ PLAN = re.compile(
 )
 BOILERPLATE = re.compile(
     r"^\W*(?:note|important|reminder|you are (?:a|an|the|now)\b|here(?:'s| is| are) (?:the|my|a|some)|see below|as follows|we(?:'re| are) currently solving"
-    r"|the following|attached|sent from my|begin|end of|注意|以下是|如下|附件|下面是|.{0,120}\bthe following\b|.{0,60}如下[：:]?\W*$)",
+    r"|the following|attached|sent from my|begin|end of|注意|以下是|如下|附件|下面是)",
     _I,
 )
 # "ISSUE:" on a line of its own: what follows is what it is all about.
@@ -177,13 +177,21 @@ def specifics(sentence: str) -> int:
 
 
 def is_filler(sentence: str) -> bool:
-    return FILLER.match(sentence[:_SEEN]) is not None
+    """Whether a sentence is a greeting, thanks or assent and nothing else."""
+    return len(sentence) < 120 and FILLER.match(sentence) is not None
+
+
+def is_boilerplate(seen: Seen) -> bool:
+    """Whether a sentence only announces what stands elsewhere."""
+    if "following" in seen.words and "the following" in seen.text:
+        return True
+    return BOILERPLATE.match(seen.text) is not None or seen.text.rstrip("：: 。").endswith("如下")
 
 
 def salience(sentence: str) -> float:
     """How much would be lost if this sentence of a conversation were forgotten."""
     seen = look(sentence)
-    if FILLER.match(seen.text):
+    if is_filler(seen.text):
         return 0.0
     score = 1.0 + 0.5 * specifics(seen.text) + min(len(seen.text), 80) / 80
     score += 2.5 * LASTING.found(seen) + 0.8 * CONCLUSION.found(seen)

@@ -20,8 +20,8 @@ from app.text import language, one_line, squeeze, window
 
 __all__ = ["call_line", "message_line", "page_title", "result_line"]
 
-_FIRST_SENTENCES = 100
-_LAST_SENTENCES = 30
+_FIRST_SENTENCES = 60
+_LAST_SENTENCES = 16
 _SEEN = 400
 _CANDIDATES = 4
 
@@ -133,22 +133,22 @@ def _place(role: str, at: int, total: int) -> float:
 
 
 def _user_score(seen: cues.Seen) -> float:
-    if cues.FILLER.match(seen.text):
+    if cues.is_filler(seen.text):
         return -6.0
     asks = cues.REQUEST.found(seen) or cues.IMPERATIVE.match(seen.text) is not None
     score = 2.2 * cues.QUESTION.found(seen) + 2.4 * asks
     score += 1.2 * cues.PROBLEM.found(seen) + 1.2 * cues.LASTING.found(seen)
-    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * bool(cues.BOILERPLATE.match(seen.text))
+    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * cues.is_boilerplate(seen)
     score -= 3.5 * bool(cues.EMPTY_REQUEST.match(seen.text))
     return score + _substance(seen)
 
 
 def _assistant_score(seen: cues.Seen) -> float:
-    if cues.FILLER.match(seen.text):
+    if cues.is_filler(seen.text):
         return -6.0
     score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
     score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
-    score -= 1.5 * bool(cues.BOILERPLATE.match(seen.text))
+    score -= 1.5 * cues.is_boilerplate(seen)
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
     return score + _substance(seen)
 
