@@ -1,1 +1,3 @@
 """Quire: memory as a service for LLM agents."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,59 @@
+# `make` prints what there is. Needs python3.11 or newer, make and git; everything else goes to .venv.
+
+PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
+.DEFAULT_GOAL := help
+.PHONY: help install run demo migrate test check bench openapi lock clean
+
+help: ## Print this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## Make .venv from the pinned requirements
+
+# Redone only when the requirements change; begun afresh, so that nothing is left of the old ones.
+$(STAMP): requirements.txt requirements-dev.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/it" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=…")'
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+run: $(STAMP) ## Serve the API with its jobs and a database; obeys DATABASE_URL, QUIRE_*, MEMORY_*
+	@exec $(BIN)/quire serve
+
+demo: $(STAMP) ## Show what it does, on a database of its own
+	@exec $(BIN)/quire demo
+
+migrate: $(STAMP) ## Bring the schema to the newest version
+	@exec $(BIN)/quire migrate
+
+test: $(STAMP) ## Run the tests; ARGS are passed to pytest
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## Lint, formatting, types, import contracts, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(STAMP) ## Measure; prints tables
+	$(BIN)/python -m bench $(ARGS)
+
+openapi: $(STAMP) ## Write the published API to openapi/openapi.json
+	@mkdir -p openapi
+	$(BIN)/quire openapi > openapi/openapi.json
+
+lock: $(STAMP) ## Pin the newest versions of all dependencies
+	$(COMPILE) --upgrade --output-file requirements.txt pyproject.toml
+	$(COMPILE) --upgrade --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
+
+clean: ## Remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

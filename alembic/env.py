@@ -1,0 +1,45 @@
+"""Runs the migrations. The DSN comes from `app.migrate`, or from the settings when alembic is run by hand."""
+
+import asyncio
+
+import asyncpg
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from alembic import context
+from app.settings import Settings
+from app.tables import metadata
+
+# Any number will do, as long as nobody else on this database uses it.
+MIGRATION_LOCK = 7_823_419_500
+
+
+def run(connection: Connection) -> None:
+    """All missing migrations in one transaction, one process at a time."""
+    context.configure(connection=connection, target_metadata=metadata)
+    with context.begin_transaction():
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        context.run_migrations()
+
+
+async def main(dsn: str) -> None:
+    """The DSN is asyncpg's to read, so that it means the same here as in the service."""
+    engine = create_async_engine(
+        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=10), poolclass=NullPool
+    )
+    async with engine.connect() as connection:
+        await connection.run_sync(run)
+    await engine.dispose()
+
+
+def dsn_from_settings() -> str:
+    """For `alembic revision --autogenerate` and other commands run by hand."""
+    settings = Settings()
+    dsn = settings.migration_database_url or settings.database_url
+    if dsn is None:
+        raise SystemExit("Set MIGRATION_DATABASE_URL or DATABASE_URL.")
+    return dsn
+
+
+asyncio.run(main(context.config.attributes.get("dsn") or dsn_from_settings()))

@@ -1,0 +1,244 @@
+"""Reading request bodies strictly: what is accepted can be stored and given back as it came.
+
+Python's JSON parser is lenient where it hurts: it takes NaN and lone surrogates, keeps the last of
+two equal keys, turns -0 into 0 and 1e999 into infinity, and exhausts the stack on deep nesting.
+Each of these is refused here (or kept, for -0), before anything else sees the value.
+"""
+
+import json
+import math
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from app import errors
+
+DEPTH_MAX = 64
+CONTAINERS_MAX = 500_000
+INTEGER_DIGITS_MAX = 4300
+INLINE_BYTES = 256 * 1024
+ERRORS_MAX = 20
+LOC_CHARACTERS_MAX = 100
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class RequestModel(BaseModel):
+    """Base of every request body: unknown fields are refused, and types are not bent into others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+async def read_json(request: Request, *, max_bytes: int) -> Any:
+    """The body as a JSON value. Large bodies are parsed in a thread.
+
+    Raises UnsupportedMediaType (not plain UTF-8 JSON), PayloadTooLarge (as soon as the limit is
+    passed), BadRequest (not JSON) or Invalid (JSON that could not be given back as it came).
+    """
+    _require_json(request.headers)
+    body = await _read_bytes(request, max_bytes)
+    if len(body) <= INLINE_BYTES:
+        return parse(body)
+    return await anyio.to_thread.run_sync(parse, body)
+
+
+def parse(body: bytes) -> Any:
+    """One JSON value from its UTF-8 bytes; raises BadRequest or Invalid."""
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise errors.BadRequest("The body must not begin with a byte order mark.")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise errors.BadRequest(f"The body is not valid UTF-8 at byte {error.start}.") from None
+    _require_shallow(body)
+    try:
+        value = _decode(text)
+    except json.JSONDecodeError as error:
+        raise errors.BadRequest(
+            f"The body is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise _too_deep() from None
+    if _SURROGATE_ESCAPE.search(text):
+        _require_characters(value)
+    return value
+
+
+def parse_model(model: type[T], value: Any) -> T:
+    """The value as a model; raises Invalid that says where and why, without repeating the value."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise errors.Invalid("The request breaks a rule.", errors=field_errors(error.errors(include_url=False))) from None
+
+
+def field_errors(found: Any) -> list[errors.FieldError]:
+    """Pydantic's errors without what the caller sent, and not endlessly many."""
+    return [
+        {
+            "loc": [part if isinstance(part, int) else str(part)[:LOC_CHARACTERS_MAX] for part in error["loc"]],
+            "msg": _message(error),
+        }
+        for error in found[:ERRORS_MAX]
+    ]
+
+
+def json_body(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
+    """`openapi_extra` of a route that reads this model with `read_json`; registers its schema."""
+    BODY_MODELS[model.__name__] = model
+    content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
+    if example is not None:
+        content["example"] = example
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+# Models that only `json_body` knows of, by name; `app.api.openapi` adds them to the components.
+BODY_MODELS: dict[str, type[BaseModel]] = {}
+
+
+def _require_json(headers: Mapping[str, str]) -> None:
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise errors.UnsupportedMediaType("The body must not be compressed.")
+    media_type, *parameters = (part.strip().lower() for part in headers.get("content-type", "").split(";"))
+    if media_type != "application/json" and not re.fullmatch(r"application/[\w.-]+\+json", media_type):
+        raise errors.UnsupportedMediaType("The Content-Type must be application/json.")
+    for parameter in parameters:
+        name, _, setting = parameter.partition("=")
+        if name.strip() == "charset" and setting.strip(' "') not in {"utf-8", "utf8"}:
+            raise errors.UnsupportedMediaType("The charset must be utf-8.")
+
+
+async def _read_bytes(request: Request, max_bytes: int) -> bytes:
+    too_large = errors.PayloadTooLarge(f"The body is larger than {max_bytes} bytes.")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > max_bytes:
+        raise too_large
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > max_bytes:
+                raise too_large
+    except ClientDisconnect:
+        raise errors.BadRequest("The body ended early.") from None
+    return bytes(body)
+
+
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: 1, 1, -1, -1
+
+
+def _require_shallow(body: bytes) -> None:
+    """Refuses deep nesting before the parser meets it: every step is a loop in C.
+
+    And very many arrays and objects: a byte pair of text becomes a hundred bytes of memory.
+    """
+    if body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
+        return
+    steps = array("b", _STRING.sub(b"", body).translate(_STEPS, _NOT_BRACKETS))
+    if len(steps) > 2 * CONTAINERS_MAX:
+        raise errors.Invalid(f"The body has more than {CONTAINERS_MAX} arrays and objects.")
+    if any(map(DEPTH_MAX.__lt__, accumulate(steps))):
+        raise _too_deep()
+
+
+def _too_deep() -> errors.Invalid:
+    return errors.Invalid(f"The body is nested deeper than {DEPTH_MAX} levels.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise errors.Invalid(f"An object has the key {_shown(twice)} twice.")
+    return members
+
+
+def _object_with_checked_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for key, _ in pairs:
+        if "\0" in key:
+            raise errors.Invalid(f"The key {_shown(key)} contains the character U+0000.")
+    return _object(pairs)
+
+
+def _integer(digits: str) -> int | float:
+    if digits == "-0":
+        return -0.0
+    if len(digits) > INTEGER_DIGITS_MAX:
+        raise errors.Invalid(f"A number has more than {INTEGER_DIGITS_MAX} digits.")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise errors.Invalid("A number is too large.")
+    return number
+
+
+def _constant(name: str) -> float:
+    raise errors.Invalid(f"{name} is not JSON.")
+
+
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _decode(text: str) -> Any:
+    # A key can only hold NUL by way of an escape, so most bodies skip the look at every key.
+    hook = _object_with_checked_keys if "\\u0000" in text else _object
+    return json.loads(
+        text, object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant
+    )
+
+
+def _require_characters(value: Any) -> None:
+    """Half a surrogate pair is no character: neither UTF-8 nor PostgreSQL can hold it."""
+    for path in _lone_surrogates(value, []):
+        raise errors.Invalid(
+            "A text contains half of a surrogate pair.",
+            errors=[{"loc": path, "msg": "contains half of a surrogate pair, which is not a character"}],
+        )
+
+
+def _lone_surrogates(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
+    """Where they are. Recursion is bounded by DEPTH_MAX."""
+    if isinstance(value, str):
+        if not _is_encodable(value):
+            yield path
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _lone_surrogates(item, [*path, index])
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not _is_encodable(key):
+                yield [*path, _shown(key)]
+            yield from _lone_surrogates(item, [*path, key])
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(key: str) -> str:
+    """A key as ASCII JSON, cut short, so that any key can stand in a message."""
+    return json.dumps(key[:LOC_CHARACTERS_MAX])
+
+
+def _message(error: Any) -> str:
+    # The one message of pydantic's that repeats what was sent.
+    if error["type"] == "union_tag_invalid":
+        return f"{error['ctx']['discriminator']} must be one of {error['ctx']['expected_tags']}"
+    return str(error["msg"])[:500]

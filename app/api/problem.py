@@ -1,0 +1,158 @@
+"""Errors as `application/problem+json` (RFC 9457), and the id that ties an answer to the log."""
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import errors
+from app.api.body import field_errors
+
+MEDIA_TYPE = "application/problem+json"
+_SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+
+_logger = logging.getLogger(__name__)
+
+SCHEMA: dict[str, Any] = {
+    "title": "Problem",
+    "type": "object",
+    "description": "Why a request failed (RFC 9457).",
+    "required": ["type", "title", "status", "detail", "request_id"],
+    "properties": {
+        "type": {"type": "string", "description": "Stable name of the kind of problem, urn:quire:problem:…"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "request_id": {"type": "string", "description": "The X-Request-Id of the answer."},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["loc", "msg"],
+                "properties": {
+                    "loc": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
+                    "msg": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of the app a problem, and give every response an X-Request-Id."""
+    app.add_exception_handler(errors.QuireError, _quire_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_exception)
+    app.add_middleware(RequestId)
+
+
+class RequestId:
+    """Takes or makes the request's id, returns it in X-Request-Id and answers what nobody caught.
+
+    Pure ASGI: Starlette's own 500 comes from outside all middleware, so it would lack the header.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _incoming_id(scope) or str(uuid4())
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except Exception:
+            _logger.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
+            if started:
+                raise  # half an answer is out already; the server closes the connection
+            response = problem(Request(scope), errors.QuireError("Something went wrong on our side."))
+            await response(scope, receive, send_with_id)
+
+
+def problem(request: Request, error: errors.QuireError) -> Response:
+    """The answer for an error."""
+    return _render(
+        request,
+        status=error.status,
+        code=error.code,
+        title=error.title,
+        detail=error.detail,
+        found=error.errors,
+        extra=error.extra,
+        headers=error.headers,
+    )
+
+
+async def _quire_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.QuireError)
+    return problem(request, error)
+
+
+async def _validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return problem(request, errors.Invalid("The request breaks a rule.", errors=field_errors(error.errors())))
+
+
+_HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
+_HTTP_DETAILS = {404: "There is nothing at this path.", 405: "The method is not allowed at this path."}
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    """What Starlette itself refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)
+    title = str(error.detail)
+    return _render(
+        request,
+        status=error.status_code,
+        code=_HTTP_CODES.get(error.status_code, f"http-{error.status_code}"),
+        title=title,
+        detail=_HTTP_DETAILS.get(error.status_code, title),
+        headers=error.headers or {},
+    )
+
+
+def _render(
+    request: Request,
+    *,
+    status: int,
+    code: str,
+    title: str,
+    detail: str,
+    found: Sequence[errors.FieldError] = (),
+    extra: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    body = {"type": f"urn:quire:problem:{code}", "title": title, "status": status, "detail": detail}
+    if found:
+        body["errors"] = list(found)
+    body |= {**(extra or {}), "request_id": request.scope["state"]["request_id"]}
+    # ASCII, so that whatever a message quotes can be written.
+    return Response(json.dumps(body), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def _incoming_id(scope: Scope) -> str | None:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            return str(value.decode())
+    return None

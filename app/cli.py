@@ -1,0 +1,228 @@
+"""The command `quire`. Composition root."""
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+import uvicorn
+import uvloop
+from pydantic import ValidationError
+
+from app import embedded, errors, migrate, worker
+from app.db import Database
+from app.main import create_app
+from app.settings import Settings
+
+GRACEFUL_SECONDS = 5
+WELCOME = """\
+Quire is up. Its API, to read and to try: {url}/docs
+
+Store a message (the conversation is made with it):
+
+  curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json' \
+-d '{{"user_id":"me","messages":[{{"role":"user","content":"Hello"}}]}}'
+
+Then fetch the context window for the next model call:
+
+  curl -s '{url}/conversations/demo/context?budget=8000'
+
+Ctrl-C stops it. {where}
+"""
+
+
+@click.group()
+def main() -> None:
+    """Quire: memory as a service for LLM agents. Settings are environment variables."""
+
+
+@main.command()
+def serve() -> None:
+    """Serve the API and do its jobs in one process, with a database of its own unless DATABASE_URL is set."""
+    settings = _settings()
+    _refuse_open_door(settings)
+    with _stopping_on_signals(), _database(settings) as dsn:
+        server = _Server(settings, dsn)
+        with _signals_stop_server(server):
+            server.run()
+        if server.failed:
+            raise click.ClickException("The API could not start; the log says why.")
+
+
+@main.command(name="worker")
+def work() -> None:
+    """Do the jobs only. As many of these as you like may run beside `quire serve`, anywhere."""
+    settings = _settings()
+    with _stopping_on_signals(), _database(settings) as dsn, _storage_errors_in_words():
+        uvloop.run(_work(settings, dsn))
+
+
+@main.command(name="migrate")
+def bring_up_to_date() -> None:
+    """Bring the schema to the newest version, as the role in MIGRATION_DATABASE_URL."""
+    settings = _settings()
+    dsn = settings.migration_database_url or settings.database_url
+    with _stopping_on_signals():
+        if dsn is None:
+            with _database(settings):
+                pass
+        else:
+            _upgrade(dsn)
+    click.echo(f"The schema is at {migrate.head() or 'its beginning'}.")
+
+
+def _settings() -> Settings:
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        wrong = "\n".join(f"  {str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
+        raise click.ClickException(f"These settings are not valid:\n{wrong}") from None
+    logging.basicConfig(
+        level=settings.quire_log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    return settings
+
+
+def _refuse_open_door(settings: Settings) -> None:
+    """Without keys, whoever reaches the port reads and erases everything."""
+    if not _is_loopback(settings.quire_host) and not settings.quire_allow_unauthenticated:
+        raise click.ClickException(
+            f"QUIRE_HOST={settings.quire_host} can be reached from other machines and no API keys are required."
+            " Listen on 127.0.0.1, or set QUIRE_ALLOW_UNAUTHENTICATED=true if something in front checks callers."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[str]:
+    """The DSN to serve from: DATABASE_URL as it is, or an embedded server, migrated and stopped at the end."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    try:
+        postgres = embedded.start(settings.quire_data_dir)
+    except (embedded.EmbeddedPostgresError, OSError) as error:
+        raise click.ClickException(f"The embedded PostgreSQL could not be started. {error}") from error
+    try:
+        _upgrade(postgres.owner_dsn)
+        yield postgres.app_dsn
+    finally:
+        postgres.stop()
+
+
+def _upgrade(owner_dsn: str) -> None:
+    try:
+        migrate.upgrade(owner_dsn)
+    except OSError as error:
+        raise click.ClickException(f"The database cannot be reached: {error}") from error
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that says hello once it listens."""
+
+    def __init__(self, settings: Settings, dsn: str) -> None:
+        super().__init__(
+            uvicorn.Config(
+                create_app(settings, dsn, with_worker=True),
+                host=settings.quire_host,
+                port=settings.quire_port,
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACEFUL_SECONDS,
+            )
+        )
+        self._settings = settings
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended before it served."""
+        return not self.started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts listening; with port 0 only now the port is known."""
+        await super().startup(sockets)
+        if not self.started:
+            return
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        where = f"The data is in {self._settings.quire_data_dir}." if self._settings.database_url is None else ""
+        click.echo(WELCOME.format(url=url, where=where))
+
+
+async def _work(settings: Settings, dsn: str) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _STOPPING:
+        loop.add_signal_handler(number, stop.set)
+    database = await Database.connect(
+        dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
+    )
+    try:
+        await database.assert_role_is_safe()
+        click.echo("The worker is up. Ctrl-C stops it.")
+        await worker.run(database, stop)
+    finally:
+        await database.close()
+
+
+@contextmanager
+def _storage_errors_in_words() -> Iterator[None]:
+    try:
+        yield
+    except (errors.StorageUnavailable, errors.UnsafeDatabase) as error:
+        raise click.ClickException(error.detail) from error
+
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def _stopping_on_signals() -> Iterator[None]:
+    """While something starts or stops, a signal leaves through every `finally`, with exit code 0."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        for ignored in _STOPPING:  # once is enough: the way out must not be interrupted
+            signal.signal(ignored, signal.SIG_IGN)
+        raise SystemExit(0)
+
+    for number in _STOPPING:
+        signal.signal(number, leave)
+    yield
+
+
+@contextmanager
+def _signals_stop_server(server: uvicorn.Server) -> Iterator[None]:
+    """uvicorn handles SIGINT and SIGTERM while it serves and raises them again afterwards: not to us.
+
+    From here on the only way is out, so they stay ignored while the database is stopped.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    for number in _STOPPING:
+        signal.signal(number, stop)
+    yield
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)

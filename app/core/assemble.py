@@ -1,0 +1,206 @@
+"""head + body + tail -> window.
+
+The recipe: take the epoch's layout and head, show the body as the layout says, and add up. Nearly always
+that fits, because the layout leaves room for the body's growth until the next epoch. It can fail to fit when a
+single message is larger than the zone it is in, or when a recall tool brought in more than is free; then the
+window is squeezed: the newest user message is kept whole whatever happens, then the newest unit, the head, and
+older units, newest first, in their condensed form. A squeezed window is an epoch of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from app.core.budget import smallest_budget, usable
+from app.core.groups import units
+from app.core.model import Epoch, Fixed, Head, Item, Layout, Ledger, Placed, TailItem, Totals, Warning, Window
+from app.errors import BudgetTooSmall
+
+TAIL_OVERHEAD = 24
+"""Tokens of the message and the frame around the tail."""
+
+
+class _Form(Enum):
+    WHOLE = "whole"  # as sent, and what a recall tool brought in in full
+    MARKED = "marked"  # as sent, a mark for what a recall tool brought in
+    SHORT = "short"  # condensed
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What is shown together or not at all, in the forms it can take."""
+
+    items: tuple[Item, ...]
+
+    @property
+    def is_user(self) -> bool:
+        return self.items[0].role == "user" and self.items[0].kind == "message"
+
+    def tokens(self, form: _Form) -> int:
+        return sum(_shown(item, form)[1] for item in self.items)
+
+
+def _shown(item: Item, form: _Form) -> tuple[str, int]:
+    """An item's text and tokens in a form."""
+    if form is _Form.WHOLE and item.loaded_text is not None:
+        return item.loaded_text, item.loaded_tokens
+    if form is _Form.SHORT and item.short_text is not None:
+        return item.short_text, item.short_tokens
+    return item.text, item.tokens
+
+
+def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals) -> Window:
+    """The window without its tail. Raises BudgetTooSmall, which says the smallest budget that works."""
+    room = usable(budget) - fixed.tokens
+    shown, held_back = units(items)
+    body = [_Unit(tuple(unit)) for unit in shown]
+    newest = next((unit for unit in reversed(body) if unit.is_user), None)
+    needed = newest.tokens(_Form.MARKED) if newest else 0
+    if needed > room:
+        raise BudgetTooSmall(smallest_budget(fixed.tokens + needed))
+
+    warnings = [_waiting(held_back)] if held_back else []
+    head, layout = epoch.head, epoch.layout
+    if head.tokens + sum(unit.tokens(_Form.WHOLE) for unit in body) <= room:
+        placed = [p for unit in body for p in _place(unit, _Form.WHOLE, layout)]
+        number = layout.number
+    else:
+        head, placed, squeezed = _squeeze(body, newest, head, layout, room)
+        number = totals.last_seq + totals.generation
+        warnings.append(squeezed)
+    ledger = _ledger(fixed, head, placed, budget, totals)
+    verbatim, condensed, listed = _pages(placed, head)
+    return Window(
+        number=number,
+        head=head.text,
+        body=tuple(_marked(placed, items, layout)),
+        tail=(),
+        ledger=ledger,
+        verbatim_pages=verbatim,
+        condensed_pages=condensed,
+        listed_pages=listed,
+        unlisted=totals.last_page - len(verbatim) - len(condensed) - len(listed),
+        warnings=tuple(warnings),
+    )
+
+
+def free_for_tail(window: Window) -> int:
+    """Tokens that the body leaves free for the tail's texts."""
+    return usable(window.ledger.budget) - window.ledger.total - TAIL_OVERHEAD
+
+
+def with_tail(window: Window, wanted: Iterable[TailItem]) -> Window:
+    """The window with what this call asked for, as much of it as fits, in the order it was asked for."""
+    free = free_for_tail(window)
+    taken: list[TailItem] = []
+    left_out = 0
+    for item in wanted:
+        if item.tokens <= free:
+            taken.append(item)
+            free -= item.tokens
+        else:
+            left_out += 1
+    warnings = window.warnings
+    if left_out:
+        warnings += (Warning("tail_cut", f"{left_out} requested part(s) did not fit the budget"),)
+    if not taken:
+        return replace(window, warnings=warnings)
+    tokens = sum(item.tokens for item in taken) + TAIL_OVERHEAD
+    return replace(window, tail=tuple(taken), ledger=replace(window.ledger, tail=tokens), warnings=warnings)
+
+
+def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
+    placed = []
+    for item in unit.items:
+        text, tokens = _shown(item, form)
+        as_sent = item.seq >= layout.verbatim_from and text == item.text
+        passing = text == item.loaded_text
+        placed.append(
+            Placed(
+                seq=item.seq,
+                page=item.page,
+                zone="verbatim" if as_sent or passing else "condensed",
+                role=item.role,
+                text=text,
+                parts=item.parts,
+                tokens=tokens,
+                anthropic=item.anthropic if as_sent else None,
+                passing=passing,
+            )
+        )
+    return placed
+
+
+def _squeeze(
+    body: Sequence[_Unit], newest_user: _Unit | None, head: Head, layout: Layout, room: int
+) -> tuple[Head, list[Placed], Warning]:
+    """Fit what matters most, in the order the module's docstring says."""
+    forms: dict[int, _Form] = {}
+    newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
+    if newest_user is not None:
+        forms[body.index(newest_user)] = _Form.MARKED
+        room -= newest_user.tokens(_Form.MARKED)
+    for index in newest_first[:1]:
+        for form in _Form:
+            if body[index].tokens(form) <= room:
+                forms[index] = form
+                room -= body[index].tokens(form)
+                break
+    if head.tokens <= room:
+        room -= head.tokens
+    else:
+        head = Head()
+    for index in newest_first[1:]:
+        if body[index].tokens(_Form.SHORT) > room:
+            break
+        forms[index] = _Form.SHORT
+        room -= body[index].tokens(_Form.SHORT)
+    for index in [i for i in newest_first if forms.get(i) is _Form.SHORT]:
+        grown = body[index].tokens(_Form.MARKED) - body[index].tokens(_Form.SHORT)
+        if grown <= room:
+            forms[index] = _Form.MARKED
+            room -= grown
+    placed = [p for index in sorted(forms) for p in _place(body[index], forms[index], layout)]
+    detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
+    return head, placed, Warning("window_squeezed", detail)
+
+
+def _ledger(fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, totals: Totals) -> Ledger:
+    return Ledger(
+        budget=budget,
+        tools=fixed.tools_tokens,
+        system=fixed.system_tokens,
+        notes=head.notes_tokens,
+        summary=head.summary_tokens,
+        contents=head.contents_tokens + head.frame_tokens,
+        condensed=sum(p.tokens for p in placed if p.zone == "condensed"),
+        recent=sum(p.tokens for p in placed if p.zone == "verbatim"),
+        full_history=fixed.tokens + totals.full,
+    )
+
+
+def _pages(placed: Sequence[Placed], head: Head) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Each page in one place only: where the least of it is shown."""
+    listed = set(head.listed)
+    condensed = {p.page for p in placed if p.zone == "condensed"} - listed
+    verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed
+    return tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed))
+
+
+def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> Iterable[Placed]:
+    """Where cache breakpoints go: the end of the condensed zone, and one place in the verbatim zone's growth.
+
+    Both depend on the layout alone, so a breakpoint never moves while an epoch lasts.
+    """
+    after = {item.seq: item.full_after for item in items}
+    last_condensed = max((p.seq for p in placed if p.zone == "condensed"), default=0)
+    halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
+    for p in placed:
+        yield replace(p, cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
+
+
+def _waiting(held_back: Sequence[Item]) -> Warning:
+    missing = sum(item.calls for item in held_back) - sum(item.results for item in held_back)
+    return Warning("tool_results_awaited", f"message {held_back[0].seq} has {missing} call(s) without a result yet")

@@ -1,0 +1,109 @@
+"""Shares of a token budget.
+
+The budget is what the caller will not have exceeded. A tenth of it is kept back, because another vendor's
+tokenizer counts differently; what is left after the fixed parts is shared out by caps:
+
+    available = 0.9 x budget - tools - system
+    head <= 10 %, condensed <= 35 %, recent <= 55 %; the tail takes what they leave free
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.core.model import Policy
+
+BUDGET_MAX = 10_000_000
+"""The largest budget that is taken for one, in tokens."""
+
+WINDOW_DEFAULT = 128_000
+"""The context window, in tokens, where neither settings nor a known model say."""
+
+# Context windows in tokens by model-name prefix, as their vendors publish them. The longest prefix wins.
+MODEL_WINDOWS: dict[str, int] = {
+    "gpt-3.5": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-32k": 32_768,
+    "gpt-4-turbo": 128_000,
+    "gpt-4-1106": 128_000,
+    "gpt-4-0125": 128_000,
+    "gpt-4o": 128_000,
+    "chatgpt-4o": 128_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-4.5": 128_000,
+    "gpt-5": 400_000,
+    "gpt-oss": 131_072,
+    "o1": 200_000,
+    "o1-mini": 128_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+    "claude": 200_000,
+    "gemini": 1_048_576,
+    "gemini-1.5-pro": 2_097_152,
+    "deepseek": 128_000,
+    "qwen": 131_072,
+    "qwen-max": 32_768,
+    "qwen-turbo": 1_000_000,
+    "qwen2.5": 131_072,
+    "qwen3": 131_072,
+    "glm-4": 128_000,
+    "kimi": 128_000,
+    "kimi-k2": 256_000,
+    "moonshot": 128_000,
+    "doubao": 128_000,
+    "ernie": 128_000,
+    "hunyuan": 128_000,
+    "minimax": 1_000_000,
+    "yi": 32_768,
+    "llama-3": 128_000,
+    "llama3": 128_000,
+    "llama-4": 1_000_000,
+    "mistral": 128_000,
+    "mixtral": 32_768,
+    "codestral": 256_000,
+    "command-r": 128_000,
+    "grok": 131_072,
+    "grok-4": 256_000,
+    "phi-4": 16_384,
+}
+
+
+def model_window(model: str) -> int | None:
+    """The context window of a known model, or None. A vendor's prefix ("openai/gpt-4o") is passed over."""
+    name = model.strip().lower().rsplit("/", 1)[-1]
+    known = [prefix for prefix in MODEL_WINDOWS if name.startswith(prefix)]
+    return MODEL_WINDOWS[max(known, key=len)] if known else None
+
+
+def usable(budget: int) -> int:
+    """What of a budget is handed out: all but the safety margin of a tenth, rounded up in its favour."""
+    return budget * 9 // 10
+
+
+def smallest_budget(needed: int) -> int:
+    """The smallest budget whose usable part holds ``needed`` tokens."""
+    return -(-needed * 10 // 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The caps of one budget, in tokens; they add up to no more than ``available``."""
+
+    available: int
+    head: int
+    condensed: int
+    recent: int
+
+    @property
+    def step(self) -> int:
+        """How far the recent zone grows between two epochs: half its cap, so it falls to about half."""
+        return max(1, self.recent // 2)
+
+
+def shares(available: int, policy: Policy) -> Shares:
+    return Shares(
+        available=available,
+        head=int(available * policy.head_share),
+        condensed=int(available * policy.condensed_share),
+        recent=max(1, int(available * policy.recent_share)),
+    )

@@ -1,0 +1,15 @@
+"""The one way Quire turns a value into JSON text.
+
+Stored messages, hashes and rendered windows are compared byte for byte, so every caller must
+serialise alike: members in the order they were given, no spaces, characters as themselves.
+"""
+
+import json
+from typing import Any
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+def dumps(value: Any) -> str:
+    """The canonical JSON of a value. NaN and infinities raise ValueError."""
+    return _encode(value)

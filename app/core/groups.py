@@ -1,0 +1,76 @@
+"""Call groups: an assistant message with tool calls, and the results that answer it.
+
+A group is shown whole or not at all, since a model refuses a call without its result and a result without
+its call. While results are still to come the group is held back. When the conversation went on without them,
+the calls that were answered stay, and a line of text stands for each that was not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from app.core.canonical import dumps
+from app.core.model import Item
+
+
+def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
+    """The body's items as the units that are shown together, and those held back because results are awaited.
+
+    Orphaned tool messages belong to no unit.
+    """
+    shown = [item for item in items if item.kind not in ("orphan", "prompt")]
+    found = [list(unit) for _, unit in groupby(shown, key=lambda item: item.group)]
+    if found and not _is_complete(found[-1]):
+        return [_settled(unit) for unit in found[:-1]], found[-1]
+    return [_settled(unit) for unit in found], []
+
+
+def _is_complete(unit: Sequence[Item]) -> bool:
+    return sum(item.calls for item in unit) == sum(item.results for item in unit)
+
+
+def _settled(unit: list[Item]) -> list[Item]:
+    """A unit as it reads once nothing more will answer it."""
+    if _is_complete(unit):
+        return unit
+    answered = {call_id for item in unit[1:] for call_id in _answered_ids(item.text)}
+    call = unit[0]
+    kept = replace(
+        call,
+        text=_without_unanswered(call.text, answered),
+        short_text=_without_unanswered(call.short_text, answered) if call.short_text else None,
+        anthropic=None,
+    )
+    return [kept, *unit[1:]]
+
+
+def chat_messages(text: str) -> list[dict[str, Any]]:
+    """The chat messages of an item's text."""
+    parsed: list[dict[str, Any]] = json.loads(f"[{text}]")
+    return parsed
+
+
+def _answered_ids(text: str) -> Iterator[str]:
+    for message in chat_messages(text):
+        if message.get("role") == "tool":
+            yield message["tool_call_id"]
+
+
+def _without_unanswered(text: str, answered: set[str]) -> str:
+    """A call message that keeps the answered calls; each other one is named in its text."""
+    message = chat_messages(text)[0]
+    calls = message.pop("tool_calls", [])
+    kept = [call for call in calls if call["id"] in answered]
+    gone = [f"[{call['function']['name']}: no result]" for call in calls if call["id"] not in answered]
+    content = message.get("content")
+    if isinstance(content, list):
+        message["content"] = [*content, {"type": "text", "text": " ".join(gone)}]
+    else:
+        message["content"] = "\n".join([*([content] if content else []), *gone])
+    if kept:
+        message["tool_calls"] = kept
+    return dumps(message)

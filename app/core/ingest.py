@@ -1,0 +1,251 @@
+"""Giving new messages their place in a conversation, and the forms in which windows will show them.
+
+``place`` decides seq, page, call group and kind; ``shape`` decides the texts. Both depend on the conversation
+through ``Tail`` alone, the little that an append must know of what came before.
+
+A page begins with a user message. (The first page also takes in what precedes the first user message.) A user
+message that carries tool results in Anthropic form continues the page instead, for it answers the calls before.
+System messages that lead the conversation are its prompt: they are shown in the system section for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.core.canonical import dumps
+from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking
+from app.core.model import Kind, Language, Policy
+
+MARK_ARGUMENTS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that awaits its result."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a conversation, as far as the next message's place depends on it."""
+
+    last_seq: int = 0
+    last_page: int = 0
+    user_seq: int = 0
+    """``seq`` of the last page's user message; 0 while it has none."""
+    prompt_through: int = 0
+    """``seq`` of the last message of the leading prompt."""
+    group: int = 0
+    open_calls: tuple[OpenCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    result: Result
+    call: OpenCall
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    draft: Draft
+    seq: int
+    page: int
+    user_seq: int
+    group: int
+    kind: Kind
+    answers: tuple[Answer, ...] = ()
+
+
+def place(tail: Tail, drafts: Sequence[Draft]) -> tuple[list[Placement], Tail]:
+    placements = []
+    for draft in drafts:
+        placement, tail = _place_one(tail, draft)
+        placements.append(placement)
+    return placements, tail
+
+
+def _place_one(tail: Tail, draft: Draft) -> tuple[Placement, Tail]:
+    seq = tail.last_seq + 1
+    answers = tuple(
+        Answer(result, call) for result in draft.results for call in tail.open_calls if call.id == result.call_id
+    )
+    page, user_seq = max(tail.last_page, 1), tail.user_seq
+    group = seq
+    open_calls: tuple[OpenCall, ...] = ()
+    prompt_through = tail.prompt_through
+    kind: Kind = "message"
+    if answers:
+        kind, group = "result", tail.group
+        answered = {answer.call.id for answer in answers}
+        # Text beside the results ends the group: nothing can come between a call and its results.
+        open_calls = () if draft.view else tuple(c for c in tail.open_calls if c.id not in answered)
+    elif draft.results and not draft.view:
+        kind, group, open_calls = "orphan", seq, tail.open_calls
+    elif draft.role in ("system", "developer") and tail.last_seq == tail.prompt_through:
+        kind, prompt_through = "prompt", seq
+    elif draft.role == "user":
+        page = tail.last_page + 1 if tail.user_seq else page
+        user_seq = seq
+    elif draft.calls:
+        kind = "call"
+        open_calls = tuple(OpenCall(c.id, c.name, c.arguments[:MARK_ARGUMENTS_MAX]) for c in draft.calls)
+    placement = Placement(draft, seq, page, user_seq, group, kind, answers)
+    after = replace(
+        tail,
+        last_seq=seq,
+        last_page=page,
+        user_seq=user_seq,
+        prompt_through=prompt_through,
+        group=tail.group if kind == "orphan" else group,
+        open_calls=open_calls,
+    )
+    return placement, after
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How windows show a message: lists of chat messages in OpenAI form."""
+
+    view: list[dict[str, Any]]
+    """Verbatim. A loaded result is the mark that it shrinks to."""
+    short: list[dict[str, Any]] | None = None
+    """Condensed, where that differs."""
+    loaded: list[dict[str, Any]] | None = None
+    """With what a recall tool brought in, in full, where there is such a result."""
+    anthropic: dict[str, Any] | None = None
+    """As sent, for a message in Anthropic form."""
+    archived: tuple[int, ...] = field(default=())
+    """Indices of the answers whose results are archived."""
+
+
+def archived_answers(placement: Placement, policy: Policy, recall_tools: frozenset[str]) -> list[int]:
+    """Which of the answers go to the archive: the long ones, but never what a recall tool brought back."""
+    return [
+        i
+        for i, answer in enumerate(placement.answers)
+        if len(answer.result.text) > policy.archive_threshold and answer.call.name not in recall_tools
+    ]
+
+
+def shape(
+    placement: Placement,
+    placeholders: Mapping[int, str],
+    policy: Policy,
+    language: Language,
+    recall_tools: frozenset[str],
+) -> Shape:
+    """The forms of a placed message. ``placeholders`` are the texts that stand for archived answers, by index."""
+    draft = placement.draft
+    marks = {
+        i: _loaded_mark(answer.call, language)
+        for i, answer in enumerate(placement.answers)
+        if answer.call.name in recall_tools
+    }
+    view = _without_nul(_messages(placement, {**marks, **placeholders}))
+    short = _condensed(view, placement.page, policy, language)
+    loaded = _without_nul(_messages(placement, placeholders)) if marks else None
+    anthropic = _as_sent(placement, {**marks, **placeholders}) if draft.is_anthropic else None
+    return Shape(
+        view=view,
+        short=short if short != view else None,
+        loaded=loaded,
+        anthropic=_without_nul(anthropic) if anthropic else None,
+        archived=tuple(placeholders),
+    )
+
+
+def _messages(placement: Placement, contents: Mapping[int, str]) -> list[dict[str, Any]]:
+    """The chat messages of a placement, with ``contents`` in place of the answers they name."""
+    results = [
+        {
+            "role": "tool",
+            "tool_call_id": answer.result.call_id,
+            "content": contents[i] if i in contents else _result_content(answer.result),
+        }
+        for i, answer in enumerate(placement.answers)
+    ]
+    if placement.kind == "orphan":
+        return []
+    return [*results, *([placement.draft.view] if placement.draft.view else [])]
+
+
+def _result_content(result: Result) -> Any:
+    return result.content if isinstance(result.content, str | list) else result.text
+
+
+def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
+    """A message in Anthropic form as Anthropic takes it: results nobody asked for and cache marks taken out."""
+    by_call = {answer.call.id: i for i, answer in enumerate(placement.answers)}
+    blocks = []
+    content = placement.draft.original["content"]
+    for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        kept = {name: value for name, value in block.items() if name != "cache_control"}
+        if block["type"] == "tool_result":
+            if block["tool_use_id"] not in by_call:
+                continue
+            index = by_call[block["tool_use_id"]]
+            if index in contents:
+                kept["content"] = contents[index]
+        blocks.append(kept)
+    return {"role": placement.draft.role, "content": blocks}
+
+
+def _condensed(
+    view: list[dict[str, Any]], page: int, policy: Policy, language: Language
+) -> list[dict[str, Any]]:
+    """System and user messages whole; assistants without their thinking; tool results cut."""
+    short = []
+    for message in view:
+        if message["role"] == "tool":
+            short.append({**message, "content": _cut(message["content"], page, policy, language)})
+        elif message["role"] == "assistant" and has_thinking(message):
+            short.append(_without_thinking(message))
+        else:
+            short.append(message)
+    return short
+
+
+def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
+    if isinstance(kept.get("content"), list):
+        kept["content"] = [part for part in kept["content"] if part["type"] not in THINKING_PARTS]
+    return kept
+
+
+def _cut(content: Any, page: int, policy: Policy, language: Language) -> Any:
+    """A tool result's first characters, and a mark that says where the rest is."""
+    text = content if isinstance(content, str) else "\n".join(_part_text(part) for part in content)
+    longest = policy.condensed_tool_max
+    if len(text) <= longest:
+        return text
+    if language == "zh":
+        return f"{text[:longest]}…[共{len(text)}字符,全文用 recall_page({page}) 取回]"
+    return f"{text[:longest]}… [{len(text)} characters in all; recall_page({page}) has the rest]"
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    return f"[{part.get('type', 'part')}]" if isinstance(part, dict) else dumps(part)
+
+
+def _loaded_mark(call: OpenCall, language: Language) -> str:
+    if language == "zh":
+        return f"[{call.name}({call.arguments}) 的结果已在当时完整显示;需要时可再次调用]"
+    return f"[{call.name}({call.arguments}) was shown in full at the time; call it again to see it again]"
+
+
+def _without_nul(value: Any) -> Any:
+    """NUL has no place in what a model is sent; the original keeps it."""
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd") if "\x00" in value else value
+    if isinstance(value, list):
+        return [_without_nul(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_nul(item) for key, item in value.items()}
+    return value

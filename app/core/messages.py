@@ -1,0 +1,327 @@
+"""Reading what callers send: chat messages in OpenAI or Anthropic form.
+
+``read`` accepts both forms, message by message, and says of each what Quire needs to know: its role, the calls
+it makes, the results it carries, its plain text, and how it reads as chat messages in OpenAI form. The message
+itself is kept as it was sent (its canonical JSON), so nothing here loses anything.
+
+Fields that only Quire sets (``seq``, ``page``, ``tenant_id`` ...) are refused; other unknown fields are kept
+and come back, but no model sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from app.core.canonical import dumps
+from app.core.model import Role
+from app.errors import FieldError, Invalid, PayloadTooLarge
+
+ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
+RESERVED = frozenset(
+    {"tenant_id", "conversation_id", "user_id", "seq", "page", "tokens", "archived", "archive_id", "created_at"}
+)
+ID_MAX = 128
+NAME_MAX = 256
+THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_calls")
+"""What a model is sent of a message in OpenAI form, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    messages: int = 1000
+    """Messages in one append."""
+    message_chars: int = 1_000_000
+    """Characters of text in one message that is not a tool result."""
+    result_chars: int = 20_000_000
+    """Characters of one tool result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One tool result; ``content`` is as sent (text or parts), ``text`` its plain text."""
+
+    call_id: str
+    content: Any
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message as read, before it has a place in a conversation."""
+
+    role: Role
+    original: dict[str, Any]
+    text: str
+    """All its plain text, without thinking and tool results."""
+    client_id: str | None = None
+    name: str | None = None
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+    view: dict[str, Any] = field(default_factory=dict)
+    """The message in OpenAI form, without its tool results; empty if it is nothing but results."""
+    is_anthropic: bool = False
+
+
+class _Problems(list[FieldError]):
+    """Broken rules, with the place of each."""
+
+    def at(self, loc: Sequence[str | int], msg: str) -> None:
+        self.append({"loc": list(loc), "msg": msg})
+
+
+def read(messages: Any, limits: Limits, loc: Sequence[str | int] = ("body", "messages")) -> list[Draft]:
+    """The drafts of a message list. Raises Invalid (or PayloadTooLarge) naming every broken rule's place."""
+    problems = _Problems()
+    if not isinstance(messages, list) or not messages:
+        problems.at(loc, "must be a list of at least one message")
+        raise Invalid("`messages` must be a list of at least one message.", errors=problems)
+    if len(messages) > limits.messages:
+        problems.at(loc, f"at most {limits.messages} messages may be sent at once, got {len(messages)}")
+        raise Invalid(f"At most {limits.messages} messages may be sent at once.", errors=problems)
+    drafts = [_read_message(m, (*loc, i), problems) for i, m in enumerate(messages)]
+    _check_client_ids(drafts, loc, problems)
+    if problems:
+        raise Invalid(f"{len(problems)} problem(s) in `messages`: {problems[0]['msg']}", errors=problems)
+    _check_sizes(drafts, limits, loc)
+    return drafts
+
+
+def _check_client_ids(drafts: Sequence[Draft], loc: Sequence[str | int], problems: _Problems) -> None:
+    seen: set[str] = set()
+    for i, draft in enumerate(drafts):
+        if draft.client_id is not None and draft.client_id in seen:
+            problems.at((*loc, i, "client_id"), "this client id is used twice in the request")
+        seen.add(draft.client_id or "")
+
+
+def _check_sizes(drafts: Sequence[Draft], limits: Limits, loc: Sequence[str | int]) -> None:
+    problems = _Problems()
+    for i, draft in enumerate(drafts):
+        size = len(draft.text) + sum(len(call.arguments) for call in draft.calls)
+        if size > limits.message_chars:
+            problems.at((*loc, i, "content"), f"at most {limits.message_chars} characters, got {size}")
+        longest = max((len(result.text) for result in draft.results), default=0)
+        if longest > limits.result_chars:
+            problems.at((*loc, i, "content"), f"a tool result has at most {limits.result_chars} characters")
+    if problems:
+        raise PayloadTooLarge(f"A message is too long: {problems[0]['msg']}.", errors=problems)
+
+
+def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems) -> Draft:
+    if not isinstance(message, dict):
+        problems.at(loc, "must be an object")
+        return Draft("user", {}, "")
+    for name in sorted(RESERVED & message.keys()):
+        problems.at((*loc, name), "is set by Quire and cannot be sent")
+    role = message.get("role")
+    if role not in ROLES:
+        problems.at((*loc, "role"), f"must be one of {', '.join(ROLES)}")
+        return Draft("user", message, "")
+    client_id = _client_id(message, loc, problems)
+    name = message.get("name")
+    if name is not None and not _is_id(name, NAME_MAX):
+        problems.at((*loc, "name"), f"must be a string of 1 to {NAME_MAX} characters without control characters")
+    parts = _parts(message, role, loc, problems)
+    calls = _calls(message, parts, role, loc, problems)
+    results = _results(message, parts, role, loc, problems)
+    is_anthropic = role in ("user", "assistant") and any(
+        p.get("type") in ("tool_use", "tool_result", "thinking", "redacted_thinking") for p in parts
+    )
+    if problems:
+        return Draft(role, message, "", client_id)
+    text = "\n".join(p["text"] for p in parts if p.get("type") == "text") if role != "tool" else ""
+    view = {} if role == "tool" else _view(message, parts, calls, is_anthropic)
+    return Draft(role, message, text, client_id, name, calls, results, view, is_anthropic)
+
+
+def _client_id(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> str | None:
+    field_name = "client_id" if message.get("client_id") is not None else "id"
+    value = message.get(field_name)
+    if value is None:
+        return None
+    if not _is_id(value, ID_MAX):
+        problems.at((*loc, field_name), f"must be a string of 1 to {ID_MAX} characters without control characters")
+        return None
+    return cast(str, value)
+
+
+def _is_id(value: Any, longest: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= longest and value.isprintable()
+
+
+def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
+    """The content as parts; text content is one text part."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if content is None:
+        if role != "assistant":
+            problems.at((*loc, "content"), "must be a string or a list of content parts")
+        return []
+    if not isinstance(content, list):
+        problems.at((*loc, "content"), "must be a string or a list of content parts")
+        return []
+    parts = []
+    for i, part in enumerate(content):
+        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+            problems.at((*loc, "content", i), "must be an object with a `type`")
+        elif part["type"] == "text" and not isinstance(part.get("text"), str):
+            problems.at((*loc, "content", i, "text"), "must be a string")
+        else:
+            parts.append(part)
+    return parts
+
+
+def _calls(
+    message: dict[str, Any], parts: list[dict[str, Any]], role: str, loc: tuple[str | int, ...], problems: _Problems
+) -> tuple[Call, ...]:
+    given = message.get("tool_calls")
+    if given is not None and not isinstance(given, list):
+        problems.at((*loc, "tool_calls"), "must be a list")
+        given = None
+    blocks = [p for p in parts if p.get("type") == "tool_use"]
+    if (given or blocks) and role != "assistant":
+        problems.at((*loc, "tool_calls" if given else "content"), "only an assistant message can call tools")
+        return ()
+    calls: list[Call] = []
+    for i, call in enumerate(given or []):
+        function = call.get("function", call) if isinstance(call, dict) else None
+        calls += _call(call, function, "arguments", (*loc, "tool_calls", i), problems)
+    for block in blocks:
+        calls += _call(block, block, "input", (*loc, "content"), problems)
+    if len({call.id for call in calls}) < len(calls):
+        problems.at((*loc, "tool_calls"), "two calls have the same id")
+    return tuple(calls)
+
+
+def _call(call: Any, function: Any, field_name: str, loc: tuple[str | int, ...], problems: _Problems) -> list[Call]:
+    if not isinstance(call, dict) or not isinstance(function, dict):
+        problems.at(loc, "must be an object with `id` and `function`")
+        return []
+    if not _is_id(call.get("id"), NAME_MAX):
+        problems.at((*loc, "id"), f"must be a string of 1 to {NAME_MAX} characters without control characters")
+        return []
+    if not _is_id(function.get("name"), NAME_MAX):
+        problems.at((*loc, "name"), f"must be a string of 1 to {NAME_MAX} characters without control characters")
+        return []
+    arguments = function.get(field_name)
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, str | dict):
+        problems.at((*loc, field_name), "must be a JSON string or an object")
+        return []
+    text = arguments if isinstance(arguments, str) else dumps(arguments)
+    return [Call(call["id"], function["name"], text)]
+
+
+def _results(
+    message: dict[str, Any], parts: list[dict[str, Any]], role: str, loc: tuple[str | int, ...], problems: _Problems
+) -> tuple[Result, ...]:
+    if role == "tool":
+        call_id = message.get("tool_call_id")
+        if not _is_id(call_id, NAME_MAX):
+            problems.at((*loc, "tool_call_id"), "a tool message needs the id of the call that it answers")
+            return ()
+        return (Result(cast(str, call_id), message.get("content"), _plain(parts)),)
+    results = []
+    for i, part in enumerate(parts):
+        if part.get("type") != "tool_result":
+            continue
+        if role != "user" or not _is_id(part.get("tool_use_id"), NAME_MAX):
+            problems.at((*loc, "content", i, "tool_use_id"), "a tool_result needs the id of the call that it answers")
+            continue
+        content = part.get("content", "")
+        if not isinstance(content, str | list) or (
+            isinstance(content, list) and not all(isinstance(p, dict) for p in content)
+        ):
+            problems.at((*loc, "content", i, "content"), "must be a string or a list of content blocks")
+            continue
+        text = content if isinstance(content, str) else _plain(content)
+        results.append(Result(part["tool_use_id"], content, text))
+    return tuple(results)
+
+
+def _plain(parts: Sequence[dict[str, Any]]) -> str:
+    return "\n".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
+
+
+def _view(
+    message: dict[str, Any], parts: list[dict[str, Any]], calls: tuple[Call, ...], is_anthropic: bool
+) -> dict[str, Any]:
+    """The message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
+    if not is_anthropic:
+        view = {name: message[name] for name in SENT_FIELDS if message.get(name) is not None}
+        if message["role"] == "assistant" and "content" not in view:
+            view = {"role": "assistant", "content": None, **view}
+    else:
+        dropped = THINKING_PARTS | {"tool_use", "tool_result"}
+        kept = [p for p in parts if p["type"] not in dropped]
+        if not kept and message["role"] == "user":
+            return {}
+        texts = all(p["type"] == "text" for p in kept)
+        view = {"role": message["role"], "content": "\n".join(p["text"] for p in kept) if texts else kept}
+    if calls:
+        view["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in calls
+        ]
+    elif "tool_calls" in view:
+        del view["tool_calls"]
+    return view
+
+
+def has_thinking(view: dict[str, Any]) -> bool:
+    content = view.get("content")
+    return any(name in view for name in THINKING_FIELDS) or (
+        isinstance(content, list) and any(p["type"] in THINKING_PARTS for p in content)
+    )
+
+
+def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
+    """The texts of a chat message whose tokens count, and the tokens of its structure.
+
+    Four tokens a message is what OpenAI's models spend on its frame; ids, names and JSON that other vendors
+    also count are counted, so that the sum errs on the side of the budget.
+    """
+    texts: list[str] = []
+    overhead = 4
+    for name, value in view.items():
+        if name == "role" or value is None:
+            continue
+        if name == "tool_calls":
+            for call in value:
+                texts += [call["id"], call["function"]["name"], call["function"]["arguments"]]
+                overhead += 12
+        elif isinstance(value, str):
+            texts.append(value)
+            overhead += 0 if name == "content" else 2
+        elif isinstance(value, list):
+            for part in value:
+                more, extra = _weigh_part(part)
+                texts += more
+                overhead += extra
+        else:
+            texts.append(dumps(value))
+    return texts, overhead
+
+
+IMAGE_TOKENS = 1_600
+"""What one image is charged: no vendor's published formula gives more for the sizes they scale to."""
+
+
+def _weigh_part(part: dict[str, Any]) -> tuple[list[str], int]:
+    if part.get("type") == "text":
+        return [part["text"]], 3
+    if part.get("type") in ("image_url", "image", "input_image"):
+        return [], IMAGE_TOKENS
+    return [dumps(part)], 3

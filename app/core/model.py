@@ -1,0 +1,290 @@
+"""The values that decisions are made of.
+
+Three of them carry the design's idea:
+
+* ``Entry`` is where one message stands and what it weighs: enough to decide paging without its text.
+* ``Layout`` says where the window's zones begin. It is a pure function of the entries and a budget, so any
+  process, at any time, finds the same one.
+* ``Epoch`` is a layout with the head that was frozen with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import UUID
+
+Language = Literal["zh", "en"]
+Format = Literal["openai", "anthropic"]
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+
+# prompt:  a system message that leads the conversation; shown in the system section, never paged
+# message: anything that stands alone
+# call:    an assistant message with tool calls; it opens a call group
+# result:  a tool message that answers a call of the group it is in
+# orphan:  a tool message whose call is unknown, answered already, or closed; kept, never sent to a model
+Kind = Literal["prompt", "message", "call", "result", "orphan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How one conversation is paged. Tokens unless the name says otherwise."""
+
+    full_recent_count: int = 10
+    """Messages that stay verbatim when an epoch is made, rounded out to whole pages."""
+    active_pages: int = 20
+    """Pages the body may hold before an epoch is made; it then falls to half of them."""
+    condensed_tool_max: int = 200
+    """Characters a tool result keeps in the condensed zone."""
+    archive_threshold: int = 10_000
+    """Characters over which a tool result is archived."""
+    archive_threshold_tokens: int = 0
+    """Tokens over which a tool result is archived; 0 leaves it to the characters."""
+    unlist_after_turns: int = 40
+    """``m``: turns without a recall after which an archived page is unlisted."""
+    unlist_unchanged_turns: int = 80
+    """``p``: turns after which a recalled page whose count has not changed is unlisted."""
+    contents_max: int = 2000
+    """Tokens the contents page may take, whatever the budget."""
+    summary_max: int = 1000
+    """Tokens the summary may take, whatever the budget."""
+    summary_enabled: bool = True
+    chapter_lines: bool = True
+    """Whether runs of unlisted pages roll up into a chapter line."""
+    head_share: float = 0.10
+    condensed_share: float = 0.35
+    recent_share: float = 0.55
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where one message stands in its conversation and what it weighs, without its text."""
+
+    seq: int
+    page: int
+    group: int
+    """``seq`` of the first message of its call group; its own for a message that stands alone."""
+    kind: Kind
+    full: int
+    """Tokens as rendered verbatim; for a loaded result, those of the mark it shrinks to."""
+    short: int
+    """Tokens as rendered in the condensed zone; never more than ``full``."""
+    full_before: int
+    """Sum of ``full`` over all earlier messages."""
+    short_before: int
+    user_seq: int
+    """``seq`` of the user message that opened its page; 0 on a first page that has none yet."""
+    revision: int
+    """The conversation's revision when the message was appended: what a head frozen here may know."""
+
+    @property
+    def full_after(self) -> int:
+        return self.full_before + self.full
+
+    @property
+    def opens_page(self) -> bool:
+        return self.seq == (self.user_seq if self.page > 1 else 1)
+
+    @property
+    def opens_group(self) -> bool:
+        return self.seq == self.group
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The running sums of a conversation."""
+
+    last_seq: int
+    last_page: int
+    full: int
+    short: int
+    generation: int
+    """Counts what changed the past (erasures, edited notes): each begins a new epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the zones of the window begin, and until when that holds.
+
+    Messages before ``condensed_from`` are on the contents page (but for the pinned one), those from there to
+    ``verbatim_from`` are condensed, the others verbatim.
+    """
+
+    number: int
+    """The epoch's number: ``seq`` of the message that made it due, plus the generation; 0 at the beginning."""
+    condensed_from: int
+    verbatim_from: int
+    pinned: int
+    """``seq`` of a user message shown although its page is paged out in part; 0 for none."""
+    head_room: int
+    full_until: int
+    """The epoch holds while the conversation's ``full`` total is at most this …"""
+    pages_until: int
+    """… and its last page at most this …"""
+    generation: int
+    """… and its generation is this."""
+    trigger_page: int
+    """The page in which the epoch was made: the "now" of the unlisting rules."""
+    revision: int
+    """What the head may know of: nothing that the conversation learnt after this revision."""
+    half_mark: int
+    """Cumulative ``full`` offset, part of the way into the verbatim zone's growth, for a cache breakpoint."""
+
+    def holds(self, totals: Totals) -> bool:
+        return (
+            totals.full <= self.full_until
+            and totals.last_page <= self.pages_until
+            and totals.generation == self.generation
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The frozen head: its text, and the tokens of its sections (their sum is what it weighs)."""
+
+    text: str = ""
+    frame_tokens: int = 0
+    notes_tokens: int = 0
+    summary_tokens: int = 0
+    contents_tokens: int = 0
+    listed: tuple[int, ...] = ()
+    unlisted: int = 0
+    summary_through_seq: int = 0
+    indexed_through_page: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.frame_tokens + self.notes_tokens + self.summary_tokens + self.contents_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    layout: Layout
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A message of the body with its rendered texts, as the window reads it from the store."""
+
+    seq: int
+    page: int
+    group: int
+    kind: Kind
+    role: str
+    text: str
+    """One or more chat messages as canonical JSON objects joined by commas, as this zone shows them."""
+    parts: int
+    """How many chat messages ``text`` holds."""
+    tokens: int
+    """What ``text`` weighs."""
+    calls: int
+    """Tool calls in the message."""
+    results: int
+    """Tool results in the message."""
+    full_after: int
+    loaded_text: str | None = None
+    """What a recall tool brought in, while its page is the newest; ``text`` is then the mark it becomes."""
+    loaded_tokens: int = 0
+    short_text: str | None = None
+    """The condensed form, for an item that is verbatim but may have to be squeezed."""
+    short_tokens: int = 0
+    anthropic: str | None = None
+    """The message as it was sent, when that was in Anthropic form and it is shown verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailItem:
+    """One thing that this call asked for: a loaded archive or page, or memories relevant to the query."""
+
+    text: str
+    tokens: int
+    archive_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # noqa: A001 - the API's word for it
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The parts that no paging decides: tools and the system segment."""
+
+    tools_tokens: int
+    system_tokens: int
+    system: str
+
+    @property
+    def tokens(self) -> int:
+        return self.tools_tokens + self.system_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Tokens of everything returned, by section."""
+
+    budget: int
+    tools: int = 0
+    system: int = 0
+    notes: int = 0
+    summary: int = 0
+    contents: int = 0
+    condensed: int = 0
+    recent: int = 0
+    tail: int = 0
+    full_history: int = 0
+
+    @property
+    def total(self) -> int:
+        return (
+            self.tools
+            + self.system
+            + self.notes
+            + self.summary
+            + self.contents
+            + self.condensed
+            + self.recent
+            + self.tail
+        )
+
+    @property
+    def saved(self) -> float:
+        """Share of the full history's tokens that this window does without, 0 to 1."""
+        if self.full_history <= self.total:
+            return 0.0
+        return round(1 - self.total / self.full_history, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An item as the window shows it."""
+
+    seq: int
+    page: int
+    zone: Literal["condensed", "verbatim"]
+    role: str
+    text: str
+    parts: int
+    tokens: int
+    anthropic: str | None = None
+    passing: bool = False
+    """Shown in full for this page only; at the next user message it shrinks to a mark."""
+    cache_mark: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The assembled window, before it is rendered in a format."""
+
+    number: int
+    head: str
+    body: tuple[Placed, ...]
+    tail: tuple[TailItem, ...]
+    ledger: Ledger
+    verbatim_pages: tuple[int, ...]
+    condensed_pages: tuple[int, ...]
+    listed_pages: tuple[int, ...]
+    unlisted: int
+    warnings: tuple[Warning, ...] = field(default=())

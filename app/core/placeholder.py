@@ -1,0 +1,63 @@
+"""What stands for an archived tool result in every window.
+
+Its text is decided once, when the result is archived, and never changes, so that it never breaks a cached
+prefix. The first line carries the uuid: cut to the length of a condensed result it still resolves.
+"""
+
+from __future__ import annotations
+
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from app.core.head import neutral
+from app.core.model import Language
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveCard:
+    """What Quire says of an archived result."""
+
+    uuid: UUID
+    tool_name: str
+    query_summary: str
+    created_at: datetime
+    length: int
+    """Characters of the result."""
+    result_summary: str
+    key_terms: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def placeholder(card: ArchiveCard, language: Language) -> str:
+    time = card.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    tool = neutral(card.tool_name)
+    if language == "zh":
+        lines = [
+            f"[已归档的工具结果 {card.uuid}] 用 load_tool_history(uuid, query) 读取",
+            f"工具:{tool} 时间:{time} 原文:{card.length} 字符",
+            f"查询:{neutral(card.query_summary)}" if card.query_summary else "",
+            f"内容:{neutral(card.result_summary)}" if card.result_summary else "",
+            f"关键词:{neutral('、'.join(card.key_terms))}" if card.key_terms else "",
+            f"来源:{neutral(';'.join(card.sources))}" if card.sources else "",
+        ]
+    else:
+        lines = [
+            f"[Archived tool result {card.uuid}] read it with load_tool_history(uuid, query)",
+            f"Tool: {tool}. Time: {time}. Original: {card.length} characters.",
+            f"Asked: {neutral(card.query_summary)}" if card.query_summary else "",
+            f"Holds: {neutral(card.result_summary)}" if card.result_summary else "",
+            f"Key terms: {neutral(', '.join(card.key_terms))}" if card.key_terms else "",
+            f"Sources: {neutral('; '.join(card.sources))}" if card.sources else "",
+        ]
+    return "\n".join(line for line in lines if line)
+
+
+def erased(uuid: UUID, language: Language) -> str:
+    """What stands for an archive that has been erased or has expired."""
+    if language == "zh":
+        return f"[工具结果 {uuid} 已被删除,无法再读取]"
+    return f"[Tool result {uuid} was erased and can no longer be read]"
+
+

@@ -1,0 +1,194 @@
+"""The connection to PostgreSQL: two kinds of transaction, and what happens when it fails.
+
+A transaction belongs to one tenant: row-level security reads `app.tenant`, which is set for the
+transaction only, so that it cannot leak to the next user of a pooled connection.
+
+A database that hangs cannot enforce its own time-outs, so each limit exists twice: on the server
+and, a little longer, on the client. A connection whose statement was cut short is closed, never
+returned to the pool: nobody knows what it would answer next.
+
+Results are text where PostgreSQL has `json` or `jsonb`: they are passed on unparsed.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from app import errors
+
+# In quotes: generic in their stubs only.
+Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+
+CONNECT_SECONDS = 5.0
+ACQUIRE_SECONDS = 5.0
+STATEMENT_SECONDS = 7.0
+SERVER_TIMEOUTS = {
+    "statement_timeout": "5s",
+    "lock_timeout": "2s",
+    "idle_in_transaction_session_timeout": "10s",
+}
+
+_UNAVAILABLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+)
+_CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError)
+
+_logger = logging.getLogger(__name__)
+
+
+class Database:
+    """A pool of connections, lent out for one transaction or one statement at a time."""
+
+    def __init__(self, pool: Pool, *, preamble: str) -> None:
+        self._pool = pool
+        self._preamble = preamble
+
+    @classmethod
+    async def connect(cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True) -> "Database":
+        """Open the pool. Raises StorageUnavailable when the database cannot be reached.
+
+        `statement_cache=False` is for PgBouncer in transaction mode: no prepared statements, and
+        the time-outs are set in each transaction, because a session is not ours to configure.
+        """
+        with_session = SERVER_TIMEOUTS if statement_cache else {}
+        with _translated():
+            pool = await asyncpg.create_pool(
+                dsn,
+                min_size=1,
+                max_size=pool_size,
+                timeout=CONNECT_SECONDS,
+                command_timeout=STATEMENT_SECONDS,
+                statement_cache_size=1024 if statement_cache else 0,
+                server_settings={"application_name": "quire", **with_session},
+                reset=_keep_session,
+            )
+        return cls(pool, preamble="" if statement_cache else _set_local(SERVER_TIMEOUTS))
+
+    def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
+        """A READ COMMITTED transaction of one tenant; committed when the block ends, not later.
+
+        It is begun by statement, so `connection.transaction()` cannot be nested in it.
+        """
+        return self._transaction("READ COMMITTED READ WRITE", tenant)
+
+    def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
+        """A read-only transaction of one tenant that sees the database as of its first statement."""
+        return self._transaction("REPEATABLE READ READ ONLY", tenant)
+
+    async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
+        """One statement that commits itself. For hot paths whose SQL sets the tenant."""
+        async with self._lent() as connection:
+            return await connection.fetchrow(sql, *args)
+
+    async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
+        """As `fetch_row`, with every row."""
+        async with self._lent() as connection:
+            return await connection.fetch(sql, *args)
+
+    async def ping(self) -> None:
+        """Raises StorageUnavailable unless the database answers."""
+        await self.fetch_row("SELECT 1")
+
+    async def schema_revision(self) -> str:
+        """The migration the schema is at, or an empty string when there is none."""
+        try:
+            row = await self.fetch_row("SELECT version_num FROM alembic_version")
+        except asyncpg.UndefinedTableError:
+            return ""
+        return str(row[0]) if row else ""
+
+    async def assert_role_is_safe(self) -> None:
+        """Raises UnsafeDatabase if the role could read past a tenant or the server forget a commit."""
+        row = await self.fetch_row(
+            "SELECT rolsuper, rolbypassrls, current_setting('fsync') AS fsync,"
+            " current_setting('synchronous_commit') AS synchronous_commit"
+            " FROM pg_roles WHERE rolname = current_user"
+        )
+        if row is None or row["rolsuper"] or row["rolbypassrls"]:
+            raise errors.UnsafeDatabase(
+                "The database role is a superuser or has BYPASSRLS, so tenants would not be kept apart."
+                " Connect as a role with NOSUPERUSER NOBYPASSRLS."
+            )
+        if row["fsync"] == "off":
+            raise errors.UnsafeDatabase("The database runs with fsync=off and would lose acknowledged messages.")
+        if row["synchronous_commit"] == "off":
+            _logger.warning("synchronous_commit is off: a crash of the database loses acknowledged messages")
+
+    async def close(self) -> None:
+        """Close every connection, by force if one is still busy after a moment."""
+        try:
+            await asyncio.wait_for(self._pool.close(), timeout=STATEMENT_SECONDS)
+        except TimeoutError:
+            self._pool.terminate()
+
+    @asynccontextmanager
+    async def _transaction(self, mode: str, tenant: UUID) -> AsyncIterator[Connection]:
+        # One round trip: a UUID's text is digits and hyphens, so it may stand in the statement.
+        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble} SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
+        async with self._lent() as connection:
+            await connection.execute(begin)
+            try:
+                yield connection
+            except _CUT_SHORT:
+                connection.terminate()
+                raise
+            except BaseException:
+                if not connection.is_closed():
+                    await connection.execute("ROLLBACK")
+                raise
+            if await connection.execute("COMMIT") != "COMMIT":
+                # A statement failed and its error was swallowed, so PostgreSQL rolled everything back.
+                raise RuntimeError("the transaction was rolled back by an error that its block did not raise")
+
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator[Connection]:
+        with _translated():
+            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS)
+            try:
+                yield connection
+            except _CUT_SHORT:
+                connection.terminate()
+                raise
+            finally:
+                await self._pool.release(connection, timeout=STATEMENT_SECONDS)
+
+
+class _translated:  # noqa: N801 (used as a function)
+    """Turns failures of the connection, and limits that were reached, into StorageUnavailable."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, _UNAVAILABLE):
+            _logger.warning("storage unavailable: %s: %s", type(error).__name__, error)
+            raise errors.StorageUnavailable("The database did not answer in time; try again.") from error
+        if isinstance(error, asyncpg.InterfaceError) and "clos" in str(error):
+            raise errors.StorageUnavailable("The connection to the database was lost; try again.") from error
+
+
+async def _keep_session(connection: Any) -> None:
+    """Nothing to reset: sessions carry no state of ours, and asking would cost a round trip."""
+
+
+def _set_local(settings: dict[str, str]) -> str:
+    return "".join(f" SET LOCAL {name} = '{value}';" for name, value in settings.items())

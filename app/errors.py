@@ -1,0 +1,157 @@
+"""Everything that can go wrong on purpose, drawn once.
+
+    QuireError
+    ├── BadRequest             400  the body is not JSON at all
+    ├── Unauthorized           401  no key, or not a valid one
+    ├── NotFound               404  unknown, or another tenant's: the same answer for both
+    ├── Conflict               409  the resource is not in a state that allows this
+    ├── PayloadTooLarge        413
+    ├── UnsupportedMediaType   415
+    ├── Invalid                422  readable, but breaks a rule; `errors` says where
+    │   ├── BudgetTooSmall     422  carries the smallest budget that works
+    │   └── IdempotencyMismatch 422 a key used again with another request
+    ├── TooManyRequests        429
+    ├── StorageUnavailable     503  the database is away, slow or busy; carries Retry-After
+    └── UnsafeDatabase         500  start-up only: the database would not keep what Quire promises
+
+A class has one meaning, one status and one stable code; the code becomes the problem type
+`urn:quire:problem:<code>`. `detail` is shown to callers, so it never holds input or internals.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypedDict
+
+
+class FieldError(TypedDict):
+    """One broken rule: where (`loc`, from the body's root or the parameter's kind) and which (`msg`)."""
+
+    loc: list[str | int]
+    msg: str
+
+
+class QuireError(Exception):
+    """An error with a status, a stable code and a text for the caller."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal"
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        errors: Sequence[FieldError] = (),
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail or self.title)
+        self.detail = detail or self.title
+        self.errors = list(errors)
+        self.extra = dict(extra or {})
+        self.headers = dict(headers or {})
+
+
+class BadRequest(QuireError):
+    """The request cannot be read."""
+
+    status = 400
+    code = "bad-request"
+    title = "Bad request"
+
+
+class Unauthorized(QuireError):
+    """No credentials, or none that are valid."""
+
+    status = 401
+    code = "unauthorized"
+    title = "Unauthorized"
+
+    def __init__(self, detail: str = "", **members: Any) -> None:
+        members["headers"] = {"WWW-Authenticate": "Bearer", **(members.get("headers") or {})}
+        super().__init__(detail, **members)
+
+
+class NotFound(QuireError):
+    """Nothing by that name in the caller's scope."""
+
+    status = 404
+    code = "not-found"
+    title = "Not found"
+
+
+class Conflict(QuireError):
+    """The resource is in a state that does not allow this."""
+
+    status = 409
+    code = "conflict"
+    title = "Conflict"
+
+
+class PayloadTooLarge(QuireError):
+    """The body is over the limit."""
+
+    status = 413
+    code = "payload-too-large"
+    title = "Payload too large"
+
+
+class UnsupportedMediaType(QuireError):
+    """The body is not sent as plain UTF-8 JSON."""
+
+    status = 415
+    code = "unsupported-media-type"
+    title = "Unsupported media type"
+
+
+class Invalid(QuireError):
+    """The request can be read but breaks a rule."""
+
+    status = 422
+    code = "invalid"
+    title = "Invalid request"
+
+
+class BudgetTooSmall(Invalid):
+    """The fixed parts and the newest user message alone are over the budget."""
+
+    code = "budget-too-small"
+    title = "Budget too small"
+
+    def __init__(self, minimum_budget: int) -> None:
+        super().__init__(
+            f"The smallest budget that works is {minimum_budget} tokens.",
+            extra={"minimum_budget": minimum_budget},
+        )
+
+
+class IdempotencyMismatch(Invalid):
+    """The Idempotency-Key was used before with a different request."""
+
+    code = "idempotency-mismatch"
+    title = "Idempotency key reused"
+
+
+class TooManyRequests(QuireError):
+    """The caller is over its rate."""
+
+    status = 429
+    code = "too-many-requests"
+    title = "Too many requests"
+
+
+class StorageUnavailable(QuireError):
+    """The database cannot be reached or does not answer in time; trying again is right."""
+
+    status = 503
+    code = "storage-unavailable"
+    title = "Storage unavailable"
+
+    def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
+        super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
+
+
+class UnsafeDatabase(QuireError):
+    """The database connection could break isolation or lose what was acknowledged."""
+
+    code = "unsafe-database"
+    title = "Unsafe database"

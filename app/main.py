@@ -1,0 +1,78 @@
+"""The API: what it is made of. Composition root."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI
+from fastapi_offline import FastAPIOffline
+
+from app import __version__, migrate, tokens, worker
+from app.api import openapi, operations, problem
+from app.api.services import Services
+from app.db import Database
+from app.settings import Settings
+
+DESCRIPTION = """\
+Memory for LLM agents. POST each conversation turn and tool result; before each model call GET a
+context window that fits its token budget. Nothing that was sent is lost, and what left the window
+can be called back.
+
+Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
+"""
+
+ROUTERS: tuple[APIRouter, ...] = (operations.router,)
+
+
+def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> FastAPI:
+    """The API on a database that is migrated already; `with_worker` does the jobs in this process too."""
+    app = FastAPIOffline(
+        title="Quire",
+        version=__version__,
+        summary="Memory as a service for LLM agents",
+        description=DESCRIPTION,
+        openapi_tags=openapi.TAGS,
+        generate_unique_id_function=openapi.operation_id,
+        lifespan=_lifespan(settings, dsn, with_worker=with_worker),
+    )
+    problem.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.openapi = openapi.builder(app)  # type: ignore[method-assign]
+    return app
+
+
+def _lifespan(
+    settings: Settings, dsn: str, *, with_worker: bool
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
+        database = await Database.connect(
+            dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
+        )
+        try:
+            await database.assert_role_is_safe()
+            app.state.services = Services(settings, database, counter, migrate.head())
+            async with _working(database, wanted=with_worker):
+                yield
+        finally:
+            await database.close()
+
+    return lifespan
+
+
+@asynccontextmanager
+async def _working(database: Database, *, wanted: bool) -> AsyncIterator[None]:
+    """The worker beside the API; it finishes what it is doing before the block ends."""
+    if not wanted:
+        yield
+        return
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(worker.run(database, stop))
+        try:
+            yield
+        finally:
+            stop.set()

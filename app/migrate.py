@@ -1,0 +1,30 @@
+"""Bringing the schema to the newest migration."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+SCRIPTS = Path(__file__).parent.parent / "alembic"
+
+
+def upgrade(owner_dsn: str) -> None:
+    """Run what is missing, as the role that owns the tables. Not to be called from an event loop.
+
+    Two processes may do so at once: the second waits and finds nothing left to do.
+    """
+    config = _config()
+    config.attributes["dsn"] = owner_dsn
+    command.upgrade(config, "head")
+
+
+def head() -> str:
+    """The newest migration, or an empty string while there is none."""
+    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    return config

@@ -1,0 +1,95 @@
+"""Every setting, read from the environment. Only the composition roots and alembic read it."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """A setting is the environment variable of the same name in capitals.
+
+    An empty variable counts as unset.
+    """
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
+
+    database_url: str | None = Field(
+        None,
+        pattern=r"^postgres(ql)?://",
+        description="PostgreSQL to use, as a role that is neither superuser nor BYPASSRLS. "
+        "Unset: an embedded PostgreSQL under QUIRE_DATA_DIR.",
+    )
+    migration_database_url: str | None = Field(
+        None,
+        pattern=r"^postgres(ql)?://",
+        description="The same database as the role that owns its tables, for `quire migrate`. "
+        "Unset: DATABASE_URL.",
+    )
+
+    quire_host: str = Field("127.0.0.1", description="Address to listen on.")
+    quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    quire_data_dir: Path = Field(
+        default_factory=lambda: Path.home() / ".quire",
+        description="Folder of the embedded database and of the tokenizer's vocabularies.",
+    )
+    quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="The least severe messages that are logged."
+    )
+    quire_pool_size: int = Field(
+        8, ge=1, le=500, description="Database connections of a process, at most. 4 to 5 for each core."
+    )
+    quire_statement_cache: bool = Field(
+        True, description="Prepared statements. Turn off behind PgBouncer in transaction mode."
+    )
+    quire_allow_unauthenticated: bool = Field(
+        False, description="Listen on an address other machines can reach although no keys are required."
+    )
+    quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
+    quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")
+
+    memory_context_window: int = Field(
+        0, ge=0, description="Tokens of the model's context window. 0: inferred from the model."
+    )
+    memory_output_reserve: int = Field(
+        4096, ge=0, description="Tokens of the context window kept free for the model's answer."
+    )
+    memory_full_recent_count: int = Field(
+        10, ge=1, description="Messages that stay verbatim after paging, rounded out to whole pages."
+    )
+    memory_enable_summary: bool = Field(True, description="Keep a rolling summary of what left the window.")
+    memory_summary_threshold: int = Field(10, ge=1, description="Messages before the first summary.")
+    memory_max_summary_tokens: int = Field(1000, ge=50, description="Longest summary, in tokens.")
+    memory_condensed_tool_max: int = Field(
+        200, ge=0, description="Characters that a tool result keeps in the condensed zone."
+    )
+    memory_max_messages_per_thread: int = Field(
+        0, ge=0, description="Messages a conversation keeps; older ones are pruned once searchable. 0: all."
+    )
+    memory_archive_threshold: int = Field(
+        10_000, ge=500, description="Characters from which on a tool result is archived."
+    )
+    memory_active_pages: int = Field(20, ge=1, description="Pages in the window before paging is due.")
+    memory_unlist_after_turns: int = Field(
+        40, ge=1, description="Turns without a recall after which a page leaves the contents page (m)."
+    )
+    memory_unlist_unchanged_turns: int = Field(
+        80, ge=1, description="Turns with the same recall count after which a page leaves the contents page (p)."
+    )
+    memory_contents_max_tokens: int = Field(2000, ge=100, description="Longest contents page, in tokens.")
+    memory_chapter_lines: bool = Field(True, description="Roll runs of unlisted pages up into chapter lines.")
+    memory_recall_top_k: int = Field(5, ge=1, le=100, description="Memories that a query brings in.")
+
+    memory_llm_model: str | None = Field(
+        None, description="Chat model for summaries and recall. Unset: extractive summaries, no LLM."
+    )
+    memory_llm_base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
+    memory_llm_api_key: SecretStr | None = Field(None, description="Key of the chat API.")
+    memory_embedding_model: str | None = Field(None, description="Embedding model. Unset: the local one.")
+    memory_embedding_base_url: str | None = Field(
+        None, description="Base URL of the embedding API. Unset: the chat API's."
+    )
+    memory_embedding_api_key: SecretStr | None = Field(
+        None, description="Key of the embedding API. Unset: the chat API's."
+    )

