@@ -24,14 +24,11 @@ _KANA = re.compile("[\u3041-\u30ff]")
 _LATIN_WORD = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]+")
 _FENCED = re.compile(r"```.*?```", re.DOTALL)
 _WORD = re.compile(
-    f"[{HAN}]+"
-    f"|[^\\W{HAN}]+(?:[-._@'\u2019][^\\W{HAN}]+)*"  # user@host.org, get_user, 2024-05-20, don't
+    f"[{HAN}]+|[^\\W{HAN}]+(?:[-._@'\u2019][^\\W{HAN}]+)*"  # user@host.org, get_user, 2024-05-20, don't
 )
 # ANSI colours, zero-width marks and bidirectional overrides: they show nothing
 # themselves and can make the shown text say something else.
-_INVISIBLE = re.compile(
-    "\x1b\\[[0-9;]*[A-Za-z]|[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
-)
+_INVISIBLE = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -47,7 +44,8 @@ _ABBREVIATION = re.compile(
 )
 _BEFORE_NUMBER = re.compile(r"(?:^|[\s(])(?:no|nos|fig|eq|vol|pp|p|ch|sec)$", re.IGNORECASE)
 _MARKER = re.compile(
-    r"\s*(?:#{1,6}(?=\s)|[-*+•·‣◦▪](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}[、．]|[（(]?[一二三四五六七八九十]{1,3}[）)、])\s*"
+    r"\s*(?:#{1,6}(?=\s)|[-*+•·‣◦▪](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}[、．]"
+    r"|[（(]?[一二三四五六七八九十]{1,3}[）)、])\s*"
 )
 _CLOSERS = " \t,;:，、；：—–-([{（【「“‘…"
 

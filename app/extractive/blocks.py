@@ -10,7 +10,10 @@ _QUOTE = re.compile(r"\s{0,3}(?:>(?!>>)\s?)+")
 _THINKING = ("think", "thinking", "reasoning")
 _TAG_LINE = re.compile(r"\s*(?:</?[A-Za-z_][^<>\n]{0,200}>\s*)+$")
 _TAG = re.compile(r"</?[a-z][\w-]{0,40}(?:\s[^<>\n]{0,200})?/?>")
-_ATTACHMENT = re.compile(r"\[(?:image|photo|picture|video|audio|file|attachment|sticker|图片|照片|视频|文件|语音|表情)\b[^\[\]\n]{0,400}\]", re.IGNORECASE)
+_ATTACHMENT = re.compile(
+    r"\[(?:image|photo|picture|video|audio|file|attachment|sticker|图片|照片|视频|文件|语音|表情)\b[^\[\]\n]{0,400}\]",
+    re.IGNORECASE,
+)
 _RULE = re.compile(r"[\s|:+=_*#~.-]+$")
 # Prose that starts like code ("return the book", "make a website", "if you can:") must
 # not match, so each alternative asks for punctuation that prose does not have.
@@ -18,12 +21,14 @@ _CODE_LINE = re.compile(
     r"\s*(?:"
     r"(?:async\s+)?(?:def|func|fn)\s+[\w.$]+\s*[(<]"
     r"|(?:class|struct|interface|enum|namespace|impl|module|trait)\s+[\w.]+[^.?!]*[:{(]\s*$"
-    r"|(?:from\s+[\w.]+\s+import\s|import\s+[\w.{*'\"]+(?:\s+(?:as|from)\s+[\w.'\"]+;?|;)?\s*$|#include\s*[<\"]|using\s+[\w.]+;|package\s+[\w.]+;)"
+    r"|(?:from\s+[\w.]+\s+import\s|import\s+[\w.{*'\"]+(?:\s+(?:as|from)\s+[\w.'\"]+;?|;)?\s*$|#include\s*[<\"]"
+    r"|using\s+[\w.]+;|package\s+[\w.]+;)"
     r"|(?:const|let|var|public|private|protected|static|export|function)\s+[\w${<*].*[;{=()>]"
     r"|(?:if|for|while|elif|switch|catch|with|except)\b.*(?:[=()<>\[\]].*:|\{)\s*$"
     r"|(?:else|try|finally|do)\s*[:{]\s*$"
     r"|(?:return|raise|throw|yield|await)\b.*[;)\]}]\s*$"
-    r"|(?:SELECT\s.*(?:,|\*|\bFROM\b)|INSERT INTO\s|UPDATE\s+\S+\s+SET\s|DELETE FROM\s|(?:CREATE|ALTER|DROP)\s+(?:TABLE|INDEX|VIEW|DATABASE)\s)"
+    r"|(?:SELECT\s.*(?:,|\*|\bFROM\b)|INSERT INTO\s|UPDATE\s+\S+\s+SET\s|DELETE FROM\s|(?:CREATE|ALTER"
+    r"|DROP)\s+(?:TABLE|INDEX|VIEW|DATABASE)\s)"
     r"|[\w.\[\]'\"$]+\s*[-+*/|:]?=\s*[^=\s]"
     r"|[\w.$]+\([^()\n]*\)[;{]?\s*$"
     r"|@\w[\w.]*(?:\(.*)?$"
@@ -35,13 +40,16 @@ _CODE_LINE = re.compile(
     re.ASCII,
 )
 _LOG_LINE = re.compile(
-    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ,]\d\d:\d\d|\[?\d\d:\d\d:\d\d[\].,\s]|(?:\[|\b)(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\b[\]: ]"
-    r"|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d|Traceback \(most recent|File \"[^\"\n]+\", line \d+|at [\w.$<>]+\s?\(|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:?"
+    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ,]\d\d:\d\d|\[?\d\d:\d\d:\d\d[\].,\s]|(?:\[|\b)(?:DEBUG|INFO|WARN(?:ING)?"
+    r"|ERROR|FATAL|TRACE|CRITICAL)\b[\]: ]"
+    r"|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d|Traceback \(most recent|File \"[^\"\n]+\", line \d+|at [\w.$<>]+\s?\("
+    r"|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:?"
     r"|npm ERR!|E\s{3}|FAILED |PASSED |Caused by:|\S+:\d+:\d+: |\d+\.\d+\.\d+\.\d+ - )"
 )
 _DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*\|\s*$)")
 _DEFINITION = re.compile(
-    r"^[ \t]*(?:(?:export|default|public|private|protected|static|async|final|abstract|pub|override|data|sealed)[ \t]+){0,4}"
+    r"^[ \t]*(?:(?:export|default|public|private|protected|static|async|final|abstract|pub|override|data"
+    r"|sealed)[ \t]+){0,4}"
     r"(def|class|function|func|fn|interface|struct|enum|trait|type|impl|module|CREATE TABLE|create table|const)[ \t]+"
     r"([A-Za-z_$][\w$.]*)[ \t]*(\([^()\n]{0,60}\))?",
     re.MULTILINE,
@@ -118,6 +126,7 @@ def looks_like_code(line: str) -> bool:
 
 
 def looks_like_log(line: str) -> bool:
+    """Whether one line was written by a program that reports what it does."""
     return _LOG_LINE.match(line[:400]) is not None
 
 

@@ -8,16 +8,22 @@ from itertools import islice
 from app.text import clip, one_line
 
 _FIRST_KEYS = re.compile(
-    r"query|question|q$|keywords?|search|command|cmd|url|path|file|title|subject|prompt|task|description|tool_name|symbol|email"
-    r"|.*(?:_|^)id$|.*name$|origin|destination|from|to$|location|city|date|start|end|pattern|code$|expression|address|recipient",
+    r"query|question|q$|keywords?|search|command|cmd|url|path|file|title|subject|prompt|task|description|tool_name"
+    r"|symbol|email"
+    r"|.*(?:_|^)id$|.*name$|origin|destination|from|to$|location|city|date|start|end|pattern|code$|expression"
+    r"|address|recipient",
     re.IGNORECASE,
 )
-_LAST_KEYS = re.compile(r"limit|offset|page|per_page|format|lang|locale|verbose|timeout|max|min_|sort|order|encoding|content$|text$|body$|thought|reason|debug|dry_run|api_key|token|password|secret", re.IGNORECASE)
-_QUESTION_KEYS = re.compile(r"query|q$|question|prompt|task|search|instruction|request|command|cmd|code$|sql|url", re.IGNORECASE)
+_LAST_KEYS = re.compile(
+    r"limit|offset|page|per_page|format|lang|locale|verbose|timeout|max|min_|sort|order|encoding|content$|text$"
+    r"|body$|thought|reason|debug|dry_run|api_key|token|password|secret",
+    re.IGNORECASE,
+)
+_QUESTION_KEYS = re.compile(
+    r"query|q$|question|prompt|task|search|instruction|request|command|cmd|code$|sql|url", re.IGNORECASE
+)
 _SECRET_KEYS = re.compile(r"api_?key|password|passwd|secret|access_token|authorization|credential", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z_][\w-]{0,40}>")
-
-
 
 
 def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_chars: int = 110) -> str:
@@ -90,7 +96,11 @@ def _value(value: object) -> str:
     if isinstance(value, str):
         return one_line(_TAG.sub(" ", value[:1000]), 70)
     if value is None or isinstance(value, (bool, float)):
-        return {None: "null", True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, float) else str(value)
+        return (
+            {None: "null", True: "true", False: "false"}.get(value, str(value))
+            if not isinstance(value, float)
+            else str(value)
+        )
     if isinstance(value, int):
         return str(value) if value.bit_length() <= 200 else "…"
     if isinstance(value, Mapping):

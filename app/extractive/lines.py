@@ -20,8 +20,8 @@ from app.text import language, one_line, squeeze, window
 
 __all__ = ["call_line", "message_line", "page_title", "result_line"]
 
-_FIRST_SENTENCES = 100
-_LAST_SENTENCES = 30
+_FIRST_SENTENCES = 60
+_LAST_SENTENCES = 16
 _SEEN = 400
 _CANDIDATES = 4
 
@@ -29,23 +29,36 @@ _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
-_HAN_EMPTY = re.compile("请问|请|你|您|我们|我|的|了|吗|呢|吧|啊|是|这个|那个|这|那|帮忙|帮|一下|看看|看|好的|好|可以|能不能|能|什么|怎么|都|就|也|还|给|要|想|会|有|没有|谢谢|继续|它|他|她|个")
+_HAN_EMPTY = re.compile(
+    "请问|请|你|您|我们|我|的|了|吗|呢|吧|啊|是|这个|那个|这|那|帮忙|帮|一下|看看|看|好的|好|可以|能不能|能|什么"
+    "|怎么|都|就|也|还|给|要|想|会|有|没有|谢谢|继续|它|他|她|个"
+)
 
 # "Can you please help me to …": what comes after it is what is asked for.
 _ASKING = re.compile(
     r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
-    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe)*+(?: (?:help|assist|tell|show|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
-    r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
+    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe)*+(?: (?:help|assist|tell|show"
+    r"|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
+    r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i"
+    r"|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
     r"|(?:help|tell|show|give|assist) (?:me|us)(?: (?:to|with|about|how to|what|in|by))?"
-    r"|is it possible to|i was wondering (?:if|whether) (?:you|i|we) (?:can|could)|how (?:do|can|should|would) (?:i|we|you)|how to|what(?:'s| is| are) (?:the best way to)?|let'?s|your task is to)\s+(?:please )?",
+    r"|is it possible to|i was wondering (?:if|whether) (?:you|i|we) (?:can|could)|how (?:do|can|should|would) (?:i"
+    r"|we|you)|how to|what(?:'s| is| are) (?:the best way to)?|let'?s|your task is to)\s+(?:please )?",
     re.IGNORECASE,
 )
 _ASKING_HAN = re.compile(
-    r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
+    r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要"
+    r"|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
 )
-_TRAILING = re.compile(r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧|一下))*+[\s。．.!！?？~,，;；:：…]*$", re.IGNORECASE)
+_TRAILING = re.compile(
+    r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧"
+    r"|一下))*+[\s。．.!！?？~,，;；:：…]*$",
+    re.IGNORECASE,
+)
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
-_CLAUSE = re.compile(r"[,，;；:：。！？]|[.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s")
+_CLAUSE = re.compile(
+    r"[,，;；:：。！？]|[.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s"
+)
 
 
 def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
@@ -133,22 +146,22 @@ def _place(role: str, at: int, total: int) -> float:
 
 
 def _user_score(seen: cues.Seen) -> float:
-    if cues.FILLER.match(seen.text):
+    if cues.is_filler(seen.text):
         return -6.0
     asks = cues.REQUEST.found(seen) or cues.IMPERATIVE.match(seen.text) is not None
     score = 2.2 * cues.QUESTION.found(seen) + 2.4 * asks
     score += 1.2 * cues.PROBLEM.found(seen) + 1.2 * cues.LASTING.found(seen)
-    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * bool(cues.BOILERPLATE.match(seen.text))
+    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * cues.is_boilerplate(seen)
     score -= 3.5 * bool(cues.EMPTY_REQUEST.match(seen.text))
     return score + _substance(seen)
 
 
 def _assistant_score(seen: cues.Seen) -> float:
-    if cues.FILLER.match(seen.text):
+    if cues.is_filler(seen.text):
         return -6.0
     score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
     score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
-    score -= 1.5 * bool(cues.BOILERPLATE.match(seen.text))
+    score -= 1.5 * cues.is_boilerplate(seen)
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
     return score + _substance(seen)
 
@@ -157,7 +170,7 @@ def _substance(seen: cues.Seen) -> float:
     size = _size(seen.text)
     score = 0.35 * min(cues.specifics(seen.text), 5) + min(size, 12) / 10
     # "Origin: DEN" in a list, or a heading over one.
-    is_label = size < 4 and ":" in seen.text or seen.text.endswith((":", "："))
+    is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
     return score - (1.5 if is_label and size < 6 else 0.4 * is_label)
 
 

@@ -16,53 +16,87 @@ _MAX_SENTENCE = 300
 _NOTE_CHARS = 200
 
 _LANGUAGES = (
-    r"(?:english|french|german|spanish|italian|portuguese|dutch|russian|ukrainian|polish|turkish|arabic|hebrew|hindi|chinese|mandarin"
+    r"(?:english|french|german|spanish|italian|portuguese|dutch|russian|ukrainian|polish|turkish|arabic|hebrew"
+    r"|hindi|chinese|mandarin"
     r"|cantonese|japanese|korean|vietnamese|thai|swedish|danish|norwegian|finnish|greek|czech)"
 )
-_LANGUAGES_HAN = "(?:中文|英文|英语|汉语|普通话|粤语|日语|日文|韩语|韩文|法语|法文|德语|德文|俄语|西班牙语|繁体中文|简体中文|繁体|简体)"
+_LANGUAGES_HAN = (
+    "(?:中文|英文|英语|汉语|普通话|粤语|日语|日文|韩语|韩文|法语|法文|德语|德文|俄语|西班牙语"
+    "|繁体中文|简体中文|繁体|简体)"
+)
 
 _NOT_STANDING = re.compile(
-    r"\bnever ?mind\b|\b(?:always|never) (?:been|had|seen|heard|thought|knew|known|tried|got|was|were|wondered|wanted|imagined|said|told|made|found|took|went|did|came|gave|felt|saw|met|wrote"
-    r"|used to|going|gonna|wins?|fails?|ends?|happy|good|great|nice|fun|a |an |the |such|enough|\w{3,}ed)\b|\b(?:i|we) (?:would|could|might|may|almost|nearly|have|'ve|had)\b.{0,20}\b(?:never|always)\b"
-    r"|\b(?:he|she|they|it|people|who|that|which|there|this) (?:always|never)\b|(?<!can )(?<!could )(?<!would )(?<!will )\byou (?:always|never)\b|\bas always\b|\balways (?:returns?|throws?|crash|gives?|shows?|raises?|prints?|happens?|null|true|false)"
-    r"|以后再说|再也[没不]|从来没|从没|从未|[他她它](?:们)?(?:总是|从不|永远|一直)|总是(?:报错|失败|出现|返回|提示|会)|一直(?:在|报错|失败|没|无法|想)|永远(?:是|在一起|爱|快乐|记得)"
+    r"\bnever ?mind\b|\b(?:always|never) (?:been|had|seen|heard|thought|knew|known|tried|got|was|were|wondered"
+    r"|wanted|imagined|said|told|made|found|took|went|did|came|gave|felt|saw|met|wrote"
+    r"|used to|going|gonna|wins?|fails?|ends?|happy|good|great|nice|fun|a |an |the |such|enough|\w{3,}ed)\b|\b(?:i"
+    r"|we) (?:would|could|might|may|almost|nearly|have|'ve|had)\b.{0,20}\b(?:never|always)\b"
+    r"|\b(?:he|she|they|it|people|who|that|which|there|this) (?:always|never)\b"
+    r"|(?<!can )(?<!could )(?<!would )(?<!will )\byou (?:always|never)\b|\bas always\b|\balways (?:returns?|throws?"
+    r"|crash|gives?|shows?|raises?|prints?|happens?|null|true|false)"
+    r"|以后再说|再也[没不]|从来没|从没|从未|[他她它](?:们)?(?:总是|从不|永远|一直)|总是(?:报错|失败|出现|返回|提示"
+    r"|会)|一直(?:在|报错|失败|没|无法|想)|永远(?:是|在一起|爱|快乐|记得)"
     r"|(?:天|年|月|周|小时|分钟|之|毕业|结婚|退休|吃饭|下班|长大)以后",
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
     # Orders for good.
     r"^\W*(?:please )?(?:always|never)\s+[a-z]+"
-    r"|\b(?:from now on|from here on|going forward|from this point on|in all (?:future|your)|for all future|for the rest of (?:this|our)|until (?:i|we) (?:say|tell you) otherwise)\b.{6}"
-    r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please|and|but|so|to|must|should) (?:always|never) (?!be\b)[a-z]+"
+    r"|\b(?:from now on|from here on|going forward|from this point on|in all (?:future|your)|for all future"
+    r"|for the rest of (?:this|our)|until (?:i|we) (?:say|tell you) otherwise)\b.{6}"
+    r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please|and|but|so|to|must"
+    r"|should) (?:always|never) (?!be\b)[a-z]+"
     r"|\b(?:can|could|would|will) you (?:please )?(?:always|never|from now on)\b"
     r"|^\W*(?:please )?(?:don'?t|do not) ever\b"
-    r"|^\W*(?:whenever|every time|each time|any time) (?:i|we|you)\b.{3,80}(?:,| please| then) ?(?:please |then |you )?(?:always|never|use|add|ask|run|write|give|show|remind|tell|answer|reply|respond|include|check|keep|don'?t|do not|make)\b"
+    r"|^\W*(?:whenever|every time|each time|any time) (?:i|we|you)\b.{3,80}(?:,| please| then) ?(?:please |then "
+    r"|you )?(?:always|never|use|add|ask|run|write|give|show|remind|tell|answer|reply|respond|include|check|keep"
+    r"|don'?t|do not|make)\b"
     r"|^\W*(?:please )?(?:remember|keep in mind|note for (?:the )?future|bear in mind)(?: that|:|,) .{6}"
-    r"|^\W*(?:please )?(?:only |just )?(?:answer|reply|respond|speak|talk|communicate)(?: to me| with me)?(?: only)? in " + _LANGUAGES + r"\b"
+    r"|^\W*(?:please )?(?:only |just )?(?:answer|reply|respond|speak|talk|communicate)(?: to me"
+    r"| with me)?(?: only)? in " + _LANGUAGES + r"\b"
     # Lasting traits of the user.
-    r"|\b(?:i am|i'm|im) (?:\w+ly )?(?:allergic to|intolerant (?:to|of)|vegan|vegetarian|pescatarian|diabetic|colou?r-?blind|coeliac|celiac|gluten[- ](?:free|intolerant)|lactose[- ]intolerant|left-handed|deaf|dyslexic)\b"
-    r"|\bi have (?:a |an )?(?:\w+ ){0,2}(?:allergy|intolerance)\b|\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b"
-    r"|\b(?:just |please |you can |everyone |people )?call me (?!back\b|at\b|on\b|when\b|later\b|tomorrow\b|if\b|in\b|a\b|an\b|the\b|crazy\b|for\b|to\b|today\b|tonight\b|soon\b|asap\b|now\b|before\b|after\b|by\b|as\b|old\b|stupid\b)[A-Za-z][\w'-]*(?:\W*$|\W+(?:from|instead|please|not|and|,))"
-    r"|\bmy (?:name is|name's|pronouns are|time ?zone is|native language is|preferred \w+(?: \w+)? is|preference is)\b|\bi go by [A-Z]?\w+\W*$"
-    r"|\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!not to say|to (?:cancel|change|book|keep|do (?:that|it))|that\b|this\b|it\b|the (?:first|second|third|last|latter|former)\b).{4}"
-    r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push|commit|release|ship|write|buy|pay|stay|answer|schedule|want|need|like|accept|do|go|have)\b"
+    r"|\b(?:i am|i'm|im) (?:\w+ly )?(?:allergic to|intolerant (?:to|of)|vegan|vegetarian|pescatarian|diabetic"
+    r"|colou?r-?blind|coeliac|celiac|gluten[- ](?:free|intolerant)|lactose[- ]intolerant|left-handed|deaf|dyslexic)\b"
+    r"|\bi have (?:a |an )?(?:\w+ ){0,2}(?:allergy|intolerance)\b|\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat"
+    r"|drink)\b"
+    r"|\b(?:just |please |you can |everyone |people )?call me (?!back\b|at\b|on\b|when\b|later\b|tomorrow\b|if\b"
+    r"|in\b|a\b|an\b|the\b|crazy\b|for\b|to\b|today\b|tonight\b|soon\b|asap\b|now\b|before\b|after\b|by\b|as\b"
+    r"|old\b|stupid\b)[A-Za-z][\w'-]*(?:\W*$|\W+(?:from|instead|please|not|and|,))"
+    r"|\bmy (?:name is|name's|pronouns are|time ?zone is|native language is|preferred \w+(?: \w+)? is"
+    r"|preference is)\b|\bi go by [A-Z]?\w+\W*$"
+    r"|\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!not to say|to (?:cancel"
+    r"|change|book|keep|do (?:that|it))|that\b|this\b|it\b|the (?:first|second|third|last|latter|former)\b).{4}"
+    r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push"
+    r"|commit|release|ship|write|buy|pay|stay|answer|schedule|want|need|like|accept|do|go|have)\b"
     r"|\bmy favou?rite \w+(?: \w+){0,3} (?:is|are)\b"
     r"|\b(?:our|the|my) (?:team )?(?:policy|house rule|rule|convention) is\b",
     re.IGNORECASE,
 )
 _CHINESE = re.compile(
-    r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后|往后|从现在起|从现在开始|从今以后|从今往后|从今天起|从此)(?:，|,)?(?:请|你|您|我们|咱们|的|所有|每次|凡是|回答|回复|跟我|和我|给我|代码|涉及|遇到|任何)*(?:.{0,12}?)(?:都|请|不要|别|不准|不能|一律|必须|务必|记得|统一|用|叫我|称呼|只|始终|不用|无需|默认|先)"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|我们|必须|务必|一定)*(?:始终|永远|一律|总是|每次都|自始至终|在任何情况下|任何时候)(?:都|要|请|不要|别|不能|不得|不许|不准|用|使用|以|保持|先|必须|给|把|在|记得|附上|说)"
-    r"|(?:^|[，,。；;：:！!\s])(?:我们?|团队|公司)(?:从不|从来不|绝不|永远不|总是|一般都|通常都|习惯|一向|只)(?:用|吃|喝|坐|住|在|会|接受|买|要|穿|部署|发布|上线|合并|做|去|于|选|订|看)"
-    r"|我(?:还|也)?(?:是)?(?:对|有)[^，。,！!？?]{1,12}过敏|我(?:是)?(?:素食|吃素|纯素|糖尿病|色盲|色弱|左撇子|乳糖不耐|回族|清真)|我(?:有|得了)(?:糖尿病|高血压|乳糖不耐|色盲|哮喘)|我(?:不|不能|从不|从来不)(?:吃|喝)(?!饭|早|午|晚|了|完|完了|下|的)"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|可以|就|直接|大家都|大家|平时|以后)*(?:叫我|称呼我为?|喊我)(?!去|来|做|干|帮|把|吃|起|回|过|一|怎|什|的|不|别|在|先|加|写|改|到)[^，。,！!？?\s]{1,8}(?:就好|就行|吧|即可|就可以)?[。.！!，,\s]*$"
-    r"|(?:^|[，,。；;：:！!\s])我(?:的名字)?(?:叫|名叫|的名字是)(?!你|他|她|了|车|外卖|人)[^，。,！!？?\s的]{1,8}(?=[，,。.！!\s]|$)"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|只|麻烦|只能|必须|全程|统一)*(?:用|使用|以)" + _LANGUAGES_HAN + r"(?:来|跟我|和我|给我)?(?:回答|回复|交流|沟通|对话|答复|作答|聊天)(?!.{0,4}(?:这|下面|以下|上面|如下))"
+    r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后|往后|从现在起|从现在开始|从今以后|从今往后"
+    r"|从今天起|从此)(?:，|,)?(?:请|你|您|我们|咱们|的|所有|每次|凡是|回答|回复|跟我|和我|给我|代码|涉及|遇到"
+    r"|任何)*(?:.{0,12}?)(?:都|请|不要|别|不准|不能|一律|必须|务必|记得|统一|用|叫我|称呼|只|始终|不用|无需|默认|先)"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|我们|必须|务必|一定)*(?:始终|永远|一律|总是|每次都|自始至终|在任何情况下"
+    r"|任何时候)(?:都|要|请|不要|别|不能|不得|不许|不准|用|使用|以|保持|先|必须|给|把|在|记得|附上|说)"
+    r"|(?:^|[，,。；;：:！!\s])(?:我们?|团队|公司)(?:从不|从来不|绝不|永远不|总是|一般都|通常都|习惯|一向|只)(?:用"
+    r"|吃|喝|坐|住|在|会|接受|买|要|穿|部署|发布|上线|合并|做|去|于|选|订|看)"
+    r"|我(?:还|也)?(?:是)?(?:对|有)[^，。,！!？?]{1,12}过敏|我(?:是)?(?:素食|吃素|纯素|糖尿病|色盲|色弱|左撇子"
+    r"|乳糖不耐|回族|清真)|我(?:有|得了)(?:糖尿病|高血压|乳糖不耐|色盲|哮喘)|我(?:不|不能|从不|从来不)(?:吃"
+    r"|喝)(?!饭|早|午|晚|了|完|完了|下|的)"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|可以|就|直接|大家都|大家|平时|以后)*(?:叫我|称呼我为?|喊我)(?!去|来|做"
+    r"|干|帮|把|吃|起|回|过|一|怎|什|的|不|别|在|先|加|写|改|到)[^，。,！!？?\s]{1,8}(?:就好|就行|吧|即可"
+    r"|就可以)?[。.！!，,\s]*$"
+    r"|(?:^|[，,。；;：:！!\s])我(?:的名字)?(?:叫|名叫|的名字是)(?!你|他|她|了|车|外卖"
+    r"|人)[^，。,！!？?\s的]{1,8}(?=[，,。.！!\s]|$)"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|只|麻烦|只能|必须|全程|统一)*(?:用|使用|以)"
+    + _LANGUAGES_HAN
+    + r"(?:来|跟我|和我|给我)?(?:回答|回复|交流|沟通|对话|答复|作答|聊天)(?!.{0,4}(?:这|下面|以下|上面|如下))"
     r"|我(?:个人|平时|一般|通常|一直|还是)?(?:更喜欢|更偏好|偏好|比较喜欢|习惯于?用?|更习惯)(?!这|那|你刚|第)[^？?]{2}"
     r"|我最(?:喜欢|爱)的[^，。,]{1,12}是"
     r"|(?:^|[，,。；;：:！!\s])(?:请|你)*(?:不要|别)再(?:用|使用|给我|发|提|推荐|称呼|叫我|加|写|说)(?!了)[^？?]{2}"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|要|一定)*(?:记住|牢记|切记|请记得)[，,：:]?\s*(?!密码|了|没|吗)[^，。,！!？?]{4}"
-    r"|(?:^|[，,。；;：:！!\s])(?:每次|每当|凡是|只要)[^，。,？?]{2,24}[，,]?(?:都要|都请|请|必须|务必|都得|都先|都用|一律)"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|要|一定)*(?:记住|牢记|切记|请记得)[，,：:]?\s*(?!密码|了|没"
+    r"|吗)[^，。,！!？?]{4}"
+    r"|(?:^|[，,。；;：:！!\s])(?:每次|每当|凡是|只要)[^，。,？?]{2,24}[，,]?(?:都要|都请|请|必须|务必|都得|都先"
+    r"|都用|一律)"
 )
 _HAN_ASKS = re.compile(r"[吗么呢]\W*$|什么|怎么|为什么|是不是|有没有|谁|哪")
 
@@ -82,6 +116,8 @@ def _holds_for_good(sentence: str) -> bool:
     if language(sentence) == "zh":
         asks = sentence.endswith(("?", "？")) or _HAN_ASKS.search(sentence) is not None
         return _CHINESE.search(sentence) is not None and not asks
-    if sentence.endswith(("?", "？")) and not re.search(r"\byou (?:please )?(?:always|never|from now on)\b|from now on", sentence, re.IGNORECASE):
+    if sentence.endswith(("?", "？")) and not re.search(
+        r"\byou (?:please )?(?:always|never|from now on)\b|from now on", sentence, re.IGNORECASE
+    ):
         return False
     return _ENGLISH.search(sentence) is not None

@@ -15,9 +15,18 @@ _MAX_SOURCES = 3
 _SOURCE_CHARS = 120
 
 _URL = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\，。；、）》]{3,2000}")
-_ASSET = re.compile(r"\.(?:png|jpe?g|gif|svg|ico|css|js|woff2?|webp)(?:[?#]|$)|/(?:static|assets|fonts)/|w3\.org|schema\.org", re.IGNORECASE)
-_PATH = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w@+-][\w.@+-]*/){1,12}[\w@+-][\w.@+-]*|\b[\w-]{1,60}\.(?:py|ts|tsx|js|md|json|csv|txt|pdf|go|rs|java|ya?ml|toml|html|sql|xlsx|docx|pptx|ipynb|log|xml)\b")
-_TITLE = re.compile(r'"title"\s*:\s*"([^"\\\n]{3,200})"|^#{1,2} +(\S[^\n]{2,160})$|<title[^>]{0,100}>([^<\n]{3,200})', re.MULTILINE | re.IGNORECASE)
+_ASSET = re.compile(
+    r"\.(?:png|jpe?g|gif|svg|ico|css|js|woff2?|webp)(?:[?#]|$)|/(?:static|assets|fonts)/|w3\.org|schema\.org",
+    re.IGNORECASE,
+)
+_PATH = re.compile(
+    r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w@+-][\w.@+-]*/){1,12}[\w@+-][\w.@+-]*|\b[\w-]{1,60}\.(?:py|ts|tsx|js|md|json"
+    r"|csv|txt|pdf|go|rs|java|ya?ml|toml|html|sql|xlsx|docx|pptx|ipynb|log|xml)\b"
+)
+_TITLE = re.compile(
+    r'"title"\s*:\s*"([^"\\\n]{3,200})"|^#{1,2} +(\S[^\n]{2,160})$|<title[^>]{0,100}>([^<\n]{3,200})',
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 def kind(text: str) -> Kind:

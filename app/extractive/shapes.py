@@ -31,9 +31,20 @@ _NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:[:|\t]|→| {2,})")
 _QUOTED_FIELD = re.compile(r'"[^"\n]*"')
 _MARKDOWN_RULE = re.compile(r"[\s|:-]+$")
 _LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("Python", re.compile(r"^\s*(?:def \w+\(.*:|from [\w.]+ import |import \w+$|class \w+.*:$|@\w+$|elif |if __name__)", re.MULTILINE)),
-    ("TypeScript", re.compile(r"^\s*(?:export )?(?:interface \w+ \{|type \w+ =)|: (?:string|number|boolean)[;,)=]", re.MULTILINE)),
-    ("JavaScript", re.compile(r"\b(?:const|let|var) \w+ =|=> \{|^\s*(?:async )?function \w*\(|require\(", re.MULTILINE)),
+    (
+        "Python",
+        re.compile(
+            r"^\s*(?:def \w+\(.*:|from [\w.]+ import |import \w+$|class \w+.*:$|@\w+$|elif |if __name__)", re.MULTILINE
+        ),
+    ),
+    (
+        "TypeScript",
+        re.compile(r"^\s*(?:export )?(?:interface \w+ \{|type \w+ =)|: (?:string|number|boolean)[;,)=]", re.MULTILINE),
+    ),
+    (
+        "JavaScript",
+        re.compile(r"\b(?:const|let|var) \w+ =|=> \{|^\s*(?:async )?function \w*\(|require\(", re.MULTILINE),
+    ),
     ("Go", re.compile(r"^package \w+$|^func (?:\(|\w+\()|:= ", re.MULTILINE)),
     ("Rust", re.compile(r"\bfn \w+.*\{|\blet mut |\bimpl\b|#\[derive", re.MULTILINE)),
     ("Java", re.compile(r"\bpublic (?:static |final )*(?:class|void|int|String)\b|^import java", re.MULTILINE)),
@@ -42,8 +53,14 @@ _LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("CSS", re.compile(r"^[.#]?[\w-]+\s*\{$|^\s+[\w-]+:\s.*;$", re.MULTILINE)),
     ("Shell", re.compile(r"^#!/bin/|^\s*(?:fi|done|esac)$|^\s*echo ", re.MULTILINE)),
 )
-_IDENTIFYING = re.compile(r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id|number|code|key)$|url|date|status|message|type|symbol", re.IGNORECASE)
-_TITLE_KEYS = re.compile(r"title|name|full_?name|.*_name$|subject|headline|question|display_?name|label|login", re.IGNORECASE)
+_IDENTIFYING = re.compile(
+    r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id"
+    r"|number|code|key)$|url|date|status|message|type|symbol",
+    re.IGNORECASE,
+)
+_TITLE_KEYS = re.compile(
+    r"title|name|full_?name|.*_name$|subject|headline|question|display_?name|label|login", re.IGNORECASE
+)
 _ERROR_KEYS = re.compile(r"errors?|error_?message|exception|traceback|stderr|detail", re.IGNORECASE)
 _RAISED = re.compile(r"\s*(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:")
 _PAIR = re.compile(r"\s*(?:[-*•]\s*)?([A-Za-z\u4e00-\u9fff][\w ./-]{0,30})[:：=]\s*(\S.*)")
@@ -61,6 +78,7 @@ class Shape:
 
 
 def examine(text: str) -> Shape:
+    """Unwrap and classify a result; the rest of this module works on what this returns."""
     body = unwrap(text)
     value = parse_json(body)
     cut = len(text) > WINDOW
@@ -88,16 +106,13 @@ def _kind(body: str) -> Kind:
     lines = [line for line in islice(_lines(body), 240) if line.strip()]
     if _table_rows(lines) is not None:
         return "table"
-    if not lines:
-        return "prose"
-    if cues.ERROR_LINE.search(lines[0][:_SEEN]) and len(lines) < 30 and not looks_like_log(lines[0]):
+    is_refusal = bool(lines) and len(lines) < 30 and cues.ERROR_LINE.search(lines[0][:_SEEN]) is not None
+    if is_refusal and not looks_like_log(lines[0]):
         return "prose"
     plain = [_unnumbered(line) for line in lines]
     if "Traceback (most recent call last)" in body[:20_000] or _share(plain, looks_like_log) >= 0.3:
         return "log"
-    if len(lines) >= 2 and _share(plain, looks_like_code) >= 0.3:
-        return "code"
-    return "prose"
+    return "code" if len(lines) > 1 and _share(plain, looks_like_code) >= 0.3 else "prose"
 
 
 def _lines(body: str) -> Iterator[str]:
@@ -146,19 +161,21 @@ def _json_object(value: Mapping[str, object], room: int, language: Language) -> 
     parts: list[str] = []
     for key, item in _telling_first(value):
         if isinstance(item, (list, Mapping)):
-            parts.append(_container(key, item, language))
+            parts.append(_container(key, item))
         elif item is not None and item != "" and key != (main and main[0]):
             parts.append(f"{key}={_brief(item)}")
     # On a short line the members say that it is JSON.
     head = _say(language, f"JSON 对象，{len(value)} 键：", f"JSON object, {len(value)} keys: ") if room >= 140 else ""
     if main:
         shown = _fitted(parts, max(room // 3 - len(head), 20))
-        inner = describe(examine(main[1]), max_chars=max(room - len(head) - len(shown) - len(main[0]) - 4, 20), language=language)
+        inner = describe(
+            examine(main[1]), max_chars=max(room - len(head) - len(shown) - len(main[0]) - 4, 20), language=language
+        )
         return f"{head}{shown}{'; ' if shown else ''}{one_line(main[0], 30)}: {inner}"
     return head + _fitted(parts, room - len(head))
 
 
-def _container(key: str, item: list[object] | Mapping[str, object], language: Language) -> str:
+def _container(key: str, item: list[object] | Mapping[str, object]) -> str:
     """A nested list or object in a few words: flights (2: HAT028, HAT277)."""
     name = one_line(key, 30)
     if not item:
@@ -195,24 +212,16 @@ def _main_text(value: Mapping[str, object]) -> tuple[str, str] | None:
 
 def _identity(item: Mapping[str, object]) -> str:
     """The value by which a reader would know this object."""
-    members = [(str(key), value) for key, value in islice(item.items(), 40) if isinstance(value, (str, int)) and not isinstance(value, bool)]
+    members = [
+        (str(key), value)
+        for key, value in islice(item.items(), 40)
+        if isinstance(value, (str, int)) and not isinstance(value, bool)
+    ]
     for pattern in (_TITLE_KEYS, _IDENTIFYING):
         for key, value in members:
             if pattern.match(key[:80]) and value != "":
                 return _brief(value)
-    if members:
-        return f"{one_line(members[0][0], 20)}={_brief(members[0][1])}"
-    return next((_identity(value) for value in islice(item.values(), 5) if isinstance(value, Mapping) and value), "{…}") if _depth_ok(item) else "{…}"
-
-
-def _depth_ok(item: Mapping[str, object], limit: int = 4) -> bool:
-    """Whether the first members nest no deeper than ``limit``."""
-    level: list[object] = [item]
-    for _ in range(limit):
-        level = [value for node in level[:20] if isinstance(node, Mapping) for value in islice(node.values(), 5)]
-        if not any(isinstance(node, Mapping) for node in level):
-            return True
-    return False
+    return f"{one_line(members[0][0], 20)}={_brief(members[0][1])}" if members else "{…}"
 
 
 def _keys(item: Mapping[str, object]) -> Iterator[str]:
@@ -249,13 +258,12 @@ def _fitted(parts: Iterable[str], room: int) -> str:
     left = room
     omitted = False
     for part in islice(parts, 60):
-        if not shown and len(part) > left:
-            part = clip(part, max(left, 8))
-        if not shown or len(part) + 5 <= left:
-            shown.append(part)
-            left -= len(part) + 2
-        else:
+        if shown and len(part) + 5 > left:
             omitted = True
+            continue
+        fitting = part if shown else clip(part, max(left, 8))
+        shown.append(fitting)
+        left -= len(fitting) + 2
     return ", ".join([*shown, "…"] if omitted else shown)
 
 
@@ -271,7 +279,12 @@ def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
         widths = [_QUOTED_FIELD.sub("", line[:2000]).count(delimiter) for line in lines]
         usual = widths[0] if widths else 0
         least = 1 if delimiter == "\t" else 2
-        if len(lines) >= 3 and usual >= least and widths.count(usual) >= 0.85 * len(lines) and _is_header(lines[0], delimiter):
+        if (
+            len(lines) >= 3
+            and usual >= least
+            and widths.count(usual) >= 0.85 * len(lines)
+            and _is_header(lines[0], delimiter)
+        ):
             return delimiter, lines
     return None
 
@@ -346,13 +359,13 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
 
 def _code_language(source: str) -> str:
     """The language with most tell-tale lines; "" where none has any."""
-    scores = [(len(islice_count(pattern, source[:20_000])), name) for name, pattern in _LANGUAGES]
+    scores = [(_hits(pattern, source[:20_000]), name) for name, pattern in _LANGUAGES]
     best = max(scores, key=lambda score: score[0])
     return best[1] if best[0] else ""
 
 
-def islice_count(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    return list(islice(pattern.finditer(text), 50))
+def _hits(pattern: re.Pattern[str], text: str) -> int:
+    return sum(1 for _ in islice(pattern.finditer(text), 50))
 
 
 def _html(shape: Shape, max_chars: int, language: Language) -> str:
@@ -361,7 +374,9 @@ def _html(shape: Shape, max_chars: int, language: Language) -> str:
     name = one_line(_TAG.sub(" ", title[1]), max_chars // 2) if title else ""
     head = _say(language, f"网页“{name}”" if name else "网页", f"HTML page “{name}”" if name else "HTML page")
     found = (one_line(_TAG.sub(" ", match[1]), 60) for match in islice(_HTML_HEADING.finditer(body), 12))
-    headings = _fitted((heading for heading in dict.fromkeys(found) if heading and heading != name), max_chars - len(head) - 12)
+    headings = _fitted(
+        (heading for heading in dict.fromkeys(found) if heading and heading != name), max_chars - len(head) - 12
+    )
     if headings:
         return head + _say(language, f"；标题：{headings}", f"; headings: {headings}")
     text = " ".join(best_sentences(visible_text(body), max_chars - len(head) - 2, limit=2))

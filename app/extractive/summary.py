@@ -26,7 +26,10 @@ def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_cha
     than a fair share of it is cut.
     """
     longest = min(_LINE_CHARS, max_chars)
-    return [clip(squeeze(lines[at][1][:2000]), longest) for at in pick_lines(lines, max_items=max_items, max_chars=max_chars)]
+    return [
+        clip(squeeze(lines[at][1][:2000]), longest)
+        for at in pick_lines(lines, max_items=max_items, max_chars=max_chars)
+    ]
 
 
 def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[int]:
@@ -58,9 +61,7 @@ def topics(texts: Sequence[str], n: int = 6) -> list[str]:
         spread.update(list(dict.fromkeys(fold(word) for word in content_words(text))))
     joined = "\n".join(seen)
     candidates = key_terms(joined, max(n, 0) * 5)
-    scored = sorted(
-        ((_topic_score(term, spread), -rank, term) for rank, term in enumerate(candidates)), reverse=True
-    )
+    scored = sorted(((_topic_score(term, spread), -rank, term) for rank, term in enumerate(candidates)), reverse=True)
     return [term for _, _, term in scored[: max(n, 0)]]
 
 

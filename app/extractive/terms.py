@@ -29,11 +29,13 @@ _NAME = re.compile(r"[A-Z][a-zà-ÿ]+(?:[ \t](?:of |de |the |van )?[A-Z][a-zà-�
 _TITLED = re.compile(r"《([^《》\n]{2,30})》")
 _QUANTITY = re.compile(
     r"[$€£¥]\d[\d,.]{0,24}(?:\s?(?:million|billion|[kKmMbB])\b)?"
-    r"|(?<![\d,.])\d[\d,.]{0,24}\s?(?:%|°[CF]|(?:[KMGT]i?B|[kKMG]?Hz|ms|kg|km|cm|mm|mg|ml|kWh|mph|USD|EUR|RMB|CNY|million|billion"
+    r"|(?<![\d,.])\d[\d,.]{0,24}\s?(?:%|°[CF]|(?:[KMGT]i?B|[kKMG]?Hz|ms|kg|km|cm|mm|mg|ml|kWh|mph|USD|EUR|RMB|CNY"
+    r"|million|billion"
     r"|met(?:er|re)s?|miles?|tokens|users|people|degrees)\b|亿元|万元|美元|亿|万|元|公里|千米|米|公斤|吨|岁|人|%|％)"
 )
 _EXTENSION = re.compile(
-    r"\.(?:py|js|jsx|ts|tsx|md|json|jsonl|csv|tsv|txt|pdf|go|rs|java|kt|rb|php|c|h|cpp|cs|ya?ml|toml|ini|cfg|html?|css|sql"
+    r"\.(?:py|js|jsx|ts|tsx|md|json|jsonl|csv|tsv|txt|pdf|go|rs|java|kt|rb|php|c|h|cpp|cs|ya?ml|toml|ini|cfg|html?"
+    r"|css|sql"
     r"|xlsx?|docx?|pptx?|png|jpe?g|gif|svg|zip|tar|gz|sh|log|xml|db|ipynb|lock|env|img|mp[34]|wav|avi|bib|tex)$",
     re.IGNORECASE,
 )
@@ -130,7 +132,7 @@ def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> d
 
 
 def _merged_by_case(counts: Counter[str]) -> dict[str, int]:
-    """"The" and "the" are one word, written in lower case; "Berlin" alone keeps its capital."""
+    """Count "The" and "the" as one word, in lower case; "Berlin" alone keeps its capital."""
     merged: dict[str, int] = {}
     for token, times in counts.items():
         lower = token.lower()
@@ -157,28 +159,22 @@ def _weighed(token: str) -> tuple[str, float]:
 def _shape(token: str) -> float:
     """How specific a Latin token looks."""
     lower = token.lower()
-    if lower == token and token.isalpha() and len(token) < 33:
-        return 0.0 if token in ENGLISH or len(token) < 2 else _plain(token, lower)
     if lower in ENGLISH or len(token) < 2:
         return 0.0
-    if _EMAIL.match(token):
-        return 2.8
-    if token[0].isdigit() and _DATE.match(token):
-        return 0.7
-    if _HASH.match(token):
-        return 0.6
-    has_digit = not token.isalpha() and any(map(str.isdigit, token))
-    if has_digit:
+    if token.isalpha() and len(token) < 33 and (lower == token or not _CAMEL.search(token)):
+        return _plain(token, lower)
+    for pattern, weight in ((_EMAIL, 2.8), (_DATE, 0.7), (_HASH, 0.6)):
+        if pattern.match(token):
+            return weight
+    if any(map(str.isdigit, token)):
         return 2.3 if any(map(str.isalpha, token)) else min(0.15 * len(token), 0.9)
     if "_" in token or _CAMEL.search(token):
         return 1.0 if lower in COMMON else 2.0
-    if "/" in token or "." in token:
-        return 1.3
-    return _plain(token, lower)
+    return 1.3 if "/" in token or "." in token else _plain(token, lower)
 
 
 def _plain(token: str, lower: str) -> float:
-    if lower in COMMON or len(token) < 3 and not token.isupper():
+    if lower in COMMON or (len(token) < 3 and not token.isupper()):
         return 0.25
     if token.isupper() and len(token) <= 8:
         return 1.6
@@ -199,7 +195,7 @@ def _phrases(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _without_stop_words(name: str) -> str:
-    """"The Eiffel Tower" without the words that merely began a sentence."""
+    """A name without the words that merely began its sentence: "The Eiffel Tower"."""
     parts = name.split(" ")
     while parts and parts[0].lower() in ENGLISH:
         parts.pop(0)
