@@ -268,7 +268,6 @@ idempotency = Table(
     _tenant(),
     Column("key", Text(collation="C"), nullable=False),
     Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the request"),
-    Column("status", SmallInteger, nullable=False),
     Column("response", Text, nullable=False),
     _created(),
     PrimaryKeyConstraint("tenant_id", "key"),

@@ -88,7 +88,6 @@ def upgrade() -> None:
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('key', sa.Text(collation='C'), nullable=False),
     sa.Column('digest', sa.LargeBinary(), nullable=False, comment='SHA-256 of the request'),
-    sa.Column('status', sa.SmallInteger(), nullable=False),
     sa.Column('response', sa.Text(), nullable=False),
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.CheckConstraint('char_length(key) BETWEEN 1 AND 255', name=op.f('idempotency_key_length_check')),

@@ -127,6 +127,7 @@ def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
                 parts=item.parts,
                 tokens=tokens,
                 anthropic=item.anthropic if as_sent else None,
+                archive_ids=item.archive_ids,
                 passing=passing,
             )
         )

@@ -149,7 +149,11 @@ class Head:
     notes_tokens: int = 0
     summary_tokens: int = 0
     contents_tokens: int = 0
+    summary: str = ""
+    contents: str = ""
     listed: tuple[int, ...] = ()
+    chapters: tuple[tuple[int, int, str], ...] = ()
+    """First page, last page and line of each run that is rolled up."""
     unlisted: int = 0
     summary_through_seq: int = 0
     indexed_through_page: int = 0
@@ -193,6 +197,8 @@ class Item:
     short_tokens: int = 0
     anthropic: str | None = None
     """The message as it was sent, when that was in Anthropic form and it is shown verbatim."""
+    archive_ids: tuple[str, ...] = ()
+    """The archives whose placeholders stand in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +276,7 @@ class Placed:
     parts: int
     tokens: int
     anthropic: str | None = None
+    archive_ids: tuple[str, ...] = ()
     passing: bool = False
     """Shown in full for this page only; at the next user message it shrinks to a mark."""
     cache_mark: bool = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from app.core.budget import WINDOW_DEFAULT, Shares, model_window, shares, usable
+from app.core.messages import Limits
 from app.core.model import Fixed, Policy
 
 POLICY_FIELDS = frozenset(f.name for f in fields(Policy)) - {"head_share", "condensed_share", "recent_share"}
@@ -21,6 +22,7 @@ class Defaults:
     """What the deployment says where neither a request nor a conversation does."""
 
     policy: Policy = Policy()
+    limits: Limits = Limits()
     context_window: int = 0
     """Tokens of the model's context window; 0: infer it from the model."""
     output_reserve: int = 4096

@@ -57,10 +57,10 @@ class AppendRequest:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The answer as JSON text, which a repeated request gets again, and the conversation as it is now."""
+    """The answer as JSON text, and whether it is that of an earlier, equal request."""
 
     response: str
-    conversation: Conversation
+    replayed: bool = False
 
 
 @dataclass
@@ -99,21 +99,28 @@ async def append(
     services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
 ) -> Appended:
     """Append messages, all or none. Raises NotFound, Conflict or IdempotencyMismatch."""
-    if once is not None and (answer := await once.answered(services.database, tenant)) is not None:
-        current = await _current(services, tenant, conversation_id)
-        return Appended(answer, _required(current, conversation_id))
+    try:
+        return await _append(services, tenant, conversation_id, request, once)
+    except (asyncpg.UniqueViolationError, errors.QuireError) as error:
+        services.conversations.pop((tenant, conversation_id), None)
+        if once is not None and (answer := await once.answered(services.database, tenant)) is not None:
+            return Appended(answer, replayed=True)
+        if isinstance(error, asyncpg.UniqueViolationError):
+            raise await _taken(services, tenant, conversation_id, request) from error
+        raise
+
+
+async def _append(
+    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+) -> Appended:
     bench = _Bench(services, datetime.now(UTC))
     known = services.conversations.get((tenant, conversation_id)) or await _current(services, tenant, conversation_id)
-    _check(known, conversation_id, request)
-    try:
-        decided = await _decide(bench, known, conversation_id, request, once)
-        alone = known is None or not (_changes_system(known, request) or epochs.is_due(services, decided.conversation))
-        if alone and await messages.append_alone(services.database, tenant, decided.append):
-            return _remember(services, tenant, decided)
-        return await _append_locked(bench, tenant, conversation_id, request, once)
-    except asyncpg.UniqueViolationError as error:
-        services.conversations.pop((tenant, conversation_id), None)
-        return await _explain(services, tenant, conversation_id, request, once, error)
+    _check(known, request)
+    decided = await _decide(bench, known, conversation_id, request, once)
+    alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
+    if alone and await messages.append_alone(services.database, tenant, decided.append):
+        return _remember(services, tenant, decided)
+    return await _append_locked(bench, tenant, conversation_id, request, once)
 
 
 async def _append_locked(
@@ -122,7 +129,7 @@ async def _append_locked(
     services = bench.services
     async with services.database.begin(tenant) as connection:
         known = await conversations.lock(connection, tenant, conversation_id)
-        _check(known, conversation_id, request)
+        _check(known, request)
         if known is not None and _changes_system(known, request):
             known = await _change_system(bench, connection, tenant, known, request.system or "")
         decided = await _decide(bench, known, conversation_id, request, once)
@@ -152,7 +159,7 @@ def _epoch_text(conversation: Conversation) -> str:
 
 def _remember(services: Services, tenant: UUID, decided: _Decided) -> Appended:
     services.conversations[tenant, decided.conversation.id] = decided.conversation
-    return Appended(decided.response, decided.conversation)
+    return Appended(decided.response)
 
 
 async def _current(services: Services, tenant: UUID, conversation_id: str) -> Conversation | None:
@@ -160,18 +167,10 @@ async def _current(services: Services, tenant: UUID, conversation_id: str) -> Co
         return await conversations.find(connection, tenant, conversation_id)
 
 
-def _required(conversation: Conversation | None, conversation_id: str) -> Conversation:
-    if conversation is None:
-        raise errors.NotFound(f"There is no conversation {conversation_id!r}.")
-    return conversation
-
-
-def _check(known: Conversation | None, conversation_id: str, request: AppendRequest) -> None:
+def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
         if request.user_id is None:
-            raise errors.NotFound(
-                f"There is no conversation {conversation_id!r}. With `user_id` the append would create it."
-            )
+            raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
     elif request.user_id is not None and known.user_id is not None and request.user_id != known.user_id:
         raise errors.Conflict(
             "The conversation belongs to another user.",
@@ -192,29 +191,22 @@ async def _change_system(
         model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
     )  # fmt: skip
     await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
-    return _required(await conversations.find(connection, tenant, known.id), known.id)
+    return replace(
+        known, system=system, system_tokens=changed.system_tokens, version=known.version + 1,
+        totals=replace(known.totals, generation=known.totals.generation + 1),
+    )  # fmt: skip
 
 
-async def _explain(
-    services: Services,
-    tenant: UUID,
-    conversation_id: str,
-    request: AppendRequest,
-    once: Once | None,
-    error: asyncpg.UniqueViolationError,
-) -> Appended:
-    """What broke a unique key: the same request sent twice at once, or a client id that is taken."""
-    if once is not None and messages.violated(error) == "idempotency_pkey":
-        answer = await once.answered(services.database, tenant)
-        if answer is not None:
-            current = await _current(services, tenant, conversation_id)
-            return Appended(answer, _required(current, conversation_id))
+async def _taken(
+    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest
+) -> errors.QuireError:
+    """What to say when a unique key was broken: a client id of the request is in the conversation already."""
     wanted = [draft.client_id for draft in request.drafts if draft.client_id is not None]
     async with services.database.snapshot(tenant) as connection:
         taken = await messages.taken_client_ids(connection, tenant, conversation_id, wanted)
     if not taken:
-        raise errors.StorageUnavailable("A concurrent request interfered; try again.") from error
-    raise errors.Conflict(
+        return errors.StorageUnavailable("A concurrent request interfered; try again.")
+    return errors.Conflict(
         "A client id is used in this conversation already; nothing was stored.",
         errors=[
             {"loc": ["body", "messages", i, "client_id"], "msg": f"is that of message {taken[draft.client_id]}"}
@@ -268,7 +260,7 @@ async def _decide(
             messages=rows,
             pages=pages,
             archives=archives,
-            once=IdempotentResponse(once.key, once.digest, 201, response) if once else None,
+            once=IdempotentResponse(once.key, once.digest, response) if once else None,
         ),
         conversation=after,
         response=response,

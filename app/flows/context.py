@@ -9,7 +9,6 @@ Assembly and rendering are pure.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -62,7 +61,7 @@ async def context(services: Services, tenant: UUID, conversation_id: str, reques
     anthropic = request.format == "anthropic"
     parts = await windows.load(services.database, tenant, conversation_id, asked, anthropic=anthropic)
     if parts is None:
-        raise errors.NotFound(f"There is no conversation {conversation_id!r}.")
+        raise conversations.unknown()
     try:
         return await _with_tools(services, tenant, parts, request, key, remembered, offered=True)
     except errors.BudgetTooSmall:
@@ -89,6 +88,7 @@ async def _with_tools(
     system = request.system if request.system is not None else _own_system(parts)
     wanted, offered = await _profile(services, conversation, request, system, language, offered=offered)
     epoch, parts = await _epoch(services, tenant, parts, wanted, request.format, key, remembered)
+    conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
     tail, warnings = await _tail(services, tenant, conversation, request, free_for_tail(window), language)
     window = with_tail(window, tail)
@@ -97,7 +97,7 @@ async def _with_tools(
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
     tools = [*request.tools, *(schemas(request.format) if offered else ())]
     rendered = render(window, text, tools, request.format, language)
-    body = _answer(conversation, epoch, window, rendered, request.format, tail)
+    body = _answer(conversation, epoch, window, rendered, request.format)
     return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
 
 
@@ -166,12 +166,12 @@ async def _epoch(
     async with services.database.snapshot(tenant) as connection:
         current = await conversations.find(connection, tenant, conversation.id)
         if current is None:
-            raise errors.NotFound(f"There is no conversation {conversation.id!r}.")
+            raise conversations.unknown()
         epoch = await epochs.derive(services, connection, tenant, current, wanted)
         asked = (current.uid, epoch.layout)
         again = await windows.load(connection, tenant, conversation.id, asked, anthropic=form == "anthropic")
     if again is None:
-        raise errors.NotFound(f"There is no conversation {conversation.id!r}.")
+        raise conversations.unknown()
     services.epochs[key] = FoundEpoch(current.uid, available, epoch)
     return epoch, again
 
@@ -232,7 +232,6 @@ def _answer(
     window: Window,
     rendered: Rendered,
     form: Format,
-    tail: Sequence[TailItem],
 ) -> str:
     """The response, put together from texts that are JSON already."""
     ledger, totals = window.ledger, conversation.totals
@@ -264,7 +263,7 @@ def _answer(
                 "unlisted": window.unlisted,
             }
         ),
-        "archive_refs": dumps([str(item.archive_id) for item in window.tail if item.archive_id]),
+        "archive_refs": dumps(_archive_refs(window)),
         "lag": dumps(
             {
                 "summary_through_seq": epoch.head.summary_through_seq,
@@ -276,3 +275,10 @@ def _answer(
         "warnings": dumps([{"code": w.code, "detail": w.detail} for w in window.warnings]),
     }
     return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
+
+
+def _archive_refs(window: Window) -> list[str]:
+    """The archives that the window refers to, by placeholder or loaded in its tail; each once, in order."""
+    placeholders = [uuid for placed in window.body for uuid in placed.archive_ids]
+    loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
+    return list(dict.fromkeys([*placeholders, *loaded]))

@@ -104,7 +104,8 @@ async def _head(
     room = layout.head_room - frame
     if room <= 0 or last_page < 1:
         return Head(unlisted=last_page)
-    summary = await _summary(connection, tenant, conversation.id, layout, last_page, head.summary_room(room, wanted.policy))
+    for_summary = head.summary_room(room, wanted.policy)
+    summary = await _summary(connection, tenant, conversation.id, layout.condensed_from, last_page, for_summary)
     spent = sum(line.tokens + 3 for line in summary)
     listable = await _listable(connection, tenant, conversation.id, layout, last_page, wanted)
     cap = min(room - spent, wanted.policy.contents_max)
@@ -136,14 +137,14 @@ async def _listable(
 
 
 async def _summary(
-    connection: Connection, tenant: UUID, conversation_id: str, layout: Layout, last_page: int, room: int
+    connection: Connection, tenant: UUID, conversation_id: str, before: int, last_page: int, room: int
 ) -> list[SummaryLine]:
-    """An extractive summary of what left the window: its most informative lines, in their order."""
+    """An extractive summary of the messages before one: their most informative lines, in their order."""
     if room < 30:
         return []
     first = max(1, last_page - SUMMARY_PAGES // 2)
     looked_at = sorted({*contents.sample((1, last_page)), *range(first, last_page + 1)})
-    found = await windows.lines(connection, tenant, conversation_id, looked_at, layout.condensed_from)
+    found = await windows.lines(connection, tenant, conversation_id, looked_at, before)
     said = [line for page in sorted(found) for line in found[page] if line.role in ("user", "assistant")]
     return head.take(_picked(said, room), room)
 
@@ -152,3 +153,20 @@ def _picked(said: Sequence[Line], room: int) -> list[SummaryLine]:
     items = min(SUMMARY_LINES, max(1, room // 25))
     picked = pick_lines([(line.role, line.text) for line in said], max_items=items, max_chars=room * 6)
     return [SummaryLine(said[i].text, said[i].tokens) for i in picked]
+
+
+LEFT_OUT_OF_SUMMARY = 6
+"""The newest messages are left out of a summary: they are in view anyway."""
+
+
+async def summary_so_far(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> tuple[list[SummaryLine], int]:
+    """A summary of a conversation from which nothing has left the window yet, and the ``seq`` it reaches to."""
+    policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
+    totals = conversation.totals
+    if not policy.summary_enabled or totals.last_seq < services.settings.memory_summary_threshold:
+        return [], 0
+    through = totals.last_seq - LEFT_OUT_OF_SUMMARY
+    lines = await _summary(connection, tenant, conversation.id, through + 1, totals.last_page, policy.summary_max)
+    return lines, through

@@ -8,6 +8,7 @@ Only answers to what was done are kept: a request that failed changed nothing an
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -64,3 +65,16 @@ class Once:
     async def correct(self, connection: Connection, tenant: UUID, response: str) -> None:
         """Store the answer, in the transaction that does the work."""
         await idempotency.correct(connection, tenant, self.key, response)
+
+
+async def do_once(
+    database: Database, tenant: UUID, once: Once | None, work: Callable[[Connection], Awaitable[str]]
+) -> str:
+    """Do ``work`` in a transaction, or give the answer that an equal request got. ``work`` returns the answer."""
+    async with database.begin(tenant) as connection:
+        if once is not None and (answer := await once.claim(connection, tenant)) is not None:
+            return answer
+        response = await work(connection)
+        if once is not None:
+            await once.correct(connection, tenant, response)
+        return response

@@ -15,6 +15,7 @@ from app.core.canonical import dumps
 from app.core.ingest import OpenCall, Tail
 from app.core.model import Language, Layout, Totals
 from app.db import Connection
+from app.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,22 @@ def read_conversation(row: Record) -> Conversation:
     return Conversation(**{name: row[name] for name in (*plain, *more)}, tail=tail, totals=totals, own=own)
 
 
+def unknown() -> NotFound:
+    """The one answer for a conversation that is not there and for one that is somebody else's."""
+    return NotFound("There is no such conversation.")
+
+
 async def find(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
     row = await connection.fetchrow(FIND, tenant, conversation_id)
     return read_conversation(row) if row else None
+
+
+async def get(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation:
+    """As ``find``; raises NotFound."""
+    found = await find(connection, tenant, conversation_id)
+    if found is None:
+        raise unknown()
+    return found
 
 
 async def lock(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
@@ -197,7 +211,7 @@ async def erase(connection: Connection, tenant: UUID, conversation_id: str) -> d
 
 # A page of conversations, latest activity first, after a cursor's (updated_at, uid).
 LIST = """
-SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, full_total
+SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
   FROM conversations c
  WHERE tenant_id = $1
    AND ($2::text IS NULL OR user_id = $2)

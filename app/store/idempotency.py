@@ -11,11 +11,11 @@ from app.db import Connection
 
 KEPT = timedelta(hours=24)
 
-FIND = "SELECT digest, status, response FROM idempotency WHERE tenant_id = $1 AND key = $2"
+FIND = "SELECT digest, response FROM idempotency WHERE tenant_id = $1 AND key = $2"
 
 # Waits for a transaction that inserted the same key; then does nothing.
 CLAIM = """
-INSERT INTO idempotency (tenant_id, key, digest, status, response) VALUES ($1, $2, $3, 200, '')
+INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, $2, $3, '')
 ON CONFLICT (tenant_id, key) DO NOTHING RETURNING key
 """
 CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"

@@ -87,7 +87,6 @@ class IdempotentResponse:
 
     key: str
     digest: bytes
-    status: int
     response: str
 
 
@@ -190,8 +189,8 @@ def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
           SELECT $1::uuid, $5, {", ".join(kept)} FROM a)""",
         ]
     if once:
-        parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, status, response)
-          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3} FROM c)""")
+        parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response)
+          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2} FROM c)""")
     with_parts = ",\n     ".join(parts)
     return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
 
@@ -215,7 +214,7 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     if append.archives:
         arguments += _columns(NewArchive, append.archives)
     if append.once:
-        arguments += [append.once.key, append.once.digest, append.once.status, append.once.response]
+        arguments += [append.once.key, append.once.digest, append.once.response]
     return arguments
 
 
@@ -323,3 +322,56 @@ def with_nul(text: str, offsets: Sequence[int]) -> str:
     for offset in offsets:
         characters[offset] = "\x00"
     return "".join(characters)
+
+
+# Pages with what is known of their recalls; some of them ($3), or those after a page ($4).
+PAGES = """
+SELECT p.page, p.title, p.first_seq, coalesce(n.first_seq - 1, c.last_seq) AS last_seq,
+       coalesce(r.count, 0) AS recall_count, r.at_page AS last_recalled_page, p.created_at
+  FROM pages p
+  JOIN conversations c ON c.tenant_id = p.tenant_id AND c.id = p.conversation_id
+  LEFT JOIN pages n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1
+  LEFT JOIN LATERAL (
+    SELECT count, at_page FROM recalls
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page
+     ORDER BY count DESC LIMIT 1) r ON true
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2
+   AND ($3::int[] IS NULL OR p.page = ANY ($3)) AND p.page > $4
+ ORDER BY p.page LIMIT $5
+"""
+
+
+async def pages(
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    *,
+    some: Sequence[int] | None = None,
+    after: int = 0,
+    limit: int = 1000,
+) -> Sequence[Record]:
+    """Pages in order: all after one, or of ``some``."""
+    return await connection.fetch(PAGES, tenant, conversation_id, some, after, limit)
+
+
+# One recall more of a page; nothing if there is no such page.
+RECALL = """
+WITH c AS (
+  UPDATE conversations SET revision = revision + 1, version = version + 1
+   WHERE tenant_id = $1 AND id = $2 AND EXISTS (
+     SELECT FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3)
+  RETURNING revision, last_page
+)
+INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
+SELECT $1, $2, $3,
+       1 + coalesce((SELECT max(count) FROM recalls
+                      WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3), 0),
+       c.last_page, c.revision
+  FROM c
+RETURNING count
+"""
+
+
+async def count_recall(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
+    """Whether the page is there. The conversation must be locked, so that counts follow each other."""
+    return await connection.fetchrow(RECALL, tenant, conversation_id, page) is not None

@@ -38,6 +38,7 @@ ITEM_COLUMNS = {
     "short": "CASE WHEN m.seq >= z.verbatim_from THEN m.short END",
     "short_tokens": "m.short_tokens",
     "anthropic": "CASE WHEN $7 AND m.seq >= z.verbatim_from THEN m.anthropic END",
+    "archives": "nullif(m.archive_ids::text, '{}')",
 }
 _AGGREGATES = ",\n         ".join(f"array_agg({sql} ORDER BY m.seq) AS m_{name}" for name, sql in ITEM_COLUMNS.items())
 _SOURCE = "FROM messages m WHERE m.tenant_id = $1::uuid AND m.conversation_id = c.id"
@@ -135,7 +136,7 @@ def _items(row: Record) -> list[Item]:
 def _item(
     seq: int, page: int, group: int, kind: str, role: str, text: str, tokens: int, parts: int, calls: int,
     results: int, full_after: int, loaded: str | None, loaded_tokens: int, short: str | None, short_tokens: int,
-    anthropic: str | None,
+    anthropic: str | None, archives: str | None,
 ) -> Item:  # fmt: skip
     return Item(
         seq=seq,
@@ -154,12 +155,14 @@ def _item(
         short_text=short,
         short_tokens=short_tokens,
         anthropic=anthropic,
+        archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
     )
 
 
 def read_head(text: str) -> Head:
     values = json.loads(text)
     values["listed"] = tuple(values["listed"])
+    values["chapters"] = tuple(tuple(chapter) for chapter in values["chapters"])
     return Head(**values)
 
 
@@ -285,3 +288,11 @@ async def store_epoch(
     head = dumps(asdict(epoch.head))
     await connection.execute(STORE_EPOCH, tenant, conversation_id, layout.number, available, head, *columns)
     await connection.execute(SET_EPOCH, tenant, conversation_id, layout.number)
+
+
+STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"
+
+
+async def stored_head(connection: Connection, tenant: UUID, conversation_id: str, number: int) -> Head:
+    row = await connection.fetchrow(STORED_HEAD, tenant, conversation_id, number)
+    return read_head(row["head"]) if row else Head()
