@@ -95,7 +95,11 @@ def orders(rng: Random, start: datetime, count: int) -> list[dict[str, object]]:
 def orders_march(rng: Random) -> str:
     found = orders(rng, datetime(2025, 3, 10, 6, 0, tzinfo=UTC), 62)
     found[17]["note"] = "leave with the porter at gate 7, he signs as V. Ruud"
-    found[17] |= {"status": "shipped", "customer": "Harbor & Pine", "ship_to": {"street": "Kanaalkade 88", "city": "Rotterdam", "country": "NL"}}
+    found[17] |= {
+        "status": "shipped",
+        "customer": "Harbor & Pine",
+        "ship_to": {"street": "Kanaalkade 88", "city": "Rotterdam", "country": "NL"},
+    }
     return json.dumps({"count": len(found), "orders": found}, ensure_ascii=False, indent=1)
 
 
@@ -107,7 +111,9 @@ def orders_april(rng: Random) -> str:
 def returns_csv(rng: Random) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(["return_id", "received_on", "order_id", "sku", "country", "reason", "inspector", "refund_eur", "days"])
+    rows.writerow(
+        ["return_id", "received_on", "order_id", "sku", "country", "reason", "inspector", "refund_eur", "days"]
+    )
     day = datetime(2025, 1, 2, tzinfo=UTC)
     for number in range(3101, 3321):
         day += timedelta(hours=rng.randint(2, 16) * 0.93)
@@ -118,7 +124,19 @@ def returns_csv(rng: Random) -> str:
         refund = round(int(price) * rng.choice([1, 1, 0.5, 0]), 2)
         place = pick(rng, "city").split("|")[1]
         source = f"MQ-{day - timedelta(days=19):%y%m%d}-{rng.randint(401, 470):04d}"
-        rows.writerow([f"R{number}", f"{day:%Y-%m-%d}", source, sku, place, reason, pick(rng, "inspector"), refund, rng.randint(1, 29)])
+        rows.writerow(
+            [
+                f"R{number}",
+                f"{day:%Y-%m-%d}",
+                source,
+                sku,
+                place,
+                reason,
+                pick(rng, "inspector"),
+                refund,
+                rng.randint(1, 29),
+            ]
+        )
     return out.getvalue()
 
 
@@ -148,7 +166,9 @@ def gateway_log(rng: Random) -> str:
         now += timedelta(milliseconds=rng.randint(400, 4200))
         if step == 226:
             now = datetime(2025, 3, 18, 14, 7, 32, tzinfo=UTC)
-            lines.append("2025-03-18T14:07:32.018Z order-gateway-1 ERROR pool    exhausted size=12 waiting=97 first refused request rq-7f3c19 route=/v2/checkout")
+            lines.append(
+                "2025-03-18T14:07:32.018Z order-gateway-1 ERROR pool    exhausted size=12 waiting=97 first refused request rq-7f3c19 route=/v2/checkout"
+            )
         broken = step > 226 and rng.random() < 0.72
         stamp = f"{now:%Y-%m-%dT%H:%M:%S}.{rng.randint(0, 999):03d}Z"
         lines.append(f"{stamp} order-gateway-{rng.randint(0, 3)} {next(bad if broken else calm)}")
@@ -163,7 +183,9 @@ def webhook_log(rng: Random) -> str:
         worker = f"webhook-worker-{rng.randint(0, 2)}"
         if step in (61, 62, 118):
             twin = 41877 if step < 100 else 42260
-            lines.append(f"{now:%H:%M:%S} {worker} WARN  order 2{twin % 10000:04d} handled twice: evt_{twin} redelivered while the first delivery was still running")
+            lines.append(
+                f"{now:%H:%M:%S} {worker} WARN  order 2{twin % 10000:04d} handled twice: evt_{twin} redelivered while the first delivery was still running"
+            )
         lines.append(f"{now:%H:%M:%S} {worker} {'DEBUG' if step % 5 == 0 else 'INFO '} {next(chatter)}")
     return "\n".join(lines)
 
@@ -174,10 +196,20 @@ def load_test(rng: Random) -> str:
     for minute in range(1, 29):
         for step in WORDS["loadstep"]:
             users = min(minute, 5) / 5
-            numbers = [int(rng.randint(180, 320) * users) + 1, rng.choice([0, 0, 0, 0, 1]), rng.randint(18, 60), rng.randint(90, 210), rng.randint(240, 480)]
+            numbers = [
+                int(rng.randint(180, 320) * users) + 1,
+                rng.choice([0, 0, 0, 0, 1]),
+                rng.randint(18, 60),
+                rng.randint(90, 210),
+                rng.randint(240, 480),
+            ]
             pool = [rng.randint(4, 19), rng.randint(0, 12)]
             lines.append(f"{minute:>6}  {step:<16}" + "".join(f"{value:>9}" for value in [*numbers, *pool]))
-    lines += ["", "summary: checkout p95 188 ms (limit 400), highest pool use 19 of 24, no request refused", "verdict: PASS"]
+    lines += [
+        "",
+        "summary: checkout p95 188 ms (limit 400), highest pool use 19 of 24, no request refused",
+        "verdict: PASS",
+    ]
     return "\n".join(lines)
 
 
@@ -186,12 +218,17 @@ def load_test(rng: Random) -> str:
 
 def interview(rng: Random) -> str:
     questions, answers = deck(rng, "interviewq"), deck(rng, "interviewa")
-    parts = ["# Interview 03: Fjordlys Logistik, Bergen", "Date: 2025-03-14. Present: M. Solheim (site manager), Priya (notes), Yan (questions)."]
+    parts = [
+        "# Interview 03: Fjordlys Logistik, Bergen",
+        "Date: 2025-03-14. Present: M. Solheim (site manager), Priya (notes), Yan (questions).",
+    ]
     for number in range(1, 31):
         parts.append(f"**Yan [{number * 2:02d}:{rng.randint(0, 59):02d}]** {next(questions)}")
         parts.append(f"**Marit** {paragraph(answers, rng.randint(2, 3))}")
         if number == 14:
-            parts.append("**Marit** And now the thing I really wanted to say: at 4 °C the battery gives us 3 h 20 min. The brochure says five hours. I plan my shifts with the brochure, so I am short of robots from half past one every night.")
+            parts.append(
+                "**Marit** And now the thing I really wanted to say: at 4 °C the battery gives us 3 h 20 min. The brochure says five hours. I plan my shifts with the brochure, so I am short of robots from half past one every night."
+            )
     return "\n\n".join(parts)
 
 
@@ -202,7 +239,9 @@ def support_chat(rng: Random) -> str:
         now += timedelta(minutes=rng.randint(12, 95))
         ask, reply = next(talks).split("|")
         parts.append(f"[会话{number:03d}] {now:%m-%d %H:%M} 客户{rng.randint(100, 999)}：{ask}")
-        parts.append(f"　　　　　{now + timedelta(minutes=rng.randint(1, 9)):%m-%d %H:%M} 客服{rng.choice('甲乙丙')}：{reply}")
+        parts.append(
+            f"　　　　　{now + timedelta(minutes=rng.randint(1, 9)):%m-%d %H:%M} 客服{rng.choice('甲乙丙')}：{reply}"
+        )
     parts.append("合计 124 个会话，首次响应中位数 4 分钟。")
     return "\n".join(parts)
 
@@ -213,14 +252,34 @@ def reviews(rng: Random) -> str:
         text = paragraph(lines, rng.choice([1, 1, 2]), "")
         if number == 83:
             text = "冬天教室里没有暖气，室温低于12℃的时候G2夹爪会吱吱响，暖和以后就好了，怀疑是润滑脂变稠。问过客服说没有听说过，希望能重视。"
-        parts.append(f"{number}. {'★' * rng.choice([2, 3, 4, 4, 5, 5, 5])}　{pick(rng, '城市')}　2025-0{rng.randint(1, 3)}-{rng.randint(1, 28):02d}　{text}")
+        parts.append(
+            f"{number}. {'★' * rng.choice([2, 3, 4, 4, 5, 5, 5])}　{pick(rng, '城市')}　2025-0{rng.randint(1, 3)}-{rng.randint(1, 28):02d}　{text}"
+        )
     return "\n".join(parts)
 
 
 def contract(rng: Random) -> str:
     clauses = deck(rng, "条款")
-    parts = ["采购框架合同", "合同编号：HJ-MQ-2025-0317", "甲方：墨鹊机器人（杭州）有限公司　　乙方：海岬电机有限公司", ""]
-    heads = ["标的与订单", "价格与付款", "交付", "包装与运输", "检验与验收", "质量保证", "违约责任", "保密", "变更与停产", "不可抗力", "对账与发票", "争议解决"]
+    parts = [
+        "采购框架合同",
+        "合同编号：HJ-MQ-2025-0317",
+        "甲方：墨鹊机器人（杭州）有限公司　　乙方：海岬电机有限公司",
+        "",
+    ]
+    heads = [
+        "标的与订单",
+        "价格与付款",
+        "交付",
+        "包装与运输",
+        "检验与验收",
+        "质量保证",
+        "违约责任",
+        "保密",
+        "变更与停产",
+        "不可抗力",
+        "对账与发票",
+        "争议解决",
+    ]
     for number, head in enumerate(heads, 1):
         parts.append(f"第{number}条　{head}")
         for sub in range(1, 8):
@@ -241,7 +300,14 @@ def inspection(rng: Random, number: int) -> str:
 
 
 def lease(rng: Random) -> str:
-    clauses, parts = deck(rng, "clause"), ["WAREHOUSE LEASE (translation for information)", "Premises: Hall S4, Waalhaven, Rotterdam. Tenant: Moque Robotics Europe B.V.", ""]
+    clauses, parts = (
+        deck(rng, "clause"),
+        [
+            "WAREHOUSE LEASE (translation for information)",
+            "Premises: Hall S4, Waalhaven, Rotterdam. Tenant: Moque Robotics Europe B.V.",
+            "",
+        ],
+    )
     for number, head in enumerate(WORDS["leasehead"], 1):
         parts.append(f"{number}. {head}")
         for sub in range(1, 9):
@@ -256,7 +322,10 @@ def lease(rng: Random) -> str:
 
 
 def handbook(rng: Random) -> str:
-    rules, parts = deck(rng, "展务"), ["华南智能装备展　参展商手册（节选）", "展期：2025年4月24日至26日　地点：深圳　9号馆", ""]
+    rules, parts = (
+        deck(rng, "展务"),
+        ["华南智能装备展　参展商手册（节选）", "展期：2025年4月24日至26日　地点：深圳　9号馆", ""],
+    )
     for number, head in enumerate(WORDS["展务章"], 1):
         parts.append(f"第{number}章　{head}")
         for sub in range(1, 31):
@@ -387,8 +456,18 @@ def search_reviews(rng: Random) -> str:
         title = next(heads)
         slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
         text = "\n".join(paragraph(lines, rng.randint(3, 6)) for _ in range(2))
-        found.append({"rank": rank, "title": title, "url": f"https://reviews.example.com/{slug}", "published": f"2025-0{rng.randint(1, 4)}-{rng.randint(1, 28):02d}", "text": text})
-    return json.dumps({"query": "desktop robot arm review schools 2025", "results": found}, ensure_ascii=False, indent=1)
+        found.append(
+            {
+                "rank": rank,
+                "title": title,
+                "url": f"https://reviews.example.com/{slug}",
+                "published": f"2025-0{rng.randint(1, 4)}-{rng.randint(1, 28):02d}",
+                "text": text,
+            }
+        )
+    return json.dumps(
+        {"query": "desktop robot arm review schools 2025", "results": found}, ensure_ascii=False, indent=1
+    )
 
 
 def search_rules(rng: Random) -> str:
@@ -396,7 +475,14 @@ def search_rules(rng: Random) -> str:
     found = []
     for rank in range(1, 41):
         text = paragraph(lines, rng.randint(4, 8), "")
-        found.append({"序号": rank, "标题": next(heads), "链接": f"https://freight.example.org/zh/{rng.randint(1000, 9999)}", "摘要": text})
+        found.append(
+            {
+                "序号": rank,
+                "标题": next(heads),
+                "链接": f"https://freight.example.org/zh/{rng.randint(1000, 9999)}",
+                "摘要": text,
+            }
+        )
     return json.dumps({"查询": "移动机器人 锂电池 展会 运输", "结果": found}, ensure_ascii=False, indent=1)
 
 
@@ -407,17 +493,31 @@ def hotels(rng: Random) -> str:
         offer: dict[str, object] = {
             "name": title,
             "area": area,
-            "room": rng.choice(["single", "double", "twin", "studio"]) if index < 12 else rng.choice(["double, refundable", "suite"]),
+            "room": rng.choice(["single", "double", "twin", "studio"])
+            if index < 12
+            else rng.choice(["double, refundable", "suite"]),
             "price_per_night_eur": rng.randint(84, 196),
             "rating": rng.randint(68, 94) / 10,
             "distance_to_waalhaven_km": rng.randint(12, 96) / 10,
             "remarks": [next(remarks) for _ in range(rng.randint(3, 5))],
-            "nights": [{"date": f"2025-05-{12 + night}", "left": rng.randint(0, 7), "price_eur": rng.randint(84, 210)} for night in range(4)],
+            "nights": [
+                {"date": f"2025-05-{12 + night}", "left": rng.randint(0, 7), "price_eur": rng.randint(84, 210)}
+                for night in range(4)
+            ],
         }
         if index == 1:
-            offer |= {"room": "single to the courtyard", "price_per_night_eur": 118, "hold_code": "ZM-88214", "hold_until": "2025-04-30"}
+            offer |= {
+                "room": "single to the courtyard",
+                "price_per_night_eur": 118,
+                "hold_code": "ZM-88214",
+                "hold_until": "2025-04-30",
+            }
         found.append(offer)
-    return json.dumps({"city": "Rotterdam", "check_in": "2025-05-12", "check_out": "2025-05-16", "offers": found}, ensure_ascii=False, indent=1)
+    return json.dumps(
+        {"city": "Rotterdam", "check_in": "2025-05-12", "check_out": "2025-05-16", "offers": found},
+        ensure_ascii=False,
+        indent=1,
+    )
 
 
 def page(title: str, body: list[str]) -> str:
@@ -431,9 +531,13 @@ def api_docs(rng: Random) -> str:
         path = noun.replace(" ", "-") + "s"
         body.append(f'<section id="{path}">\n<h2>{noun.capitalize()}s</h2>\n<p>{paragraph(lines, 3)}</p>')
         for verb in ("GET", "POST", "PATCH", "DELETE"):
-            body.append(f'<article class="call"><h3><span class="verb">{verb}</span> /v2/{path}</h3>\n<p>{paragraph(lines, 2)}</p>\n<table><tr><th>status</th><th>meaning</th></tr><tr><td>200</td><td>done</td></tr><tr><td>{rng.choice([404, 409, 422])}</td><td>{next(lines)}</td></tr></table></article>')
+            body.append(
+                f'<article class="call"><h3><span class="verb">{verb}</span> /v2/{path}</h3>\n<p>{paragraph(lines, 2)}</p>\n<table><tr><th>status</th><th>meaning</th></tr><tr><td>200</td><td>done</td></tr><tr><td>{rng.choice([404, 409, 422])}</td><td>{next(lines)}</td></tr></table></article>'
+            )
         if index == 6:
-            body.append("<h3>Limits</h3>\n<p>A token may make <strong>240 requests a minute</strong>. Short peaks are allowed up to the value of the header <code>X-Moque-Burst: 30</code>; above it the service answers 429 and says in <code>Retry-After</code> how long to wait.</p>")
+            body.append(
+                "<h3>Limits</h3>\n<p>A token may make <strong>240 requests a minute</strong>. Short peaks are allowed up to the value of the header <code>X-Moque-Burst: 30</code>; above it the service answers 429 and says in <code>Retry-After</code> how long to wait.</p>"
+            )
         body.append("</section>")
     return page("Moque partner API, version 2", body)
 
@@ -441,8 +545,12 @@ def api_docs(rng: Random) -> str:
 def exhibitors(rng: Random) -> str:
     shows, body, seats = deck(rng, "exhibits"), [], rng.sample(range(101, 399), 96)
     for index, seat in enumerate(sorted(seats)):
-        name = WORDS["exhibitor"][index % len(WORDS["exhibitor"])] + ("" if index < 18 else f" ({rng.choice(['Asia', 'Europe', '华东', '教育', 'Labs'])})")
-        body.append(f'<li class="exhibitor" data-hall="9"><h3>{name}</h3><p class="booth">Booth 9{"AB"[index % 2]}-{seat}</p><p>Shows {next(shows)}; also {next(shows)}.</p><a href="/exhibitors/{1000 + index}">details</a></li>')
+        name = WORDS["exhibitor"][index % len(WORDS["exhibitor"])] + (
+            "" if index < 18 else f" ({rng.choice(['Asia', 'Europe', '华东', '教育', 'Labs'])})"
+        )
+        body.append(
+            f'<li class="exhibitor" data-hall="9"><h3>{name}</h3><p class="booth">Booth 9{"AB"[index % 2]}-{seat}</p><p>Shows {next(shows)}; also {next(shows)}.</p><a href="/exhibitors/{1000 + index}">details</a></li>'
+        )
     return page("South China Smart Equipment Fair: exhibitors of hall 9", ["<ul>", *body, "</ul>"])
 
 
@@ -452,7 +560,9 @@ def recipes(rng: Random) -> str:
         name, stuff = dish.split("|")
         ingredients = "".join(f"<li>{part} {rng.randint(1, 9) * 100} 克</li>" for part in stuff.split("、"))
         method = "".join(f"<li>{next(steps)}</li>" for _ in range(rng.randint(19, 24)))
-        body.append(f'<article class="recipe">\n<h2>{name}</h2>\n<p>适合 {rng.randint(8, 16)} 人，准备 {rng.randint(15, 50)} 分钟，烹饪 {rng.randint(20, 90)} 分钟。</p>\n<ul>{ingredients}</ul>\n<ol>{method}</ol>\n</article>')
+        body.append(
+            f'<article class="recipe">\n<h2>{name}</h2>\n<p>适合 {rng.randint(8, 16)} 人，准备 {rng.randint(15, 50)} 分钟，烹饪 {rng.randint(20, 90)} 分钟。</p>\n<ul>{ingredients}</ul>\n<ol>{method}</ol>\n</article>'
+        )
     return page("办公室聚餐菜谱十二道", body)
 
 
@@ -463,8 +573,22 @@ def weather(rng: Random, city: str, first: str, days: int) -> str:
     day, found = datetime.fromisoformat(first), []
     for _ in range(days):
         low = rng.randint(7, 13)
-        hours = [{"hour": hour, "temp_c": low + rng.randint(0, 8), "rain_mm": rng.choice([0, 0, 0, 0.4, 1.2]), "wind_kmh": rng.randint(8, 41)} for hour in (8, 12, 16, 20)]
-        found.append({"date": f"{day:%Y-%m-%d}", "sky": rng.choice(["showers", "cloudy", "clear", "fog, then sun", "light rain"]), "hours": hours})
+        hours = [
+            {
+                "hour": hour,
+                "temp_c": low + rng.randint(0, 8),
+                "rain_mm": rng.choice([0, 0, 0, 0.4, 1.2]),
+                "wind_kmh": rng.randint(8, 41),
+            }
+            for hour in (8, 12, 16, 20)
+        ]
+        found.append(
+            {
+                "date": f"{day:%Y-%m-%d}",
+                "sky": rng.choice(["showers", "cloudy", "clear", "fog, then sun", "light rain"]),
+                "hours": hours,
+            }
+        )
         day += timedelta(days=1)
     return json.dumps({"city": city, "days": found}, ensure_ascii=False)
 
@@ -486,8 +610,26 @@ def flights(rng: Random) -> str:
     for number in range(14):
         leaves = rng.choice(["00:40", "01:25", "09:50", "10:35", "11:20", "13:05", "23:55"])
         via = rng.choice(["Helsinki", "Istanbul", "Doha", "none", "Munich"])
-        found.append({"flight": f"XM{310 + number * 7}", "from": "PVG", "to": "AMS", "leaves": leaves, "via": via, "hours": rng.randint(12, 19), "fare_eur": rng.randint(560, 1180), "window_seats_left": rng.randint(0, 9)})
-    found[5] |= {"flight": "XM345", "leaves": "10:35", "via": "none", "hours": 12, "fare_eur": 812, "window_seats_left": 4}
+        found.append(
+            {
+                "flight": f"XM{310 + number * 7}",
+                "from": "PVG",
+                "to": "AMS",
+                "leaves": leaves,
+                "via": via,
+                "hours": rng.randint(12, 19),
+                "fare_eur": rng.randint(560, 1180),
+                "window_seats_left": rng.randint(0, 9),
+            }
+        )
+    found[5] |= {
+        "flight": "XM345",
+        "leaves": "10:35",
+        "via": "none",
+        "hours": 12,
+        "fare_eur": 812,
+        "window_seats_left": 4,
+    }
     return json.dumps({"date": "2025-05-11", "offers": found}, indent=1)
 
 
@@ -503,13 +645,25 @@ def stock_days(rng: Random) -> str:
 
 
 def pods(rng: Random) -> str:
-    names = ["order-gateway", "catalog", "stock-sync", "webhook-worker", "mailer", "invoice", "fx-rates", "search", "kiosk"]
+    names = [
+        "order-gateway",
+        "catalog",
+        "stock-sync",
+        "webhook-worker",
+        "mailer",
+        "invoice",
+        "fx-rates",
+        "search",
+        "kiosk",
+    ]
     lines = ["NAME                                READY   STATUS             RESTARTS   AGE     CPU    MEM"]
     for name in names:
         for number in range(rng.randint(2, 4)):
             bad = name == "order-gateway" and number < 2
             state = "CrashLoopBackOff" if bad else "Running"
-            lines.append(f"{name + '-' + format(rng.randrange(16**8), '08x') + '-' + str(number):<36}{'0/1' if bad else '1/1':<8}{state:<19}{rng.randint(4, 9) if bad else 0:<11}{rng.randint(1, 40)}d{rng.randint(0, 23)}h   {rng.randint(3, 210)}m   {rng.randint(60, 480)}Mi")
+            lines.append(
+                f"{name + '-' + format(rng.randrange(16**8), '08x') + '-' + str(number):<36}{'0/1' if bad else '1/1':<8}{state:<19}{rng.randint(4, 9) if bad else 0:<11}{rng.randint(1, 40)}d{rng.randint(0, 23)}h   {rng.randint(3, 210)}m   {rng.randint(60, 480)}Mi"
+            )
     return "\n".join(lines)
 
 
@@ -517,7 +671,13 @@ def metrics(rng: Random) -> str:
     lines = ["minute  rps   5xx_pct  pool_in_use  pool_wait_p95_ms  cpu_pct"]
     for minute in range(40):
         bad = minute >= 15
-        row = [rng.randint(31, 48), rng.randint(22, 61) if bad else 0, 12 if bad else rng.randint(4, 9), rng.randint(3100, 4900) if bad else rng.randint(2, 30), rng.randint(18, 33)]
+        row = [
+            rng.randint(31, 48),
+            rng.randint(22, 61) if bad else 0,
+            12 if bad else rng.randint(4, 9),
+            rng.randint(3100, 4900) if bad else rng.randint(2, 30),
+            rng.randint(18, 33),
+        ]
         lines.append(f"{13 + (52 + minute) // 60}:{(52 + minute) % 60:02d} " + "".join(f"{value:>10}" for value in row))
     return "\n".join(lines)
 
@@ -527,15 +687,29 @@ def nps_rows(rng: Random) -> str:
     for week in range(1, 13):
         for segment in ("schools", "makers", "logistics"):
             parts = [rng.randint(2, 9), rng.randint(1, 5), rng.randint(0, 3)]
-            lines.append(f"2025-W{week:02d}   | {segment:<9} | {sum(parts):>7} | {parts[0]:>9} | {parts[1]:>8} | {parts[2]:>10}")
+            lines.append(
+                f"2025-W{week:02d}   | {segment:<9} | {sum(parts):>7} | {parts[0]:>9} | {parts[1]:>8} | {parts[2]:>10}"
+            )
     return "\n".join([*lines, "(36 rows)"])
 
 
 def survey_rows(rng: Random) -> str:
     lines = ["id,segment,role,price_ok,wants,willing_eur_per_month"]
     for number in range(1, 86):
-        wish = rng.choice(["rental in winter", "longer battery in the cold", "clear error texts", "中文教程", "faster spare parts", "quieter gripper", "a signal lamp"])
-        lines.append(f"S{number:03d},{rng.choice(['school', 'maker', 'logistics'])},{rng.choice(['buyer', 'user', 'teacher', 'technician'])},{rng.choice(['yes', 'yes', 'no'])},{wish},{rng.randint(0, 36) * 10}")
+        wish = rng.choice(
+            [
+                "rental in winter",
+                "longer battery in the cold",
+                "clear error texts",
+                "中文教程",
+                "faster spare parts",
+                "quieter gripper",
+                "a signal lamp",
+            ]
+        )
+        lines.append(
+            f"S{number:03d},{rng.choice(['school', 'maker', 'logistics'])},{rng.choice(['buyer', 'user', 'teacher', 'technician'])},{rng.choice(['yes', 'yes', 'no'])},{wish},{rng.randint(0, 36) * 10}"
+        )
     return "\n".join(lines)
 
 
@@ -547,16 +721,45 @@ def firmware_log(rng: Random) -> str:
             lines.append(f"[{tick}] E can: frame 0x1A4 dropped, tx mailbox full, last ok 312 ms ago")
             lines.append(f"[{tick + 3}] W joint3: position hold timed out, soft stop")
             continue
-        lines.append(f"[{tick}] {rng.choice('DDDI')} {rng.choice(['joint1', 'joint2', 'joint3', 'can', 'grip', 'ui'])}: {rng.choice(['pos ok err', 'torque ok, ripple', 'frame ack in us', 'setpoint queue', 'heartbeat', 'encoder delta'])} {rng.randint(1, 420)}")
+        lines.append(
+            f"[{tick}] {rng.choice('DDDI')} {rng.choice(['joint1', 'joint2', 'joint3', 'can', 'grip', 'ui'])}: {rng.choice(['pos ok err', 'torque ok, ripple', 'frame ack in us', 'setpoint queue', 'heartbeat', 'encoder delta'])} {rng.randint(1, 420)}"
+        )
     return "\n".join(lines)
 
 
 RESULTS: dict[str, Callable[[Random], str]] = {
     maker.__name__: maker
     for maker in (
-        orders_march, orders_april, returns_csv, telemetry_csv, gateway_log, webhook_log, load_test, interview, support_chat,
-        reviews, contract, lease, handbook, inventory_sync, search_reviews, search_rules, hotels, api_docs, exhibitors, recipes,
-        weather_plan, weather_trip, weather_bergen, flights, stock_days, pods, metrics, nps_rows, survey_rows, firmware_log,
+        orders_march,
+        orders_april,
+        returns_csv,
+        telemetry_csv,
+        gateway_log,
+        webhook_log,
+        load_test,
+        interview,
+        support_chat,
+        reviews,
+        contract,
+        lease,
+        handbook,
+        inventory_sync,
+        search_reviews,
+        search_rules,
+        hotels,
+        api_docs,
+        exhibitors,
+        recipes,
+        weather_plan,
+        weather_trip,
+        weather_bergen,
+        flights,
+        stock_days,
+        pods,
+        metrics,
+        nps_rows,
+        survey_rows,
+        firmware_log,
     )
 }
 

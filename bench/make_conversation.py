@@ -95,7 +95,11 @@ def locate(fact: dict[str, Any], messages: list[Message]) -> dict[str, Any]:
         here = turn == fact["turn"] and message["role"] == fact["where"]
         if here and fact["answer_contains"] in (message["content"] or ""):
             asked = fact["asked"]
-            return {**{key: value for key, value in fact.items() if key != "asked"}, "message_index": index, "asked": asked}
+            return {
+                **{key: value for key, value in fact.items() if key != "asked"},
+                "message_index": index,
+                "asked": asked,
+            }
     raise ValueError(f"no {fact['where']} message of turn {fact['turn']} holds {fact['answer_contains']!r}")
 
 
