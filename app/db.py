@@ -149,8 +149,7 @@ class Database:
             try:
                 yield connection
             except _CUT_SHORT:
-                connection.terminate()
-                raise
+                raise  # the connection is closed below, which rolls back
             except BaseException:
                 if not connection.is_closed():
                     await connection.execute("ROLLBACK")

@@ -201,6 +201,7 @@ def _launch(layout: _Layout) -> None:
 
 def _shut_down(layout: _Layout) -> None:
     """A fast shutdown: open transactions are rolled back and a checkpoint is written."""
+    _remove_stale_pid_file(layout)
     if not (layout.cluster / "postmaster.pid").exists():
         return
     _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
@@ -235,7 +236,9 @@ def _remove_stale_pid_file(layout: _Layout) -> None:
     with suppress(OSError, ValueError, IndexError):
         pid = int(path.read_text(encoding="utf-8").splitlines()[0])
         with suppress(psutil.Error):
-            if psutil.Process(pid).name().startswith("postgres"):
+            process = psutil.Process(pid)
+            # A zombie: dead, though in a container nobody may ever ask how it died.
+            if process.name().startswith("postgres") and process.status() != psutil.STATUS_ZOMBIE:
                 return
         _logger.warning("removing postmaster.pid of a server that is gone")
         path.unlink()
