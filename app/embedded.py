@@ -204,7 +204,12 @@ def _shut_down(layout: _Layout) -> None:
     _remove_stale_pid_file(layout)
     if not (layout.cluster / "postmaster.pid").exists():
         return
-    _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
+    try:
+        _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
+    except EmbeddedPostgresError:
+        _remove_stale_pid_file(layout)  # it died by itself meanwhile
+        if (layout.cluster / "postmaster.pid").exists():
+            raise
 
 
 def _is_listening(layout: _Layout) -> bool:

@@ -116,16 +116,17 @@ def _require_json(headers: Mapping[str, str]) -> None:
 
 
 async def _read_bytes(request: Request, max_bytes: int) -> bytes:
-    too_large = errors.PayloadTooLarge(f"The body is larger than {max_bytes} bytes.")
+    detail = f"The body is larger than {max_bytes} bytes."
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > max_bytes:
-        raise too_large
+        raise errors.PayloadTooLarge(detail)
     body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
             if len(body) > max_bytes:
-                raise too_large
+                # Its end is unknown, and the server would read and drop the rest for ever.
+                raise errors.PayloadTooLarge(detail, headers={"Connection": "close"})
     except ClientDisconnect:
         raise errors.BadRequest("The body ended early.") from None
     return bytes(body)
