@@ -196,7 +196,19 @@ def _launch(layout: _Layout) -> None:
         os.chown(configuration, layout.user.pw_uid, layout.user.pw_gid)
     if layout.log.exists() and layout.log.stat().st_size > LOG_MAX_BYTES:
         layout.log.replace(layout.root / "log.old")
-    _run(layout, "pg_ctl", "-w", "-t", str(START_SECONDS), "-s", "-D", str(layout.cluster), "-l", str(layout.log), "start")
+    _run(
+        layout,
+        "pg_ctl",
+        "-w",
+        "-t",
+        str(START_SECONDS),
+        "-s",
+        "-D",
+        str(layout.cluster),
+        "-l",
+        str(layout.log),
+        "start",
+    )
 
 
 def _shut_down(layout: _Layout) -> None:

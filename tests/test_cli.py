@@ -19,9 +19,15 @@ QUIRE = [sys.executable, "-m", "app"]
 @pytest.fixture
 def environment() -> Iterator[dict[str, str]]:
     folder = Path(tempfile.mkdtemp(prefix="quire-cli-"))
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))
+    }
     yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0"}
-    left = [process for process in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(process.info["cmdline"] or ())]
+    left = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if str(folder) in " ".join(process.info["cmdline"] or ())
+    ]
     for process in left:
         process.kill()
     shutil.rmtree(folder)
@@ -113,9 +119,7 @@ def test_a_database_that_is_away_is_said_in_words(environment: dict[str, str]) -
 
 
 def refused(command: str, environment: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        [*QUIRE, command], env=environment, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = subprocess.run([*QUIRE, command], env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1, done.stdout
     assert "Error: " in done.stderr
     assert "Traceback" not in done.stderr

@@ -104,7 +104,9 @@ async def test_a_connection_that_the_server_ended_is_replaced(database: Database
     with pytest.raises(errors.StorageUnavailable):
         async with database.begin(TENANT) as connection:
             superuser = await asyncpg.connect(postgres.superuser_dsn)
-            await superuser.execute("SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()"))
+            await superuser.execute(
+                "SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()")
+            )
             await superuser.close()
             await connection.fetchval("SELECT 1")
     await database.ping()
@@ -133,7 +135,9 @@ async def test_the_apps_role_is_safe_and_a_superuser_is_refused(database: Databa
     await superuser.close()
 
 
-async def test_giving_up_durability_is_warned_about(postgres: EmbeddedPostgres, caplog: pytest.LogCaptureFixture) -> None:
+async def test_giving_up_durability_is_warned_about(
+    postgres: EmbeddedPostgres, caplog: pytest.LogCaptureFixture
+) -> None:
     careless = await Database.connect(postgres.app_dsn + "&options=-csynchronous_commit%3Doff", pool_size=1)
     await careless.assert_role_is_safe()
     assert "synchronous_commit is off" in caplog.text

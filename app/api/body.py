@@ -75,7 +75,9 @@ def parse_model(model: type[T], value: Any) -> T:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise errors.Invalid("The request breaks a rule.", errors=field_errors(error.errors(include_url=False))) from None
+        raise errors.Invalid(
+            "The request breaks a rule.", errors=field_errors(error.errors(include_url=False))
+        ) from None
 
 
 def field_errors(found: Any) -> list[errors.FieldError]:
@@ -196,9 +198,7 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 def _decode(text: str) -> Any:
     # A key can only hold NUL by way of an escape, so most bodies skip the look at every key.
     hook = _object_with_checked_keys if "\\u0000" in text else _object
-    return json.loads(
-        text, object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant
-    )
+    return json.loads(text, object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant)
 
 
 def _require_characters(value: Any) -> None:

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import math
 import time
@@ -202,10 +203,9 @@ def test_an_endless_body_is_refused_while_it_is_sent(post: Callable[..., httpx.R
         while True:
             yield b" " * 65_536
 
-    try:
+    # Or the server hung up before the client had read the answer.
+    with contextlib.suppress(httpx.WriteError, httpx.RemoteProtocolError):
         assert_problem(post(endless()), 413, "payload-too-large")
-    except (httpx.WriteError, httpx.RemoteProtocolError):
-        pass  # the server hung up before the client had read the answer
 
 
 def test_every_error_is_a_problem(url: str, post: Callable[..., httpx.Response]) -> None:
