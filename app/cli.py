@@ -17,6 +17,7 @@ import uvloop
 from pydantic import ValidationError
 
 from app import embedded, errors, migrate, worker
+from app.demo.command import demo
 from app.db import Database
 from app.main import create_app
 from app.settings import Settings
@@ -83,6 +84,9 @@ def describe() -> None:
     """Print the API's OpenAPI document."""
     document = create_app(Settings(), "").openapi()
     click.echo(json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False))
+
+
+main.add_command(demo)
 
 
 def _settings() -> Settings:

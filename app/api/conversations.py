@@ -62,7 +62,9 @@ async def create_conversation(
     return json_text(await do_once(services.database, tenant, once, work), status=201)
 
 
-async def _new(services: Services, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
+async def _new(
+    services: Services, conversation_id: str, uid: UUID, body: schemas.ConversationCreate
+) -> NewConversation:
     return NewConversation(
         id=conversation_id,
         uid=uid,

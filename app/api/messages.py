@@ -40,7 +40,11 @@ EXAMPLE = {
             "role": "assistant",
             "content": None,
             "tool_calls": [
-                {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Hangzhou"}'}}
+                {
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "weather", "arguments": '{"city":"Hangzhou"}'},
+                }
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "18 °C, light rain"},
@@ -90,9 +94,7 @@ async def append_messages(
     return json_text(f"{done.response[:-1]},{window}}}", status=201, headers=headers)
 
 
-async def _context_or_problem(
-    services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest
-) -> str:
+async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> str:
     """The window as a member of the append's answer. The messages are stored: a budget that is too small for
     the window must not make the append look as if it had failed."""
     try:
@@ -173,9 +175,7 @@ async def get_context(
     response_model=schemas.Context,
     openapi_extra=json_body(schemas.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
 )
-async def post_context(
-    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId
-) -> Response:
+async def post_context(request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
     """The same as the GET, for what does not fit a URL: a system prompt or tools of the caller's own."""
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)

@@ -197,9 +197,7 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
     return {"role": placement.draft.role, "content": blocks}
 
 
-def _condensed(
-    view: list[dict[str, Any]], page: int, policy: Policy, language: Language
-) -> list[dict[str, Any]]:
+def _condensed(view: list[dict[str, Any]], page: int, policy: Policy, language: Language) -> list[dict[str, Any]]:
     """System and user messages whole; assistants without their thinking; tool results cut."""
     short = []
     for message in view:

@@ -25,6 +25,7 @@ from dataclasses import replace
 from app.core.budget import Shares
 from app.core.model import Entry, Layout, Policy, Totals
 
+
 def token_threshold(full: int, shares: Shares) -> int:
     """The last threshold that ``full`` tokens of history have passed; 0 while there is none."""
     if full <= shares.recent:
@@ -103,9 +104,7 @@ def _trigger(entries: Sequence[Entry], tokens_at: int, page_at: int) -> Entry:
     return max(by_tokens, by_page, key=lambda e: e.seq)
 
 
-def _verbatim_start(
-    entries: Sequence[Entry], trigger: Entry, tokens_at: int, shares: Shares, policy: Policy
-) -> Entry:
+def _verbatim_start(entries: Sequence[Entry], trigger: Entry, tokens_at: int, shares: Shares, policy: Policy) -> Entry:
     """The first message that stays verbatim: a page's first where one is in reach, else a call group's."""
     floor = tokens_at - (shares.recent - shares.step) if tokens_at else 0
     unit = next((e for e in entries if e.seq == trigger.group), trigger)
@@ -118,9 +117,7 @@ def _verbatim_start(
     return next((e for e in reachable if e.opens_group), unit)
 
 
-def _condensed_start(
-    entries: Sequence[Entry], verbatim: Entry, room: int, page_at: int, policy: Policy
-) -> Entry:
+def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, page_at: int, policy: Policy) -> Entry:
     """The first message of the condensed zone: as far back as its room reaches, at a page's first if it can."""
     oldest_page = page_at - page_step(policy) if page_at else 0
     reachable = [

@@ -197,9 +197,7 @@ async def _change_system(
     )  # fmt: skip
 
 
-async def _taken(
-    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest
-) -> errors.QuireError:
+async def _taken(services: Services, tenant: UUID, conversation_id: str, request: AppendRequest) -> errors.QuireError:
     """What to say when a unique key was broken: a client id of the request is in the conversation already."""
     wanted = [draft.client_id for draft in request.drafts if draft.client_id is not None]
     async with services.database.snapshot(tenant) as connection:
@@ -282,9 +280,7 @@ def _scope(user_id: str | None, conversation_id: str) -> str:
     return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
 
 
-def _shapes(
-    bench: _Bench, placements: Sequence[Placement], policy: Policy, language: Language
-) -> list[Shape]:
+def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, language: Language) -> list[Shape]:
     """The forms of each message, and on the bench its line, its title and the cards of what it archives."""
     shapes = []
     for placement in placements:
@@ -396,7 +392,9 @@ def _rows(
             for i in found.archived
         )
     last = placements[-1]
-    return rows, replace(totals, last_seq=last.seq, last_page=last.page, full=full_sum, short=short_sum, history=history)
+    return rows, replace(
+        totals, last_seq=last.seq, last_page=last.page, full=full_sum, short=short_sum, history=history
+    )
 
 
 def _row(

@@ -85,8 +85,7 @@ async def _with_tools(
 ) -> Context:
     conversation = parts.conversation
     language: Language = conversation.language or "en"
-    system = request.system if request.system is not None else _own_system(parts)
-    wanted, offered = await _profile(services, conversation, request, system, language, offered=offered)
+    wanted, offered = await _profile(services, conversation, request, language, offered=offered)
     epoch, parts = await _epoch(services, tenant, parts, wanted, request.format, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
@@ -94,6 +93,7 @@ async def _with_tools(
     window = with_tail(window, tail)
     warnings += _warnings(services, conversation, request, offered=offered)
     window = replace(window, warnings=(*window.warnings, *warnings))
+    system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
     tools = [*request.tools, *(schemas(request.format) if offered else ())]
     rendered = render(window, text, tools, request.format, language)
@@ -118,7 +118,6 @@ async def _profile(
     services: Services,
     conversation: Conversation,
     request: ContextRequest,
-    system: str,
     language: Language,
     *,
     offered: bool,
@@ -140,7 +139,7 @@ async def _profile(
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
-        own = await services.count(system) + epochs.FRAME
+        own = await services.count(request.system) + epochs.FRAME if request.system else 0
     return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=own + guide)), offered
 
 

@@ -130,9 +130,7 @@ async def _listable(
         recalled_since=now - policy.unlist_unchanged_turns, revision=layout.revision,
     )  # fmt: skip
     kept = [e for e in known if contents.is_listed(e.page, e.recall_count, e.last_recalled_page, now, policy)]
-    lines = await windows.lines(
-        connection, tenant, conversation_id, [e.page for e in kept], layout.condensed_from
-    )
+    lines = await windows.lines(connection, tenant, conversation_id, [e.page for e in kept], layout.condensed_from)
     return [replace(e, lines=tuple(lines.get(e.page, ()))) for e in kept]
 
 

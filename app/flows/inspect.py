@@ -88,9 +88,7 @@ def _archived(reference: dict[str, str], texts: dict[UUID, str]) -> str:
     return texts.get(uuid) or erased(uuid, "en")
 
 
-async def own_epoch(
-    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
-) -> Epoch:
+async def own_epoch(services: Services, connection: Connection, tenant: UUID, conversation: Conversation) -> Epoch:
     """The epoch of the conversation's own budget: the stored one, or what will be stored with the next append."""
     if conversation.own is not None and not epochs.is_due(services, conversation):
         head = await windows.stored_head(connection, tenant, conversation.id, conversation.epoch)
@@ -175,5 +173,3 @@ async def summary_view(
         "through_seq": through,
         "source": "extractive",
     }
-
-

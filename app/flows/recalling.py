@@ -17,7 +17,9 @@ from app.db import Connection
 from app.store import archives, messages
 
 
-async def page(connection: Connection, tenant: UUID, conversation_id: str, number: int, language: Language) -> str | None:
+async def page(
+    connection: Connection, tenant: UUID, conversation_id: str, number: int, language: Language
+) -> str | None:
     """The text of a page, framed; None if there is no such page."""
     rows = await messages.page_messages(connection, tenant, conversation_id, number)
     if not rows:

@@ -43,9 +43,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(name, arguments)
 
 
-async def run(
-    services: Services, connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall
-) -> str:
+async def run(services: Services, connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall) -> str:
     """The tool's answer as JSON text. Raises NotFound for an unknown conversation."""
     conversation = await conversations.lock(connection, tenant, conversation_id)
     if conversation is None:
@@ -64,7 +62,11 @@ async def _recall_page(
 ) -> _Answer:
     page = _integer(arguments.get("page"))
     last = conversation.totals.last_page
-    if page is None or not 1 <= page <= last or not await messages.count_recall(connection, tenant, conversation.id, page):
+    if (
+        page is None
+        or not 1 <= page <= last
+        or not await messages.count_recall(connection, tenant, conversation.id, page)
+    ):
         asked = dumps(arguments.get("page"))[:40]
         if language == "zh":
             return _Answer(f"没有第 {asked} 页;现有第 1–{last} 页。", is_error=True)

@@ -17,7 +17,5 @@ SELECT a.tool_name, t.length, substr(t.content, $4::int + 1, $5::int) AS text
 """
 
 
-async def read(
-    connection: Connection, tenant: UUID, scope: str, uuid: UUID, offset: int, length: int
-) -> Record | None:
+async def read(connection: Connection, tenant: UUID, scope: str, uuid: UUID, offset: int, length: int) -> Record | None:
     return await connection.fetchrow(READ, tenant, scope, uuid, offset, length)

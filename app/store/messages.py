@@ -272,9 +272,7 @@ SELECT {MESSAGE_FIELDS} FROM messages m
 async def history(
     connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int, *, newest_first: bool
 ) -> Sequence[Record]:
-    return await connection.fetch(
-        HISTORY_BACK if newest_first else HISTORY, tenant, conversation_id, after, limit
-    )
+    return await connection.fetch(HISTORY_BACK if newest_first else HISTORY, tenant, conversation_id, after, limit)
 
 
 # The messages of one page: those from its first on to the next page's.

@@ -187,9 +187,7 @@ SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.ful
 """
 
 
-async def entries(
-    connection: Connection, tenant: UUID, conversation: Conversation, reach: int
-) -> list[Entry]:
+async def entries(connection: Connection, tenant: UUID, conversation: Conversation, reach: int) -> list[Entry]:
     bound = max(0, conversation.totals.short - reach)
     rows = await connection.fetch(ENTRIES, tenant, conversation.id, bound)
     return [Entry(*row) for row in rows]
@@ -222,9 +220,7 @@ async def listable(
     revision: int,
 ) -> list[PageEntry]:
     rows = await connection.fetch(LISTABLE, tenant, conversation_id, last_page, oldest, recalled_since, revision)
-    return [
-        PageEntry(r["page"], r["title"], r["title_tokens"], (), r["count"], r["at_page"]) for r in rows
-    ]
+    return [PageEntry(r["page"], r["title"], r["title_tokens"], (), r["count"], r["at_page"]) for r in rows]
 
 
 LINES_PER_PAGE = 30
@@ -262,9 +258,7 @@ SELECT page, title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND 
 """
 
 
-async def titles(
-    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int]
-) -> dict[int, str]:
+async def titles(connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int]) -> dict[int, str]:
     rows = await connection.fetch(TITLES, tenant, conversation_id, pages)
     return {row["page"]: row["title"] for row in rows}
 
@@ -279,9 +273,7 @@ ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
 SET_EPOCH = "UPDATE conversations SET epoch = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def store_epoch(
-    connection: Connection, tenant: UUID, conversation_id: str, available: int, epoch: Epoch
-) -> None:
+async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str, available: int, epoch: Epoch) -> None:
     """Keep an epoch of the conversation's own budget. (A number is met twice only after the budget changed.)"""
     layout = epoch.layout
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
