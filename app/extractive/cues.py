@@ -71,7 +71,8 @@ PLEASANTRY = Cue(
     "appreciate moment regards care meet good hold apologise apologize welcome hesitate here forward like what's",
     r"hope (?:you(?:'re| are)|this|that|it) |feel free|let me know (?:if|how|when|what|which)|anything else"
     r"|any (?:other|further|more) (?:question|help|request)"
-    r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|what's up\b|how can i (?:help|assist)|(?:thanks?"
+    r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|how (?:was|is) your (?:day|week|weekend|trip|holiday)"
+    r"|what's up\b|how can i (?:help|assist)|(?:thanks?"
     r"|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
     r"|have a (?:great|nice|good|safe|wonderful) (?:day|one|trip|flight|weekend|evening|time)|hold on|one moment"
     r"|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
@@ -92,7 +93,10 @@ EMPTY_REQUEST = re.compile(
     r"|^\W*(?:请|麻烦|求|能不能|可以|能)?(?:你|您|大家)?(?:帮|帮帮|帮忙|帮助|指教|解答|看|看看|看一下|看下|解释"
     r"|处理|弄)(?:我|忙|一下|下|看看|看|解决|吗|吧|呢|解释)*+\W*$"
     r"|^\W*(?:请问)?(?:这|这个|那|它)?(?:是|到底)?(?:怎么办|怎么回事|怎么解决|如何解决|为什么|什么意思|什么情况"
-    r"|咋办|该怎么做|怎么弄|啥意思|怎么处理)(?:呢|啊|呀|吗)?\W*$",
+    r"|咋办|该怎么做|怎么弄|啥意思|怎么处理)(?:呢|啊|呀|吗)?\W*$"
+    r"|^\W*i(?:'ve| have)(?: got)? (?:a|an|another|one|some) (?:quick |small |strange )?(?:issue|problem|question"
+    r"|request)s?(?: here| for you)?\W*$"
+    r"|^\W*我(?:这边|这里)?(?:有|遇到了?)一?个?(?:问题|疑问|小问题)\W*$",
     _I,
 )
 REQUEST = Cue(
