@@ -123,7 +123,8 @@ IMPERATIVE = re.compile(
 )
 QUESTION = Cue(
     "",
-    r"[?？]|^\W*(?:what|how|why|when|where|which|who|whose|is|are|was|were|does|did|can|could|should|would|has"
+    r"[?？]|^\W*(?:what(?! an?\b)|how|why|when|where|which|who|whose|is|are|was|were|does|did|can|could|should"
+    r"|would|has"
     r"|have)\b.{8}",
     r"怎么|如何|为什么|为何|什么|哪[个些里儿种]|多少|是否|是不是|有没有|吗\W*$|呢\W*$|几[个点天]",
 )
@@ -177,6 +178,13 @@ LEAD_LABEL = re.compile(
     r"|主题|目标|题目|描述)(?: (?:text|statement|is))?\s*[:：]\s*",
     _I,
 )
+# "Key points" as a heading: the sentence below it is the gist.
+GIST_LABEL = re.compile(
+    r"^\W*(?:key (?:points?|findings?|takeaways?)|tl;?dr|(?:executive )?summary|conclusions?|(?:final )?answer"
+    r"|results?"
+    r"|结论|要点|总结|摘要|核心要点|关键点|核心观点|答案)\s*[:：]?\W*$",
+    _I,
+)
 # "INSTRUCTIONS:" on a line of its own: what follows is how, not what.
 RULES_LABEL = re.compile(
     r"^\W*(?:instructions?|rules?|guidelines|constraints?|requirements?|tips|notes?|important(?: tips| notes)?"
@@ -199,7 +207,8 @@ LEAD_IN = re.compile(
     r"|(?:hi|hey|hello)(?: there)?\s+(?=(?:can|could|i|please|how|what|we)\b)"
     r"|(?:(?:but |and )?(?:just )?to (?:clarify|confirm|be clear)|by the way|btw|one more thing"
     r"|no worries)(?: [A-Z]\w+)?\s*[,!.:]+|(?:ok(?:ay)?|sure|yes|yeah|yep|great|perfect|thanks?|thank you|well|so"
-    r"|alright|oh|wow|got it|of course|certainly|absolutely|no problem|cool|excellent|awesome|actually|also|and|but"
+    r"|alright|oh|wow|got it|of course|certainly|absolutely|no problem|cool|excellent|awesome|please|actually|also"
+    r"|and|but"
     r"|hmm+|good|sorry)\s*[,!.:]+"
     r"|(?:you|您)好[，,！!。\s]*|(?:你好|您好|大家好|嗨|早上好|下午好|晚上好|请问(?:一下)?|好的|嗯+|当然(?:可以)?"
     r"|没问题|谢谢|不好意思|对了|那个|那么|哈喽|是的|抱歉)(?:[，,！!。、\s~啊呀]+|(?=请问|我|帮|能))"

@@ -35,7 +35,7 @@ _HAN_EMPTY = re.compile(
 # "Can you please help me to …": what comes after it is what is asked for.
 _ASKING = re.compile(
     r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
-    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe)*+(?: (?:help|assist|tell|show"
+    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe| at least)*+(?: (?:help|assist|tell|show"
     r"|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
     r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i"
     r"|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
@@ -58,6 +58,7 @@ _TRAILING = re.compile(
 )
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
+_FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
 _STAMP = re.compile(r"^\W*\d{2,4}[-/:]\d\d[-/:]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:]*)?\W*")
 _CLAUSE = re.compile(
     r"[，；：。！？]|[,;:.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s"
@@ -121,6 +122,9 @@ def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
         if len(sentence) < 40 and cues.RULES_LABEL.match(sentence):
             below_rules = -3.0
             continue
+        if len(sentence) < 40 and cues.GIST_LABEL.match(sentence):
+            pending = True
+            continue
         label = cues.LEAD_LABEL.match(sentence[:60])
         rest = sentence[label.end() :] if label else sentence
         if rest.strip():
@@ -164,7 +168,7 @@ def _assistant_score(seen: cues.Seen) -> float:
         return -6.0
     score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
     score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
-    score -= 1.5 * cues.is_boilerplate(seen)
+    score -= 1.5 * (cues.is_boilerplate(seen) and not seen.text.endswith((":", "：")))
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
     return score + _substance(seen)
 
@@ -174,6 +178,8 @@ def _substance(seen: cues.Seen) -> float:
     score = 0.35 * min(cues.specifics(seen.text), 5) + min(size, 12) / 10
     # "Origin: DEN" in a list, or a heading over one.
     is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
+    if size < 10 and _FIELD.match(seen.text):
+        score -= 1.0
     return score - (1.5 if is_label and size < 6 else 0.4 * is_label)
 
 
@@ -196,13 +202,14 @@ def _telling(line: str) -> int:
 
 def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> str:
     """A thin line with what it points at: what was pasted, else another sentence."""
-    if pasted := _without_prose(blocks):
+    pasted = _without_prose(blocks)
+    if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
     for other in others:
         plain = _plain(other)
         if _telling(plain) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
             return f"{line} {plain}" if _telling(line) or len(line) + len(plain) < max_chars else plain
-    return line
+    return f"{line} {pasted}" if pasted else line
 
 
 def _without_prose(blocks: Blocks) -> str:

@@ -151,7 +151,7 @@ def _json_list(items: list[object], room: int, language: Language, *, more: bool
         values = _fitted((_brief(item) for item in items[:30]), room - 24)
         return _say(language, f"JSON 数组，{count} 项：{values}", f"JSON list, {count} items: {values}")
     keys = _fitted(_keys(objects[0]), max(room // 3, 24))
-    names = _fitted((_identity(item) for item in objects[:30]), max(room - len(keys) - 30, 24))
+    names = _fitted(dict.fromkeys(_identity(item) for item in objects[:30]), max(room - len(keys) - 30, 24))
     return _say(
         language, f"JSON 数组，{count} 个对象（{keys}）：{names}", f"JSON list, {count} objects ({keys}): {names}"
     )
@@ -425,7 +425,7 @@ def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language)
     if len(lines) < 4:
         return ""
     size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")
-    names = [line for line in lines if len(line) <= 120 and " " not in line]
+    names = [line for line in lines if " " not in line and len(line) <= (120 if line.isascii() else 20)]
     if len(names) >= 0.7 * len(lines):
         return size + _fitted(names, max_chars - len(size))
     pairs = [match.groups() for line in lines if (match := _PAIR.match(line[:_SEEN]))]

@@ -172,7 +172,7 @@ def _shape(token: str) -> float:
         if pattern.match(token):
             return weight
     if any(map(str.isdigit, token)):
-        return 2.3 if any(map(str.isalpha, token)) else (min(0.1 * len(token), 0.7) if len(token) > 2 else 0.0)
+        return 2.3 if any(map(str.isalpha, token)) else (min(0.06 * len(token), 0.5) if len(token) > 2 else 0.0)
     if "_" in token or _CAMEL.search(token):
         return 1.0 if lower in COMMON else 2.0
     return 1.3 if "/" in token or "." in token else _plain(token, lower)

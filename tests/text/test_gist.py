@@ -60,7 +60,10 @@ EXAMPLES = (
     ),
     Example("Please always answer in French, even when I write in English.", ("French",), terms=("French",)),
     Example(
-        "Task: migrate the billing service from MySQL 5.7 to PostgreSQL 16.\n\nInstructions:\n- Work in small steps.\n- Make sure that you run the tests.\n- Please do not edit generated files.",
+        (
+            "Task: migrate the billing service from MySQL 5.7 to PostgreSQL 16.\n\nInstructions:\n- Work in "
+            "small steps.\n- Make sure that you run the tests.\n- Please do not edit generated files."
+        ),
         ("billing", "PostgreSQL"),
         title=("billing",),
         terms=("PostgreSQL",),
@@ -77,7 +80,10 @@ EXAMPLES = (
         terms=("Kafka", "RabbitMQ"),
     ),
     Example(
-        "2024-06-01 10:00:01 INFO boot\n2024-06-01 10:00:02 ERROR payment-gateway refused: certificate expired\n\nCan you look at this log?",
+        (
+            "2024-06-01 10:00:01 INFO boot\n2024-06-01 10:00:02 ERROR payment-gateway refused: certificate "
+            "expired\n\nCan you look at this log?"
+        ),
         ("certificate expired",),
     ),
     Example(
@@ -93,23 +99,35 @@ EXAMPLES = (
     ),
     # English, assistants.
     Example(
-        "Sure, I'd be happy to help! The root cause is a missing index on orders.customer_id, so every page load scans 3 million rows. Let me know if you have any other questions.",
+        (
+            "Sure, I'd be happy to help! The root cause is a missing index on orders.customer_id, so every "
+            "page load scans 3 million rows. Let me know if you have any other questions."
+        ),
         ("missing index",),
         "assistant",
         terms=("orders.customer_id",),
     ),
     Example(
-        "Great question! Let me check.\n\nYour refund of $84.20 was issued on May 3 and should arrive within five days.",
+        (
+            "Great question! Let me check.\n\nYour refund of $84.20 was issued on May 3 and should arrive "
+            "within five days."
+        ),
         ("84.20",),
         "assistant",
     ),
     Example(
-        "I've fixed the login redirect by moving the cookie check before the router. Is there anything else I can help you with?",
+        (
+            "I've fixed the login redirect by moving the cookie check before the router. Is there anything "
+            "else I can help you with?"
+        ),
         ("login redirect",),
         "assistant",
     ),
     Example(
-        "Of course! Here are the details:\n\n- **Total**: 12 nights\n- **Price**: 1,140 EUR\n\nIn short, the Lisbon flat is 300 EUR cheaper than the one in Porto.",
+        (
+            "Of course! Here are the details:\n\n- **Total**: 12 nights\n- **Price**: 1,140 EUR\n\nIn short, "
+            "the Lisbon flat is 300 EUR cheaper than the one in Porto."
+        ),
         ("Lisbon",),
         "assistant",
         terms=("Lisbon",),

@@ -39,7 +39,10 @@ def test_a_question_that_points_at_an_error_shows_the_error() -> None:
 
 
 def test_instructions_are_how_and_not_what() -> None:
-    text = "Task: translate the onboarding guide into Korean.\n\nInstructions:\n- Please make sure you keep the links.\n- Can you run the tests?"
+    text = (
+        "Task: translate the onboarding guide into Korean.\n\nInstructions:\n- Please make sure you keep "
+        "the links.\n- Can you run the tests?"
+    )
 
     assert message_line("user", text) == "translate the onboarding guide into Korean."
 

@@ -153,7 +153,36 @@ EVERYTHING: dict[str, Callable[[str], object]] = {
     "standing_note": standing_note,
     "language": language,
 }
-SEEDS = ("a", "啊", ".", "1,", "<", "[", '{"a":', "\\", " ", "\n", "<think>", "TextContent(type='text', text='", "hi for the ", "看看", "请帮我", "```\n", "| a | b |\n", "a,b,c\n", "/a", "a-", "a@", "<h1>a", "[a](", "never ", "以后", "\ud800", "\x00", "👩‍🚀")  # fmt: skip
+SEEDS = (
+    "a",
+    "啊",
+    ".",
+    "1,",
+    "<",
+    "[",
+    '{"a":',
+    "\\",
+    " ",
+    "\n",
+    "<think>",
+    "TextContent(type='text', text='",
+    "hi for the ",
+    "看看",
+    "请帮我",
+    "```\n",
+    "| a | b |\n",
+    "a,b,c\n",
+    "/a",
+    "a-",
+    "a@",
+    "<h1>a",
+    "[a](",
+    "never ",
+    "以后",
+    "\ud800",
+    "\x00",
+    "👩‍🚀",
+)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -171,7 +200,8 @@ def test_another_process_says_the_same() -> None:
     script = (
         "from app.extractive.terms import key_terms; from app.extractive.results import summarize\n"
         "from app.extractive.summary import topics\n"
-        "text = 'Rotate the staging keys before Kim Alvarez deploys billing-api 2.4. 然后检查数据库连接池和慢查询。' * 3\n"
+        "text = 'Rotate the staging keys before Kim Alvarez deploys billing-api 2.4. '\n"
+        "text = (text + '然后检查数据库连接池和慢查询。') * 3\n"
         "print(ascii((key_terms(text), summarize(text, language='zh'), topics([text, 'staging keys', '连接池']))))"
     )
     answers = {

@@ -14,8 +14,14 @@ LOG = (
     + "2024-06-01 10:00:31 ERROR pump 7 lost pressure\n"
     + "2024-06-01 10:00:32 WARN retrying\n2024-06-01 10:00:40 INFO stopped\n"
 )
-CODE = "import math\n\nclass Tank:\n    def level(self, depth):\n        return math.pi * depth\n\ndef drain(tank):\n    return tank.level(0)\n"
-HTML = "<!doctype html><html><head><title>Pump care</title></head><body><h1>Daily</h1><h2>Oil &amp; seals</h2></body></html>"
+CODE = (
+    "import math\n\nclass Tank:\n    def level(self, depth):\n        return math.pi * depth\n\ndef "
+    "drain(tank):\n    return tank.level(0)\n"
+)
+HTML = (
+    "<!doctype html><html><head><title>Pump care</title></head><body><h1>Daily</h1><h2>Oil &amp; "
+    "seals</h2></body></html>"
+)
 PROSE = (
     "The station was built in 1931. It rained a lot that year. Pump 7 failed twice because its seal was too small, "
     "and the council decided to replace all seals by May 2025. The weather is nice. People like the station."

@@ -2,7 +2,16 @@
 
 from app.extractive.summary import pick_lines, summarize_lines, topics
 
-SMALL_TALK = ("ok", "Thanks!", "Great, let me check that.", "好的，谢谢", "Sure, I can help with that.", "Is there anything else?", "嗯嗯", "How are you today?")  # fmt: skip
+SMALL_TALK = (
+    "ok",
+    "Thanks!",
+    "Great, let me check that.",
+    "好的，谢谢",
+    "Sure, I can help with that.",
+    "Is there anything else?",
+    "嗯嗯",
+    "How are you today?",
+)
 FACTS = (
     "My passport expires on 14 August 2026.",
     "We decided to use Valkey instead of Redis.",
