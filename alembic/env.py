@@ -3,11 +3,11 @@
 import asyncio
 
 import asyncpg
+from alembic import context
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from alembic import context
 from app.settings import Settings
 from app.tables import metadata
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import json
 import logging
 import signal
 import socket
@@ -48,11 +49,11 @@ def serve() -> None:
     settings = _settings()
     _refuse_open_door(settings)
     with _stopping_on_signals(), _database(settings) as dsn:
+        with _storage_errors_in_words():
+            uvloop.run(_require_safe_database(dsn))
         server = _Server(settings, dsn)
         with _signals_stop_server(server):
             server.run()
-        if server.failed:
-            raise click.ClickException("The API could not start; the log says why.")
 
 
 @main.command(name="worker")
@@ -75,6 +76,13 @@ def bring_up_to_date() -> None:
         else:
             _upgrade(dsn)
     click.echo(f"The schema is at {migrate.head() or 'its beginning'}.")
+
+
+@main.command(name="openapi")
+def describe() -> None:
+    """Print the API's OpenAPI document."""
+    document = create_app(Settings(), "").openapi()
+    click.echo(json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False))
 
 
 def _settings() -> Settings:
@@ -154,11 +162,6 @@ class _Server(uvicorn.Server):
         )
         self._settings = settings
 
-    @property
-    def failed(self) -> bool:
-        """Whether it ended before it served."""
-        return not self.started
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts listening; with port 0 only now the port is known."""
         await super().startup(sockets)
@@ -168,6 +171,15 @@ class _Server(uvicorn.Server):
         url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         where = f"The data is in {self._settings.quire_data_dir}." if self._settings.database_url is None else ""
         click.echo(WELCOME.format(url=url, where=where))
+
+
+async def _require_safe_database(dsn: str) -> None:
+    """Asked before uvicorn starts, which could only answer with a traceback."""
+    database = await Database.connect(dsn, pool_size=1)
+    try:
+        await database.assert_role_is_safe()
+    finally:
+        await database.close()
 
 
 async def _work(settings: Settings, dsn: str) -> None:
@@ -213,7 +225,7 @@ def _stopping_on_signals() -> Iterator[None]:
 
 @contextmanager
 def _signals_stop_server(server: uvicorn.Server) -> Iterator[None]:
-    """uvicorn handles SIGINT and SIGTERM while it serves and raises them again afterwards: not to us.
+    """Uvicorn handles SIGINT and SIGTERM while it serves and raises them again afterwards: not to us.
 
     From here on the only way is out, so they stay ignored while the database is stopped.
     """

@@ -50,7 +50,7 @@ _UNAVAILABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
 )
-_CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError)
+_CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InternalClientError)
 
 _logger = logging.getLogger(__name__)
 
@@ -149,8 +149,7 @@ class Database:
             try:
                 yield connection
             except _CUT_SHORT:
-                connection.terminate()
-                raise
+                raise  # the connection is closed below, which rolls back
             except BaseException:
                 if not connection.is_closed():
                     await connection.execute("ROLLBACK")
@@ -182,7 +181,9 @@ class _translated:  # noqa: N801 (used as a function)
         if isinstance(error, _UNAVAILABLE):
             _logger.warning("storage unavailable: %s: %s", type(error).__name__, error)
             raise errors.StorageUnavailable("The database did not answer in time; try again.") from error
-        if isinstance(error, asyncpg.InterfaceError) and "clos" in str(error):
+        if isinstance(error, asyncpg.InternalClientError) or (
+            isinstance(error, asyncpg.InterfaceError) and "clos" in str(error)
+        ):
             raise errors.StorageUnavailable("The connection to the database was lost; try again.") from error
 
 

@@ -196,14 +196,32 @@ def _launch(layout: _Layout) -> None:
         os.chown(configuration, layout.user.pw_uid, layout.user.pw_gid)
     if layout.log.exists() and layout.log.stat().st_size > LOG_MAX_BYTES:
         layout.log.replace(layout.root / "log.old")
-    _run(layout, "pg_ctl", "-w", "-t", str(START_SECONDS), "-s", "-D", str(layout.cluster), "-l", str(layout.log), "start")
+    _run(
+        layout,
+        "pg_ctl",
+        "-w",
+        "-t",
+        str(START_SECONDS),
+        "-s",
+        "-D",
+        str(layout.cluster),
+        "-l",
+        str(layout.log),
+        "start",
+    )
 
 
 def _shut_down(layout: _Layout) -> None:
     """A fast shutdown: open transactions are rolled back and a checkpoint is written."""
+    _remove_stale_pid_file(layout)
     if not (layout.cluster / "postmaster.pid").exists():
         return
-    _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
+    try:
+        _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
+    except EmbeddedPostgresError:
+        _remove_stale_pid_file(layout)  # it died by itself meanwhile
+        if (layout.cluster / "postmaster.pid").exists():
+            raise
 
 
 def _is_listening(layout: _Layout) -> bool:
@@ -235,7 +253,9 @@ def _remove_stale_pid_file(layout: _Layout) -> None:
     with suppress(OSError, ValueError, IndexError):
         pid = int(path.read_text(encoding="utf-8").splitlines()[0])
         with suppress(psutil.Error):
-            if psutil.Process(pid).name().startswith("postgres"):
+            process = psutil.Process(pid)
+            # A zombie: dead, though in a container nobody may ever ask how it died.
+            if process.name().startswith("postgres") and process.status() != psutil.STATUS_ZOMBIE:
                 return
         _logger.warning("removing postmaster.pid of a server that is gone")
         path.unlink()

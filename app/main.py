@@ -9,9 +9,13 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import openapi, operations, problem
-from app.api.services import Services
+from app.api import conversations, messages, openapi, operations, problem
 from app.db import Database
+from app.api.paths import SlashesInIds
+from app.core.messages import Limits
+from app.core.model import Policy
+from app.core.profile import Defaults
+from app.services import Services
 from app.settings import Settings
 
 DESCRIPTION = """\
@@ -22,7 +26,7 @@ can be called back.
 Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
 """
 
-ROUTERS: tuple[APIRouter, ...] = (operations.router,)
+ROUTERS: tuple[APIRouter, ...] = (conversations.router, messages.router, operations.router)
 
 
 def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> FastAPI:
@@ -37,10 +41,29 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         lifespan=_lifespan(settings, dsn, with_worker=with_worker),
     )
     problem.install(app)
+    app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
     app.openapi = openapi.builder(app)  # type: ignore[method-assign]
     return app
+
+
+def defaults(settings: Settings) -> Defaults:
+    """What the settings say about paging, as the core takes it."""
+    policy = Policy(
+        full_recent_count=settings.memory_full_recent_count,
+        active_pages=settings.memory_active_pages,
+        condensed_tool_max=settings.memory_condensed_tool_max,
+        archive_threshold=settings.memory_archive_threshold,
+        unlist_after_turns=settings.memory_unlist_after_turns,
+        unlist_unchanged_turns=settings.memory_unlist_unchanged_turns,
+        contents_max=settings.memory_contents_max_tokens,
+        summary_max=settings.memory_max_summary_tokens,
+        summary_enabled=settings.memory_enable_summary,
+        chapter_lines=settings.memory_chapter_lines,
+    )
+    limits = Limits(messages=settings.quire_messages_max)
+    return Defaults(policy, limits, settings.memory_context_window, settings.memory_output_reserve)
 
 
 def _lifespan(
@@ -54,7 +77,7 @@ def _lifespan(
         )
         try:
             await database.assert_role_is_safe()
-            app.state.services = Services(settings, database, counter, migrate.head())
+            app.state.services = Services(settings, defaults(settings), database, counter, migrate.head())
             async with _working(database, wanted=with_worker):
                 yield
         finally:

@@ -24,8 +24,7 @@ class Settings(BaseSettings):
     migration_database_url: str | None = Field(
         None,
         pattern=r"^postgres(ql)?://",
-        description="The same database as the role that owns its tables, for `quire migrate`. "
-        "Unset: DATABASE_URL.",
+        description="The same database as the role that owns its tables, for `quire migrate`. Unset: DATABASE_URL.",
     )
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")

@@ -75,7 +75,9 @@ def parse_model(model: type[T], value: Any) -> T:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise errors.Invalid("The request breaks a rule.", errors=field_errors(error.errors(include_url=False))) from None
+        raise errors.Invalid(
+            "The request breaks a rule.", errors=field_errors(error.errors(include_url=False))
+        ) from None
 
 
 def field_errors(found: Any) -> list[errors.FieldError]:
@@ -116,16 +118,17 @@ def _require_json(headers: Mapping[str, str]) -> None:
 
 
 async def _read_bytes(request: Request, max_bytes: int) -> bytes:
-    too_large = errors.PayloadTooLarge(f"The body is larger than {max_bytes} bytes.")
+    detail = f"The body is larger than {max_bytes} bytes."
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > max_bytes:
-        raise too_large
+        raise errors.PayloadTooLarge(detail)
     body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
             if len(body) > max_bytes:
-                raise too_large
+                # Its end is unknown, and the server would read and drop the rest for ever.
+                raise errors.PayloadTooLarge(detail, headers={"Connection": "close"})
     except ClientDisconnect:
         raise errors.BadRequest("The body ended early.") from None
     return bytes(body)
@@ -195,9 +198,7 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 def _decode(text: str) -> Any:
     # A key can only hold NUL by way of an escape, so most bodies skip the look at every key.
     hook = _object_with_checked_keys if "\\u0000" in text else _object
-    return json.loads(
-        text, object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant
-    )
+    return json.loads(text, object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant)
 
 
 def _require_characters(value: Any) -> None:

@@ -11,6 +11,9 @@ from pydantic.json_schema import models_json_schema
 from app.api import body, problem
 
 TAGS = [
+    {"name": "messages", "description": "Turns in, window out."},
+    {"name": "conversations", "description": "Conversations and their parts."},
+    {"name": "tools", "description": "What a model recalls with."},
     {"name": "operations", "description": "Is it up, is it ready."},
 ]
 

@@ -1,24 +1,11 @@
-"""What the composition root built, as the routers get at it."""
+"""How the routers get at the services."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends
 from starlette.requests import Request
 
-from app.db import Database
-from app.settings import Settings
-from app.tokens import TokenCounter
-
-
-@dataclass(frozen=True)
-class Services:
-    """Built once at start; lives as long as the app."""
-
-    settings: Settings
-    database: Database
-    tokens: TokenCounter
-    schema_head: str
+from app.services import Services
 
 
 def get_services(request: Request) -> Services:

@@ -127,6 +127,7 @@ def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
                 parts=item.parts,
                 tokens=tokens,
                 anthropic=item.anthropic if as_sent else None,
+                archive_ids=item.archive_ids,
                 passing=passing,
             )
         )
@@ -177,7 +178,7 @@ def _ledger(fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, tot
         contents=head.contents_tokens + head.frame_tokens,
         condensed=sum(p.tokens for p in placed if p.zone == "condensed"),
         recent=sum(p.tokens for p in placed if p.zone == "verbatim"),
-        full_history=fixed.tokens + totals.full,
+        full_history=fixed.tokens + totals.history,
     )
 
 

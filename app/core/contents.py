@@ -99,12 +99,30 @@ def oldest_listable(now_page: int, policy: Policy) -> int:
     return max(1, now_page - policy.unlist_after_turns)
 
 
-def fit(entries: Iterable[PageEntry], cap: int) -> tuple[set[int], set[int]]:
-    """Which pages are shown with all their lines and which by title, under a cap in tokens.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which pages are shown with all their lines, and which by their title."""
+
+    full: frozenset[int]
+    brief: frozenset[int]
+
+    @property
+    def listed(self) -> frozenset[int]:
+        return self.full | self.brief
+
+
+def chapters_room(cap: int, policy: Policy) -> int:
+    """The part of the contents page's tokens that is kept for chapter lines."""
+    return min(cap // 3, 160) if policy.chapter_lines else 0
+
+
+def select(entries: Iterable[PageEntry], cap: int, policy: Policy) -> Selection:
+    """What fits the contents page under a cap in tokens.
 
     The most recently used come first; a page that no longer fits is left out, and so is every one used
     before it.
     """
+    cap -= chapters_room(cap, policy)
     full: set[int] = set()
     brief: set[int] = set()
     used = 0
@@ -117,7 +135,7 @@ def fit(entries: Iterable[PageEntry], cap: int) -> tuple[set[int], set[int]]:
             used += entry.brief_tokens
         else:
             break
-    return full, brief
+    return Selection(frozenset(full), frozenset(brief))
 
 
 def runs(listed: Iterable[int], last_page: int) -> list[tuple[int, int]]:
@@ -142,6 +160,7 @@ def sample(run: tuple[int, int]) -> list[int]:
 
 def compose(
     entries: Sequence[PageEntry],
+    selection: Selection,
     last_page: int,
     titles: Mapping[int, str],
     cap: int,
@@ -152,14 +171,12 @@ def compose(
 ) -> Contents:
     """The contents page of the pages up to ``last_page``.
 
-    ``entries`` are those that the rules leave listed; ``titles`` has the title of every page that may
+    ``entries`` are those that the rules leave listed, ``selection`` what of them fits; ``titles`` has the title of every page that may
     stand for an unlisted run (see ``sample``; pages without one are passed over).
     """
     if last_page < 1:
         return Contents()
-    chapters_cap = min(cap // 3, 160) if policy.chapter_lines else 0
-    full, brief = fit(entries, cap - chapters_cap)
-    listed = full | brief
+    full, listed = selection.full, selection.listed
     shown = {e.page: _page_text(e, language, with_lines=e.page in full) for e in entries if e.page in listed}
     tokens = sum(e.full_tokens if e.page in full else e.brief_tokens for e in entries if e.page in listed)
     chapters: list[Chapter] = []
@@ -177,7 +194,7 @@ def compose(
         text=text,
         tokens=tokens,
         listed=tuple(sorted(listed)),
-        brief=frozenset(brief),
+        brief=selection.brief,
         chapters=tuple(chapters),
         unlisted=last_page - len(listed),
     )

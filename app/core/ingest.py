@@ -53,6 +53,8 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Placement:
     draft: Draft
+    index: int
+    """Which message of the append it is."""
     seq: int
     page: int
     user_seq: int
@@ -63,13 +65,13 @@ class Placement:
 
 def place(tail: Tail, drafts: Sequence[Draft]) -> tuple[list[Placement], Tail]:
     placements = []
-    for draft in drafts:
-        placement, tail = _place_one(tail, draft)
+    for index, draft in enumerate(drafts):
+        placement, tail = _place_one(tail, draft, index)
         placements.append(placement)
     return placements, tail
 
 
-def _place_one(tail: Tail, draft: Draft) -> tuple[Placement, Tail]:
+def _place_one(tail: Tail, draft: Draft, index: int) -> tuple[Placement, Tail]:
     seq = tail.last_seq + 1
     answers = tuple(
         Answer(result, call) for result in draft.results for call in tail.open_calls if call.id == result.call_id
@@ -94,7 +96,7 @@ def _place_one(tail: Tail, draft: Draft) -> tuple[Placement, Tail]:
     elif draft.calls:
         kind = "call"
         open_calls = tuple(OpenCall(c.id, c.name, c.arguments[:MARK_ARGUMENTS_MAX]) for c in draft.calls)
-    placement = Placement(draft, seq, page, user_seq, group, kind, answers)
+    placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
     after = replace(
         tail,
         last_seq=seq,

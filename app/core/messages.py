@@ -10,6 +10,7 @@ and come back, but no model sees them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -23,6 +24,8 @@ RESERVED = frozenset(
     {"tenant_id", "conversation_id", "user_id", "seq", "page", "tokens", "archived", "archive_id", "created_at"}
 )
 ID_MAX = 128
+NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
+"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.paths)."""
 NAME_MAX = 256
 THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -122,8 +125,8 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
     if not isinstance(message, dict):
         problems.at(loc, "must be an object")
         return Draft("user", {}, "")
-    for name in sorted(RESERVED & message.keys()):
-        problems.at((*loc, name), "is set by Quire and cannot be sent")
+    for reserved in sorted(RESERVED & message.keys()):
+        problems.at((*loc, reserved), "is set by Quire and cannot be sent")
     role = message.get("role")
     if role not in ROLES:
         problems.at((*loc, "role"), f"must be one of {', '.join(ROLES)}")
@@ -157,7 +160,7 @@ def _client_id(message: dict[str, Any], loc: tuple[str | int, ...], problems: _P
 
 
 def _is_id(value: Any, longest: int) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= longest and value.isprintable()
+    return isinstance(value, str) and 0 < len(value) <= longest and not NOT_IN_IDS.search(value)
 
 
 def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:

@@ -94,11 +94,13 @@ class Entry:
 class Totals:
     """The running sums of a conversation."""
 
-    last_seq: int
-    last_page: int
-    full: int
-    short: int
-    generation: int
+    last_seq: int = 0
+    last_page: int = 0
+    full: int = 0
+    short: int = 0
+    history: int = 0
+    """Tokens of the whole history as it was sent, archived results in full."""
+    generation: int = 0
     """Counts what changed the past (erasures, edited notes): each begins a new epoch."""
 
 
@@ -147,7 +149,11 @@ class Head:
     notes_tokens: int = 0
     summary_tokens: int = 0
     contents_tokens: int = 0
+    summary: str = ""
+    contents: str = ""
     listed: tuple[int, ...] = ()
+    chapters: tuple[tuple[int, int, str], ...] = ()
+    """First page, last page and line of each run that is rolled up."""
     unlisted: int = 0
     summary_through_seq: int = 0
     indexed_through_page: int = 0
@@ -191,6 +197,8 @@ class Item:
     short_tokens: int = 0
     anthropic: str | None = None
     """The message as it was sent, when that was in Anthropic form and it is shown verbatim."""
+    archive_ids: tuple[str, ...] = ()
+    """The archives whose placeholders stand in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +222,6 @@ class Fixed:
 
     tools_tokens: int
     system_tokens: int
-    system: str
 
     @property
     def tokens(self) -> int:
@@ -269,6 +276,7 @@ class Placed:
     parts: int
     tokens: int
     anthropic: str | None = None
+    archive_ids: tuple[str, ...] = ()
     passing: bool = False
     """Shown in full for this page only; at the next user message it shrinks to a mark."""
     cache_mark: bool = False

@@ -1,0 +1,13 @@
+"""Answers whose bodies are JSON text already."""
+
+from starlette.responses import Response
+
+from app.core.canonical import dumps
+
+
+def json_text(body: str, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, status, headers, "application/json")
+
+
+def json_value(body: object, *, status: int = 200) -> Response:
+    return json_text(dumps(body), status=status)

@@ -1,0 +1,246 @@
+"""Conversations and their parts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from app import errors
+from app.api import cursors, schemas
+from app.api.answers import json_text, json_value
+from app.api.body import json_body, parse_model, read_json
+from app.api.paths import ConversationId, check_id
+from app.api.scope import IdempotencyKey, Tenant
+from app.api.services import Wired
+from app.core.canonical import dumps
+from app.db import Connection
+from app.flows import epochs, inspect
+from app.flows.once import Once, do_once
+from app.ids import uuid7
+from app.services import Services
+from app.store import conversations, messages
+from app.store.conversations import Conversation, NewConversation
+
+router = APIRouter(tags=["conversations"])
+
+Limit = Annotated[int, Query(ge=1, le=200, description="items in the answer, at most")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the answer before")]
+PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
+
+
+@router.post(
+    "/conversations",
+    status_code=201,
+    response_model=schemas.Conversation,
+    openapi_extra=json_body(
+        schemas.ConversationCreate, {"id": "demo", "user_id": "me", "model": "gpt-4o", "budget": 8000}
+    ),
+)
+async def create_conversation(
+    request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None
+) -> Response:
+    """Create a conversation. The id may be the client's own; one that is taken answers 409."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ConversationCreate, value)
+    if body.user_id is not None:
+        check_id(body.user_id, ["body", "user_id"])
+    uid = uuid7()
+    new = await _new(services, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
+
+    async def work(connection: Connection) -> str:
+        if not await conversations.create(connection, tenant, new):
+            message = {"loc": ["body", "id"], "msg": "is taken"}
+            raise errors.Conflict("There is a conversation of this id already.", errors=[message])  # type: ignore[list-item]
+        return dumps(inspect.conversation_view(await conversations.get(connection, tenant, new.id)))
+
+    once = Once.of(key, "POST", request.url.path, value)
+    return json_text(await do_once(services.database, tenant, once, work), status=201)
+
+
+async def _new(services: Services, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
+    return NewConversation(
+        id=conversation_id,
+        uid=uid,
+        user_id=body.user_id,
+        title=_storable(body.title, "title"),
+        system=_storable(body.system, "system"),
+        system_tokens=await services.count(body.system) + epochs.FRAME if body.system else 0,
+        model=_storable(body.model, "model"),
+        budget=body.budget,
+        policy=_policy(body.settings),
+        metadata=dumps(body.metadata or {}),
+    )
+
+
+def _storable(text: str | None, field: str) -> str | None:
+    """PostgreSQL's text has no NUL, and these fields are no place for it."""
+    if text is not None and "\x00" in text:
+        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", field], "msg": "must not contain U+0000"}])
+    return text
+
+
+def _policy(overrides: schemas.PolicyOverrides | None) -> str:
+    return dumps(overrides.model_dump(exclude_none=True)) if overrides else "{}"
+
+
+@router.get("/conversations", response_model=schemas.ConversationList)
+async def list_conversations(
+    services: Wired,
+    tenant: Tenant,
+    user_id: Annotated[str | None, Query(max_length=128)] = None,
+    q: Annotated[str | None, Query(max_length=200, description="text in a title, a page's title or an id")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """Conversations, the one with the latest activity first."""
+    after = cursors.decode_time_and_id(cursor)
+    for name, text in (("user_id", user_id), ("q", q)):
+        if text is not None and "\x00" in text:
+            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
+    async with services.database.snapshot(tenant) as connection:
+        rows = await conversations.browse(connection, tenant, user_id, q, after, limit + 1)
+    more = rows[limit - 1] if len(rows) > limit else None
+    items = [_item(row) for row in rows[:limit]]
+    next_cursor = cursors.encode(more["updated_at"].isoformat(), more["uid"]) if more else None
+    return json_value({"items": items, "next_cursor": next_cursor})
+
+
+def _item(row: Any) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "user_id": row["user_id"],
+        "title": row["title"],
+        "model": row["model"],
+        "budget": row["budget"],
+        "metadata": json.loads(row["metadata"]),
+        "messages": row["last_seq"],
+        "pages": row["last_page"],
+        "tokens": row["history_total"],
+        "created_at": inspect.time_text(row["created_at"]),
+        "updated_at": inspect.time_text(row["updated_at"]),
+    }
+
+
+@router.get("/conversations/{conversation_id}", response_model=schemas.Conversation)
+async def get_conversation(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+    """One conversation."""
+    async with services.database.snapshot(tenant) as connection:
+        return json_value(inspect.conversation_view(await conversations.get(connection, tenant, conversation_id)))
+
+
+@router.patch(
+    "/conversations/{conversation_id}",
+    response_model=schemas.Conversation,
+    openapi_extra=json_body(schemas.ConversationChange, {"title": "Plans for the launch", "budget": 16000}),
+)
+async def change_conversation(
+    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+) -> Response:
+    """Rename a conversation, or change its system prompt, model, budget, settings or metadata.
+
+    Members that are left out stay as they are. A changed system prompt, model, budget or setting begins a new epoch.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ConversationChange, value)
+    for field in ("title", "system", "model"):
+        _storable(getattr(body, field), field)
+    system_tokens = await services.count(body.system) + epochs.FRAME if body.system else 0
+
+    async def work(connection: Connection) -> str:
+        known = await conversations.lock(connection, tenant, conversation_id)
+        if known is None:
+            raise conversations.unknown()
+        changed = _changed(known, body, system_tokens)
+        moves = (changed.system, changed.model, changed.budget, changed.policy) != (
+            known.system, known.model, known.budget, known.policy,
+        )  # fmt: skip
+        await conversations.change(connection, tenant, conversation_id, changed, moves_zones=moves)
+        return dumps(inspect.conversation_view(await conversations.get(connection, tenant, conversation_id)))
+
+    once = Once.of(key, "PATCH", request.url.path, value)
+    response = await do_once(services.database, tenant, once, work)
+    services.conversations.pop((tenant, conversation_id), None)
+    return json_text(response)
+
+
+def _changed(known: Conversation, body: schemas.ConversationChange, system_tokens: int) -> NewConversation:
+    new = NewConversation(
+        id=known.id, uid=known.uid, title=known.title, system=known.system, system_tokens=known.system_tokens,
+        model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
+    )  # fmt: skip
+    given = body.model_fields_set
+    if "title" in given:
+        new = replace(new, title=body.title)
+    if "system" in given:
+        new = replace(new, system=body.system, system_tokens=system_tokens)
+    if "model" in given:
+        new = replace(new, model=body.model)
+    if "budget" in given:
+        new = replace(new, budget=body.budget)
+    if "settings" in given:
+        new = replace(new, policy=_policy(body.settings))
+    if "metadata" in given:
+        new = replace(new, metadata=dumps(body.metadata or {}))
+    return new
+
+
+@router.delete("/conversations/{conversation_id}", response_model=schemas.Erased)
+async def delete_conversation(
+    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+) -> Response:
+    """Erase a conversation with everything that hangs from it, and say how many rows went."""
+
+    async def work(connection: Connection) -> str:
+        if await conversations.lock(connection, tenant, conversation_id) is None:
+            raise conversations.unknown()
+        return dumps({"id": conversation_id, "erased": await conversations.erase(connection, tenant, conversation_id)})
+
+    once = Once.of(key, "DELETE", request.url.path, None)
+    response = await do_once(services.database, tenant, once, work)
+    services.conversations.pop((tenant, conversation_id), None)
+    return json_text(response)
+
+
+@router.get("/conversations/{conversation_id}/contents", response_model=schemas.Contents)
+async def get_contents(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+    """The contents page: archived pages, a line for each of their messages, how often each was recalled."""
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, conversation_id)
+        return json_value(await inspect.contents_view(services, connection, tenant, conversation))
+
+
+@router.get("/conversations/{conversation_id}/pages", response_model=schemas.PageList)
+async def list_pages(
+    services: Wired, tenant: Tenant, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
+    """The conversation's pages, in order."""
+    after = cursors.decode_int(cursor) or 0
+    async with services.database.snapshot(tenant) as connection:
+        await conversations.get(connection, tenant, conversation_id)
+        rows = await messages.pages(connection, tenant, conversation_id, after=after, limit=limit + 1)
+    items = [inspect.page_item(row) for row in rows[:limit]]
+    next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
+    return json_value({"items": items, "next_cursor": next_cursor})
+
+
+@router.get("/conversations/{conversation_id}/pages/{page}", response_model=schemas.Page)
+async def get_page(services: Wired, tenant: Tenant, conversation_id: ConversationId, page: int) -> Response:
+    """One page with its messages in full. Reading it here does not count as a recall."""
+    if not 1 <= page < 2**31:
+        raise errors.NotFound("Pages are numbered from 1.")
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, conversation_id)
+        return json_value(await inspect.page_view(connection, tenant, conversation, page))
+
+
+@router.get("/conversations/{conversation_id}/summary", response_model=schemas.Summary)
+async def get_summary(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+    """The rolling summary, and how far it reaches."""
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, conversation_id)
+        return json_value(await inspect.summary_view(services, connection, tenant, conversation))

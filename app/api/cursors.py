@@ -1,0 +1,56 @@
+"""Cursors: where a list goes on, opaque to the caller."""
+
+import base64
+import binascii
+import json
+from datetime import datetime
+from uuid import UUID
+
+from app import errors
+
+
+def encode(*parts: object) -> str:
+    text = json.dumps([str(part) for part in parts], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_time_and_id(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """Raises Invalid for what ``encode`` did not make."""
+    if cursor is None:
+        return None
+    try:
+        when, uid = _parts(cursor)
+        return datetime.fromisoformat(when), UUID(uid)
+    except (ValueError, TypeError) as error:
+        raise _bad() from error
+
+
+def decode_int(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    try:
+        (number,) = _parts(cursor)
+        found = int(number)
+    except (ValueError, TypeError) as error:
+        raise _bad() from error
+    if not 0 <= found < 2**31:
+        raise _bad()
+    return found
+
+
+def _parts(cursor: str) -> list[str]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        parts = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+    except (binascii.Error, UnicodeError, RecursionError) as error:
+        raise ValueError("not a cursor") from error
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("not a cursor")
+    return parts
+
+
+def _bad() -> errors.Invalid:
+    return errors.Invalid(
+        "The cursor is not one that Quire gave.",
+        errors=[{"loc": ["query", "cursor"], "msg": "must be the next_cursor of an earlier answer"}],
+    )

@@ -1,0 +1,280 @@
+"""Turns in, window out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from app import errors
+from app.api import cursors, schemas
+from app.api.answers import json_text, json_value
+from app.api.body import json_body, parse_model, read_json
+from app.api.paths import ConversationId, check_id
+from app.api.scope import IdempotencyKey, Tenant
+from app.api.services import Wired
+from app.core.budget import BUDGET_MAX, model_window
+from app.core.canonical import dumps
+from app.core.messages import read
+from app.flows import inspect, tool_calls
+from app.flows.append import AppendRequest, append
+from app.flows.context import Context, ContextRequest, context
+from app.flows.once import Once, do_once
+from app.recall.tools import GUIDE, ToolFormat
+from app.recall.tools import schemas as tool_schemas
+from app.services import Services
+from app.store import conversations, messages
+
+router = APIRouter(tags=["messages"])
+
+Format = Annotated[Literal["openai", "anthropic"], Query(description="whose chat API the window is for")]
+
+EXAMPLE = {
+    "user_id": "me",
+    "messages": [
+        {"role": "user", "content": "What is the weather in Hangzhou?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Hangzhou"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "18 °C, light rain"},
+        {"role": "assistant", "content": "18 °C with light rain; take an umbrella."},
+    ],
+}
+
+
+@router.post(
+    "/conversations/{conversation_id}/messages",
+    status_code=201,
+    response_model=schemas.Appended,
+    openapi_extra=json_body(schemas.AppendBody, EXAMPLE),
+)
+async def append_messages(
+    request: Request,
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: ConversationId,
+    include: Annotated[Literal["context"] | None, Query(description="return the next window too")] = None,
+    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX)] = None,
+    model: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    format: Format = "openai",  # noqa: A002 - the API's name
+    key: IdempotencyKey = None,
+) -> Response:
+    """Append messages, all of them or none.
+
+    In OpenAI form (text or content parts, `tool_calls`, tool messages, reasoning) or Anthropic form (content blocks).
+    With `user_id` a conversation that does not exist is created. A tool result over the archive threshold is
+    archived; the answer's `content` shows what the model will see. `include=context` returns the next window in the
+    same round trip, as it is now even if the request is a repeated one.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.AppendBody, value)
+    if body.user_id is not None:
+        check_id(body.user_id, ["body", "user_id"])
+    if body.system is not None and "\x00" in body.system:
+        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
+    drafts = read(body.messages, services.defaults.limits)
+    wanted = _checked(services, ContextRequest(budget=budget, model=model, format=format)) if include else None
+    once = Once.of(key, "POST", request.url.path, value)
+    done = await append(services, tenant, conversation_id, AppendRequest(drafts, body.user_id, body.system), once)
+    headers = {"Idempotency-Replayed": "true"} if done.replayed else None
+    if wanted is None:
+        return json_text(done.response, status=201, headers=headers)
+    window = await _context_or_problem(services, tenant, conversation_id, wanted)
+    return json_text(f"{done.response[:-1]},{window}}}", status=201, headers=headers)
+
+
+async def _context_or_problem(
+    services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest
+) -> str:
+    """The window as a member of the append's answer. The messages are stored: a budget that is too small for
+    the window must not make the append look as if it had failed."""
+    try:
+        window = await context(services, tenant, conversation_id, wanted)
+    except errors.BudgetTooSmall as error:
+        problem = {"code": error.code, "detail": error.detail, **error.extra}
+        return f'"context":null,"context_error":{dumps(problem)}'
+    return f'"context":{window.body}'
+
+
+@router.get("/conversations/{conversation_id}/messages", response_model=schemas.MessageList)
+async def list_messages(
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: ConversationId,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    order: Annotated[Literal["asc", "desc"], Query(description="oldest or newest first")] = "asc",
+) -> Response:
+    """The original history, as it was sent: what is archived or has left the window included."""
+    newest_first = order == "desc"
+    after = cursors.decode_int(cursor)
+    if after is None:
+        after = 2**31 - 1 if newest_first else 0
+    async with services.database.snapshot(tenant) as connection:
+        await conversations.get(connection, tenant, conversation_id)
+        rows = await messages.history(connection, tenant, conversation_id, after, limit + 1, newest_first=newest_first)
+        items = await inspect.message_views(connection, tenant, rows[:limit])
+    next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
+    return json_value({"items": items, "next_cursor": next_cursor})
+
+
+class ContextQuery(BaseModel):
+    """The window that is wanted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    budget: int | None = Field(None, ge=1, le=BUDGET_MAX, description="tokens, everything included")
+    model: str | None = Field(None, min_length=1, max_length=200, description="gives the budget if none is named")
+    query: str | None = Field(None, max_length=10_000, description="what the next answer is about")
+    load: str | None = Field(None, max_length=1000, description="archives to show in full, uuids joined by commas")
+    pages: str | None = Field(None, max_length=300, description="pages to show in full, numbers joined by commas")
+    format: Literal["openai", "anthropic"] = "openai"
+
+
+@router.get(
+    "/conversations/{conversation_id}/context",
+    response_model=schemas.Context,
+    responses={304: {"description": "The window is the one named in If-None-Match."}},
+)
+async def get_context(
+    request: Request,
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: ConversationId,
+    asked: Annotated[ContextQuery, Query()],
+) -> Response:
+    """The context window for the next model call, ready to send, within a token budget.
+
+    Between two epochs the window only grows at its end, so a provider's prompt cache keeps working. `usage` itemises
+    the tokens of every section. A budget too small for the fixed parts and the newest user message answers 422
+    with `minimum_budget`.
+    """
+    wanted = ContextRequest(
+        budget=asked.budget,
+        model=asked.model,
+        query=asked.query,
+        load=_uuids(asked.load),
+        pages=_numbers(asked.pages),
+        format=asked.format,
+    )
+    window = await context(services, tenant, conversation_id, _checked(services, wanted))
+    return _window(request, window)
+
+
+@router.post(
+    "/conversations/{conversation_id}/context",
+    response_model=schemas.Context,
+    openapi_extra=json_body(schemas.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
+)
+async def post_context(
+    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId
+) -> Response:
+    """The same as the GET, for what does not fit a URL: a system prompt or tools of the caller's own."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ContextBody, value)
+    wanted = ContextRequest(
+        budget=body.budget,
+        model=body.model,
+        query=body.query,
+        load=tuple(body.load),
+        pages=_page_numbers(body.pages, ["body", "pages"]),
+        format=body.format,
+        system=body.system,
+        tools=tuple(body.tools),
+    )
+    window = await context(services, tenant, conversation_id, _checked(services, wanted))
+    return _window(request, window)
+
+
+def _checked(services: Services, wanted: ContextRequest) -> ContextRequest:
+    """Raises Invalid for a model of which no window is known, where nothing else says how much there is room for."""
+    if wanted.model is None or wanted.budget is not None or services.defaults.context_window:
+        return wanted
+    if model_window(wanted.model) is None:
+        raise errors.Invalid(
+            "The model is not known, so its context window is not either; name a budget.",
+            errors=[{"loc": ["query", "model"], "msg": "is not a model whose context window is known"}],
+        )
+    return wanted
+
+
+def _window(request: Request, window: Context) -> Response:
+    headers = {"ETag": window.etag, "Cache-Control": "private, no-cache"}
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if window.etag in known:
+        return Response(status_code=304, headers=headers)
+    return json_text(window.body, headers=headers)
+
+
+def _uuids(text: str | None) -> tuple[UUID, ...]:
+    try:
+        return tuple(UUID(part.strip()) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise errors.Invalid(
+            "`load` is not a list of uuids.",
+            errors=[{"loc": ["query", "load"], "msg": "must be uuids joined by commas"}],
+        ) from None
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise _bad_pages(["query", "pages"])
+    return _page_numbers([int(part) for part in parts], ["query", "pages"])
+
+
+def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
+    if len(numbers) > 20 or not all(1 <= number < 2**31 for number in numbers):
+        raise _bad_pages(loc)
+    return tuple(dict.fromkeys(numbers))
+
+
+def _bad_pages(loc: list[str | int]) -> errors.Invalid:
+    return errors.Invalid("`pages` names no pages.", errors=[{"loc": loc, "msg": "must be up to 20 numbers from 1 on"}])
+
+
+@router.post(
+    "/conversations/{conversation_id}/tools/{name}",
+    response_model=schemas.ToolResult,
+    tags=["tools"],
+    openapi_extra=json_body(schemas.ToolCallBody, {"arguments": {"page": 2}}),
+)
+async def call_tool(
+    request: Request,
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: ConversationId,
+    name: str,
+    key: IdempotencyKey = None,
+) -> Response:
+    """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
+
+    What the model got wrong (a page that does not exist) is answered in words that it can act on, with `is_error`.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ToolCallBody, value)
+    call = tool_calls.checked(name, body.arguments)
+    once = Once.of(key, "POST", request.url.path, value)
+    response = await do_once(
+        services.database,
+        tenant,
+        once,
+        lambda connection: tool_calls.run(services, connection, tenant, conversation_id, call),
+    )
+    services.conversations.pop((tenant, conversation_id), None)
+    return json_text(response)
+
+
+@router.get("/tools", response_model=schemas.ToolSchemas, tags=["tools"])
+async def list_tools(
+    format: Annotated[ToolFormat, Query(description="form of the schemas")] = "openai",  # noqa: A002
+) -> Response:
+    """The recall tools' schemas, and the text that goes with them in a system prompt."""
+    return json_value({"format": format, "tools": tool_schemas(format), "prompt": GUIDE})

@@ -1,0 +1,300 @@
+"""The shapes of requests and answers, for validation and for the OpenAPI document.
+
+Answers are put together as text elsewhere; these models say what is in them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.api.body import RequestModel
+from app.core.budget import BUDGET_MAX
+
+Budget = Field(None, ge=1, le=BUDGET_MAX, description="tokens that the window may take, everything included")
+
+
+class PolicyOverrides(RequestModel):
+    """Paging settings of one conversation; what is left out follows the deployment."""
+
+    full_recent_count: int | None = Field(None, ge=1, le=10_000)
+    active_pages: int | None = Field(None, ge=1, le=10_000)
+    condensed_tool_max: int | None = Field(None, ge=0, le=100_000)
+    archive_threshold: int | None = Field(None, ge=200, le=10_000_000, description="characters")
+    archive_threshold_tokens: int | None = Field(None, ge=0, le=10_000_000)
+    unlist_after_turns: int | None = Field(None, ge=1, le=1_000_000)
+    unlist_unchanged_turns: int | None = Field(None, ge=1, le=1_000_000)
+    contents_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
+    summary_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
+    summary_enabled: bool | None = None
+    chapter_lines: bool | None = None
+
+
+class ConversationChange(RequestModel):
+    """What of a conversation can be changed. A member that is null is reset."""
+
+    title: str | None = Field(None, max_length=500)
+    system: str | None = Field(None, max_length=1_000_000, description="system prompt of every window")
+    model: str | None = Field(None, min_length=1, max_length=200)
+    budget: int | None = Budget
+    settings: PolicyOverrides | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ConversationCreate(ConversationChange):
+    """A new conversation."""
+
+    id: str | None = Field(None, description="1 to 128 characters; a UUIDv7 if left out")
+    user_id: str | None = None
+
+
+class AppendBody(RequestModel):
+    """Messages to append, in OpenAI or Anthropic form."""
+
+    messages: list[Any] = Field(description="1 to 1000 messages, stored all or none")
+    user_id: str | None = Field(None, description="creates the conversation if it is new")
+    system: str | None = Field(None, max_length=1_000_000)
+
+
+class ContextBody(RequestModel):
+    """What the window is wanted for."""
+
+    budget: int | None = Budget
+    model: str | None = Field(None, min_length=1, max_length=200)
+    query: str | None = Field(None, max_length=10_000)
+    load: list[UUID] = Field(default=[], max_length=20, strict=False)
+    pages: list[int] = Field(default=[], max_length=20)
+    format: Literal["openai", "anthropic"] = "openai"
+    system: str | None = Field(None, max_length=1_000_000, description="instead of the conversation's own")
+    tools: list[dict[str, Any]] = Field(default=[], max_length=200, description="the caller's own tools")
+
+
+class ToolCallBody(RequestModel):
+    """The arguments that the model gave."""
+
+    arguments: dict[str, Any] = {}
+
+
+class Conversation(BaseModel):
+    """A conversation."""
+
+    id: str
+    user_id: str | None
+    title: str | None
+    system: str | None
+    model: str | None
+    budget: int | None
+    settings: dict[str, Any]
+    metadata: dict[str, Any]
+    messages: int
+    pages: int
+    tokens: int
+    epoch: int
+    language: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ConversationItem(BaseModel):
+    """A conversation in a list."""
+
+    id: str
+    user_id: str | None
+    title: str | None
+    model: str | None
+    budget: int | None
+    metadata: dict[str, Any]
+    messages: int
+    pages: int
+    tokens: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class ConversationList(BaseModel):
+    items: list[ConversationItem]
+    next_cursor: str | None
+
+
+class Erased(BaseModel):
+    """What was erased, in rows of each table."""
+
+    id: str
+    erased: dict[str, int]
+
+
+class Stored(BaseModel):
+    """A message that was appended; ``content`` is as the model will see it."""
+
+    id: UUID
+    client_id: str | None
+    seq: int
+    page: int
+    role: str
+    tokens: int
+    archive_id: UUID | None
+    content: Any
+
+
+class Message(BaseModel):
+    """A message of the history, with every member it was sent with."""
+
+    id: UUID
+    client_id: str | None
+    seq: int
+    page: int
+    role: str
+    content: Any
+    tool_calls: list[Any] | None
+    tool_call_id: str | None
+    name: str | None
+    tokens: int
+    archived: bool
+    archive_id: UUID | None
+    created_at: datetime
+
+
+class MessageList(BaseModel):
+    items: list[Message]
+    next_cursor: str | None
+
+
+class Sections(BaseModel):
+    tools: int
+    system: int
+    notes: int
+    summary: int
+    contents: int
+    condensed: int
+    recent: int
+    tail: int
+
+
+class Usage(BaseModel):
+    budget: int
+    total: int
+    full_history: int
+    saved: float
+    sections: Sections
+
+
+class PageSets(BaseModel):
+    verbatim: list[int]
+    condensed: list[int]
+    listed: list[int]
+    unlisted: int
+
+
+class Lag(BaseModel):
+    summary_through_seq: int
+    indexed_through_page: int
+    last_seq: int
+    last_page: int
+
+
+class WarningItem(BaseModel):
+    code: str
+    detail: str
+
+
+class Context(BaseModel):
+    """The assembled window."""
+
+    conversation_id: str
+    format: Literal["openai", "anthropic"]
+    messages: list[dict[str, Any]]
+    system: str | None
+    tools: list[dict[str, Any]]
+    usage: Usage
+    epoch: int
+    prefix_hash: str
+    stable_messages: int
+    stable_tokens: int
+    pages: PageSets
+    archive_refs: list[UUID]
+    lag: Lag
+    warnings: list[WarningItem]
+
+
+class Appended(BaseModel):
+    messages: list[Stored]
+    page: int
+    epoch: int
+    context: Context | None = None
+
+
+class EntryLine(BaseModel):
+    seq: int
+    role: str
+    summary: str
+
+
+class ContentsEntry(BaseModel):
+    page: int
+    title: str
+    entries: list[EntryLine]
+    recall_count: int
+    last_recalled_page: int | None
+    source: Literal["llm", "extractive"]
+
+
+class ChapterItem(BaseModel):
+    first_page: int
+    last_page: int
+    line: str
+
+
+class Contents(BaseModel):
+    text: str
+    tokens: int
+    entries: list[ContentsEntry]
+    chapters: list[ChapterItem]
+
+
+class PageItem(BaseModel):
+    page: int
+    title: str
+    first_seq: int
+    last_seq: int
+    recall_count: int
+    last_recalled_page: int | None
+    created_at: datetime
+
+
+class PageList(BaseModel):
+    items: list[PageItem]
+    next_cursor: str | None
+
+
+class Page(BaseModel):
+    """A page in full."""
+
+    page: int
+    title: str
+    messages: list[Message]
+    entries: list[EntryLine]
+    recall_count: int
+    last_recalled_page: int | None
+    source: Literal["llm", "extractive"]
+
+
+class Summary(BaseModel):
+    text: str
+    tokens: int
+    through_seq: int
+    source: Literal["llm", "extractive"]
+
+
+class ToolResult(BaseModel):
+    name: str
+    content: str
+    is_error: bool
+
+
+class ToolSchemas(BaseModel):
+    format: Literal["openai", "anthropic", "mcp"]
+    tools: list[dict[str, Any]]
+    prompt: dict[str, str] = Field(description="the text that goes with the tools, by language")

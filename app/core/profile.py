@@ -1,0 +1,63 @@
+"""Under which policy and budget a conversation's window is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from app.core.budget import WINDOW_DEFAULT, Shares, model_window, shares, usable
+from app.core.messages import Limits
+from app.core.model import Fixed, Policy
+
+POLICY_FIELDS = frozenset(f.name for f in fields(Policy)) - {"head_share", "condensed_share", "recent_share"}
+"""What a conversation may override."""
+
+TOOLS_SHARE = 4
+"""The recall tools and their guide are offered where they take no more than one part in this of the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the deployment says where neither a request nor a conversation does."""
+
+    policy: Policy = Policy()
+    limits: Limits = Limits()
+    context_window: int = 0
+    """Tokens of the model's context window; 0: infer it from the model."""
+    output_reserve: int = 4096
+    """Tokens of the context window that are left for the model's answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    policy: Policy
+    budget: int
+    fixed: Fixed
+    shares: Shares
+
+
+def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
+    return replace(defaults.policy, **overrides) if overrides else defaults.policy
+
+
+def budget_of(defaults: Defaults, asked: int | None, own: int | None, model: str | None) -> int:
+    """The first that says: the request, the conversation, the deployment, the model's known window.
+
+    A budget is what a window may take; of a context window, the room for the answer is taken off first.
+    """
+    if asked is not None:
+        return asked
+    if own is not None:
+        return own
+    window = defaults.context_window or (model_window(model) if model else None) or WINDOW_DEFAULT
+    return max(window - defaults.output_reserve, window // 2)
+
+
+def offers_tools(budget: int, tokens: int) -> bool:
+    """Whether a budget is large enough for the recall tools and their guide."""
+    return tokens * TOOLS_SHARE <= budget
+
+
+def profile(policy: Policy, budget: int, fixed: Fixed) -> Profile:
+    return Profile(policy, budget, fixed, shares(max(0, usable(budget) - fixed.tokens), policy))

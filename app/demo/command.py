@@ -1,0 +1,32 @@
+"""`quire demo`: replay a transcript through a running Quire, on the terminal."""
+
+from pathlib import Path
+
+import click
+import httpx
+from rich.console import Console
+
+from app.demo.replay import ServiceError, replay
+from app.demo.transcript import TranscriptError
+
+CONVERSATION = Path(__file__).parent / "conversation.jsonl"
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=CONVERSATION)
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="Where Quire runs.")
+@click.option(
+    "--budget", default=8000, show_default=True, type=click.IntRange(min=1), help="Tokens for the whole window."
+)
+@click.option("--every-message", is_flag=True, help="Look after each message or call group instead of each turn.")
+@click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
+def demo(file: Path, url: str, budget: int, every_message: bool, api_key: str | None) -> None:
+    """Replay FILE (JSON lines; by default the hundred turns that come with Quire) through a running Quire."""
+    try:
+        reports = replay(url, file, budget, Console(), every_message=every_message, api_key=api_key)
+    except (TranscriptError, ServiceError) as error:
+        raise click.ClickException(str(error)) from error
+    except httpx.TransportError as error:
+        raise click.ClickException(f"no answer from {url} ({error}); is `quire serve` running?") from error
+    if not all(report.kept for report in reports):
+        raise click.ClickException("a promise was broken, see the red lines above")

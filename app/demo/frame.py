@@ -1,0 +1,116 @@
+"""One look at a context window, what must hold between two looks, and the sum of many.
+
+A window breaks its promise in two ways: it is larger than its budget, or, within an epoch,
+it does not begin with the stable part of the window before it, byte for byte.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
+
+
+@dataclass(frozen=True)
+class Frame:
+    turn: int
+    budget: int
+    history_tokens: int
+    window_tokens: int
+    sections: dict[str, int]
+    saved: float
+    epoch: int
+    stable_tokens: int
+    stable: tuple[str, ...]
+    messages: tuple[str, ...]
+    seconds: float = 0.0
+
+    @property
+    def over_budget(self) -> bool:
+        return self.window_tokens > self.budget
+
+    @property
+    def stable_share(self) -> float:
+        return self.stable_tokens / self.window_tokens if self.window_tokens else 0.0
+
+
+def read_frame(turn: int, budget: int, context: dict[str, Any], seconds: float = 0.0) -> Frame:
+    usage = context["usage"]
+    messages = tuple(json.dumps(message, ensure_ascii=False) for message in context["messages"])
+    return Frame(
+        turn=turn,
+        budget=budget,
+        history_tokens=usage["full_history"],
+        window_tokens=usage["total"],
+        sections={name: usage["sections"].get(name, 0) for name in SECTIONS},
+        saved=usage["saved"],
+        epoch=context["epoch"],
+        stable_tokens=context["stable_tokens"],
+        stable=messages[: context["stable_messages"]],
+        messages=messages,
+        seconds=seconds,
+    )
+
+
+def prefix_broken(before: Frame, after: Frame) -> bool:
+    return before.epoch == after.epoch and after.messages[: len(before.stable)] != before.stable
+
+
+def share_out(sections: dict[str, int], budget: int, width: int) -> dict[str, int]:
+    """Cells of a bar of `width` for a full budget: largest remainder first, never more than the width."""
+    scale = width / max(budget, sum(sections.values()), 1)
+    exact = {name: tokens * scale for name, tokens in sections.items()}
+    cells = {name: int(size) for name, size in exact.items()}
+    left = round(sum(exact.values())) - sum(cells.values())
+    for name in sorted(exact, key=lambda name: cells[name] - exact[name])[:left]:
+        cells[name] += 1
+    return cells
+
+
+@dataclass(frozen=True)
+class Report:
+    conversation: str
+    messages: int
+    turns: int
+    frames: int
+    budget: int
+    history_tokens: int
+    window_tokens_max: int
+    saved: float
+    saved_mean: float
+    epochs: int
+    stable_share_mean: float
+    seconds_mean: float
+    over_budget: int
+    prefix_breaks: int
+    recalled: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise held."""
+        return not self.over_budget and not self.prefix_breaks
+
+
+def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalled: str = "") -> Report:
+    """The report of at least one frame."""
+    last = frames[-1]
+    return Report(
+        conversation=conversation,
+        messages=messages,
+        turns=last.turn,
+        frames=len(frames),
+        budget=last.budget,
+        history_tokens=last.history_tokens,
+        window_tokens_max=max(frame.window_tokens for frame in frames),
+        saved=last.saved,
+        saved_mean=fmean(frame.saved for frame in frames),
+        epochs=len({frame.epoch for frame in frames}),
+        stable_share_mean=fmean(frame.stable_share for frame in frames),
+        seconds_mean=fmean(frame.seconds for frame in frames),
+        over_budget=sum(frame.over_budget for frame in frames),
+        prefix_breaks=sum(prefix_broken(*pair) for pair in pairwise(frames)),
+        recalled=recalled,
+    )

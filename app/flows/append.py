@@ -1,0 +1,516 @@
+"""Appending messages.
+
+Gather: what the conversation's end looks like, nearly always from the process's cache. Decide: places, forms,
+weights, whether an epoch is due. Apply: one statement, which stores nothing unless the conversation is still at
+the version that was decided on. If it is not, or if an epoch is due, the same is done again in a transaction
+that holds the conversation's lock, so the second try always succeeds.
+
+No LLM, no embedding, and no token is counted while a lock is held that could have been counted before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+import asyncpg
+
+from app import errors
+from app.core.canonical import dumps
+from app.core.head import neutral
+from app.core.ingest import Answer, Placement, Shape, Tail, archived_answers, place, shape
+from app.core.messages import Draft, weigh
+from app.core.model import Language, Policy, Totals
+from app.core.placeholder import ArchiveCard, placeholder
+from app.core.profile import policy_of
+from app.db import Connection
+from app.extractive.calls import call_line, query_summary
+from app.extractive.lines import message_line, page_title, result_line
+from app.extractive.results import sources, summarize
+from app.extractive.terms import key_terms
+from app.flows import epochs
+from app.flows.once import Once
+from app.ids import uuid7
+from app.recall.tools import TOOL_NAMES
+from app.services import Services
+from app.store import conversations, messages
+from app.store.conversations import Conversation
+from app.store.messages import Append, IdempotentResponse, NewArchive, NewMessage, NewPage, without_nul
+from app.text import language as language_of
+
+THREAD_CHARACTERS = 30_000
+"""Texts longer than this in sum are read and counted off the event loop."""
+SCAN_MAX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRequest:
+    drafts: Sequence[Draft]
+    user_id: str | None = None
+    system: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The answer as JSON text, and whether it is that of an earlier, equal request."""
+
+    response: str
+    replayed: bool = False
+
+
+@dataclass
+class _Bench:
+    """What was worked out for a request once, whichever try it ends up in. Keys are indices of its messages."""
+
+    services: Services
+    now: datetime
+    tokens: dict[str, int] = field(default_factory=dict)
+    ids: dict[int, UUID] = field(default_factory=dict)
+    lines: dict[tuple[int, str], str] = field(default_factory=dict)
+    cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
+
+    async def count(self, texts: Iterable[str]) -> None:
+        """Count what has not been counted yet; off the event loop when it is long."""
+        new = list({text: None for text in texts if text not in self.tokens})
+        self.tokens.update(zip(new, await self.services.tokens.count_many(new), strict=True))
+
+    def weight(self, chat_messages: Sequence[dict[str, Any]]) -> int:
+        total = 0
+        for message in chat_messages:
+            texts, overhead = weigh(message)
+            total += overhead + sum(self.tokens[text] for text in texts)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    append: Append
+    conversation: Conversation
+    """As it will be."""
+    response: str
+
+
+async def append(
+    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+) -> Appended:
+    """Append messages, all or none. Raises NotFound, Conflict or IdempotencyMismatch."""
+    try:
+        return await _append(services, tenant, conversation_id, request, once)
+    except (asyncpg.UniqueViolationError, errors.QuireError) as error:
+        services.conversations.pop((tenant, conversation_id), None)
+        if once is not None and (answer := await once.answered(services.database, tenant)) is not None:
+            return Appended(answer, replayed=True)
+        if isinstance(error, asyncpg.UniqueViolationError):
+            raise await _taken(services, tenant, conversation_id, request) from error
+        raise
+
+
+async def _append(
+    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+) -> Appended:
+    bench = _Bench(services, datetime.now(UTC))
+    known = services.conversations.get((tenant, conversation_id)) or await _current(services, tenant, conversation_id)
+    _check(known, request)
+    decided = await _decide(bench, known, conversation_id, request, once)
+    alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
+    if alone and await messages.append_alone(services.database, tenant, decided.append):
+        return _remember(services, tenant, decided)
+    return await _append_locked(bench, tenant, conversation_id, request, once)
+
+
+async def _append_locked(
+    bench: _Bench, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+) -> Appended:
+    services = bench.services
+    async with services.database.begin(tenant) as connection:
+        known = await conversations.lock(connection, tenant, conversation_id)
+        _check(known, request)
+        if known is not None and _changes_system(known, request):
+            known = await _change_system(bench, connection, tenant, known, request.system or "")
+        decided = await _decide(bench, known, conversation_id, request, once)
+        if not await messages.append_within(connection, tenant, decided.append):
+            raise errors.StorageUnavailable("The conversation was created at the same moment; try again.")
+        current = decided.conversation
+        if epochs.is_due(services, current):
+            current = await epochs.open_epoch(services, connection, tenant, current)
+            decided = await _with_epoch(connection, tenant, decided, current, once)
+    return _remember(services, tenant, decided)
+
+
+async def _with_epoch(
+    connection: Connection, tenant: UUID, decided: _Decided, current: Conversation, once: Once | None
+) -> _Decided:
+    """The answer names the new epoch, also when it is given again."""
+    response = decided.response.replace(_epoch_text(decided.conversation), _epoch_text(current))
+    if once is not None:
+        await once.correct(connection, tenant, response)
+    return _Decided(decided.append, current, response)
+
+
+def _epoch_text(conversation: Conversation) -> str:
+    """The response's last members: nothing a caller wrote can stand behind them."""
+    return f'"page":{conversation.tail.last_page},"epoch":{conversation.epoch}}}'
+
+
+def _remember(services: Services, tenant: UUID, decided: _Decided) -> Appended:
+    services.conversations[tenant, decided.conversation.id] = decided.conversation
+    return Appended(decided.response)
+
+
+async def _current(services: Services, tenant: UUID, conversation_id: str) -> Conversation | None:
+    async with services.database.snapshot(tenant) as connection:
+        return await conversations.find(connection, tenant, conversation_id)
+
+
+def _check(known: Conversation | None, request: AppendRequest) -> None:
+    if known is None:
+        if request.user_id is None:
+            raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
+    elif request.user_id is not None and known.user_id is not None and request.user_id != known.user_id:
+        raise errors.Conflict(
+            "The conversation belongs to another user.",
+            errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+        )
+
+
+def _changes_system(known: Conversation, request: AppendRequest) -> bool:
+    return request.system is not None and request.system != known.system
+
+
+async def _change_system(
+    bench: _Bench, connection: Connection, tenant: UUID, known: Conversation, system: str
+) -> Conversation:
+    await bench.count([system])
+    changed = conversations.NewConversation(
+        id=known.id, uid=known.uid, title=known.title, system=system, system_tokens=bench.tokens[system] + 4,
+        model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
+    )  # fmt: skip
+    await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
+    return replace(
+        known, system=system, system_tokens=changed.system_tokens, version=known.version + 1,
+        totals=replace(known.totals, generation=known.totals.generation + 1),
+    )  # fmt: skip
+
+
+async def _taken(
+    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest
+) -> errors.QuireError:
+    """What to say when a unique key was broken: a client id of the request is in the conversation already."""
+    wanted = [draft.client_id for draft in request.drafts if draft.client_id is not None]
+    async with services.database.snapshot(tenant) as connection:
+        taken = await messages.taken_client_ids(connection, tenant, conversation_id, wanted)
+    if not taken:
+        return errors.StorageUnavailable("A concurrent request interfered; try again.")
+    return errors.Conflict(
+        "A client id is used in this conversation already; nothing was stored.",
+        errors=[
+            {"loc": ["body", "messages", i, "client_id"], "msg": f"is that of message {taken[draft.client_id]}"}
+            for i, draft in enumerate(request.drafts)
+            if draft.client_id in taken
+        ],
+    )
+
+
+# --- Deciding ---------------------------------------------------------------------------------------
+
+
+async def _decide(
+    bench: _Bench, known: Conversation | None, conversation_id: str, request: AppendRequest, once: Once | None
+) -> _Decided:
+    """Everything the append will write, as values."""
+    placements, tail = place(known.tail if known else Tail(), request.drafts)
+    language = (known.language if known else None) or _language(request.drafts)
+    policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
+    size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
+    arguments = (bench, placements, policy, language or "en")
+    shapes = await anyio.to_thread.run_sync(_shapes, *arguments) if size > THREAD_CHARACTERS else _shapes(*arguments)
+    titles = {p.seq: bench.lines[p.index, "title"] for p in placements if (p.index, "title") in bench.lines}
+    await bench.count(_texts_to_count(placements, shapes, bench, request))
+
+    scope = _scope(known.user_id if known else request.user_id, conversation_id)
+    placed = list(zip(placements, shapes, strict=True))
+    archives = [a for p, s in placed for a in _archives(bench, p, s, conversation_id, scope, language)]
+    totals = known.totals if known else Totals()
+    rows, totals = _rows(bench, placements, shapes, totals, language or "en")
+    prompt = sum(bench.weight(s.view) for p, s in placed if p.kind == "prompt")
+    first_page = [NewPage(1, 1, titles.get(1, ""), bench.tokens.get(titles.get(1, ""), 0))]
+    pages = [NewPage(p.page, p.seq, titles[p.seq], bench.tokens[titles[p.seq]]) for p in placements if _opens(p)]
+    pages = ([] if known and known.tail.last_seq else first_page) + [p for p in pages if p.page > 1]
+    after = _after(bench, known, conversation_id, request, tail, totals, language, prompt, titles.get(1))
+    response = _response(placements, shapes, rows, after)
+    return _Decided(
+        append=Append(
+            conversation_id=conversation_id,
+            uid=after.uid,
+            version=known.version if known else -1,
+            user_id=request.user_id,
+            title=titles.get(1),
+            system=request.system,
+            system_tokens=after.system_tokens,
+            language=language,
+            prompt_tokens=after.prompt_tokens,
+            tail=tail,
+            totals=totals,
+            created_at=bench.now,
+            messages=rows,
+            pages=pages,
+            archives=archives,
+            once=IdempotentResponse(once.key, once.digest, response) if once else None,
+        ),
+        conversation=after,
+        response=response,
+    )
+
+
+def _opens(placement: Placement) -> bool:
+    return placement.user_seq == placement.seq
+
+
+def _language(drafts: Sequence[Draft]) -> Language | None:
+    """That of the first user messages; None while the user has said nothing."""
+    said = "\n".join(draft.text for draft in drafts if draft.role == "user")[:SCAN_MAX]
+    return language_of(said) if said.strip() else None
+
+
+def _scope(user_id: str | None, conversation_id: str) -> str:
+    """Who may read an archive: the user, or the one conversation where no user is known."""
+    return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
+
+
+def _shapes(
+    bench: _Bench, placements: Sequence[Placement], policy: Policy, language: Language
+) -> list[Shape]:
+    """The forms of each message, and on the bench its line, its title and the cards of what it archives."""
+    shapes = []
+    for placement in placements:
+        placeholders = {}
+        for i in archived_answers(placement, policy, TOOL_NAMES):
+            key = (placement.index, i)
+            if key not in bench.cards:
+                bench.cards[key] = _card(placement.answers[i], language, bench.now)
+            placeholders[i] = placeholder(bench.cards[key], language)
+        shapes.append(shape(placement, placeholders, policy, language, TOOL_NAMES))
+        if (placement.index, "line") not in bench.lines:
+            bench.lines[placement.index, "line"] = neutral(_line(placement))
+            if _opens(placement) or placement.seq == 1:
+                bench.lines[placement.index, "title"] = neutral(page_title(placement.draft.text[:SCAN_MAX], ""))
+    return shapes
+
+
+def _line(placement: Placement) -> str:
+    draft = placement.draft
+    if placement.answers:
+        answer = placement.answers[0]
+        return result_line(answer.call.name, answer.result.text)
+    if draft.calls and not draft.text.strip():
+        return ", ".join(call_line(call.name, call.arguments) for call in draft.calls[:3])
+    text = draft.text or "\n".join(result.text for result in draft.results)
+    return message_line(draft.role, text)
+
+
+def _card(answer: Answer, language: Language, now: datetime) -> ArchiveCard:
+    text = answer.result.text
+    return ArchiveCard(
+        uuid=uuid7(),
+        tool_name=answer.call.name,
+        query_summary=query_summary(answer.call.name, answer.call.arguments),
+        created_at=now,
+        length=len(text),
+        result_summary=summarize(text, language=language),
+        key_terms=tuple(key_terms(text)),
+        sources=tuple(sources(text)),
+    )
+
+
+def _texts_to_count(
+    placements: Sequence[Placement], shapes: Sequence[Shape], bench: _Bench, request: AppendRequest
+) -> Iterable[str]:
+    for placement, found in zip(placements, shapes, strict=True):
+        yield from (placement.answers[i].result.text for i in found.archived)
+        for form in (found.view, found.short, found.loaded):
+            for message in form or ():
+                yield from weigh(message)[0]
+    yield from bench.lines.values()
+    yield ""
+    if request.system is not None:
+        yield request.system
+
+
+def _archives(
+    bench: _Bench, placement: Placement, found: Shape, conversation_id: str, scope: str, language: Language | None
+) -> Iterable[NewArchive]:
+    for i in found.archived:
+        card, answer = bench.cards[placement.index, i], placement.answers[i]
+        content, offsets = without_nul(answer.result.text)
+        user_id = scope[2:] if scope.startswith("u:") else None
+        yield NewArchive(
+            id=card.uuid,
+            scope=scope,
+            digest=hashlib.sha256(answer.result.text.encode()).digest(),
+            user_id=user_id,
+            conversation_id=conversation_id,
+            seq=placement.seq,
+            tool_name=card.tool_name,
+            tool_input=answer.call.arguments.replace("\x00", "\ufffd"),
+            query_summary=card.query_summary,
+            result_summary=card.result_summary,
+            key_terms=array_literal(card.key_terms),
+            sources=array_literal(card.sources),
+            placeholder=placeholder(card, language or "en"),
+            language=language or "en",
+            expires_at=None,
+            content=content,
+            nul_offsets=f"{{{','.join(map(str, offsets))}}}",
+            length=card.length,
+            tokens=bench.tokens[answer.result.text],
+        )
+
+
+def array_literal(texts: Sequence[str]) -> str:
+    """A PostgreSQL text array, each element quoted."""
+    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    return "{" + ",".join(quoted) + "}"
+
+
+def _rows(
+    bench: _Bench, placements: Sequence[Placement], shapes: Sequence[Shape], totals: Totals, language: Language
+) -> tuple[list[NewMessage], Totals]:
+    """The rows, each with the sums of what weighs before it; and the sums after them."""
+    rows = []
+    full_sum, short_sum, history = totals.full, totals.short, totals.history
+    for placement, found in zip(placements, shapes, strict=True):
+        visible = placement.kind not in ("prompt", "orphan")
+        full = bench.weight(found.view) if visible else 0
+        short = min(full, bench.weight(found.short)) if visible and found.short is not None else full
+        rows.append(_row(bench, placement, found, full, short, full_sum, short_sum))
+        full_sum += full
+        short_sum += short
+        history += full + sum(
+            bench.tokens[placement.answers[i].result.text]
+            - bench.tokens[placeholder(bench.cards[placement.index, i], language)]
+            for i in found.archived
+        )
+    last = placements[-1]
+    return rows, replace(totals, last_seq=last.seq, last_page=last.page, full=full_sum, short=short_sum, history=history)
+
+
+def _row(
+    bench: _Bench, placement: Placement, found: Shape, full: int, short: int, full_before: int, short_before: int
+) -> NewMessage:
+    draft = placement.draft
+    body = dumps(_stored_body(bench, placement, found))
+    view = _text(found.view)
+    line = bench.lines[placement.index, "line"]
+    cards = [bench.cards[placement.index, i] for i in found.archived]
+    return NewMessage(
+        seq=placement.seq,
+        id=bench.ids.setdefault(placement.index, uuid7()),
+        client_id=draft.client_id,
+        page=placement.page,
+        user_seq=placement.user_seq,
+        call_group=placement.group,
+        kind=placement.kind,
+        role=draft.role,
+        body=body,
+        view=None if view == body else view,
+        short=_text(found.short) if found.short is not None and short < full else None,
+        loaded=_text(found.loaded) if found.loaded is not None else None,
+        anthropic=dumps(found.anthropic) if found.anthropic is not None else None,
+        parts=len(found.view),
+        calls=len(draft.calls),
+        results=len(placement.answers),
+        full_tokens=full,
+        short_tokens=short,
+        loaded_tokens=bench.weight(found.loaded) if found.loaded is not None else 0,
+        full_before=full_before,
+        short_before=short_before,
+        line=line,
+        line_tokens=bench.tokens[line],
+        archive_ids="{" + ",".join(str(card.uuid) for card in cards) + "}",
+    )
+
+
+def _text(chat_messages: Sequence[dict[str, Any]]) -> str:
+    return ",".join(dumps(message) for message in chat_messages)
+
+
+def _stored_body(bench: _Bench, placement: Placement, found: Shape) -> dict[str, Any]:
+    """The message as sent; where a result's text went to the archive, a reference stands in for it.
+
+    The reference is an object, which no result's content can be, so it cannot be mistaken for one.
+    """
+    original = placement.draft.original
+    references = {
+        placement.answers[i].result.call_id: {"archive": str(bench.cards[placement.index, i].uuid)}
+        for i in found.archived
+        if isinstance(placement.answers[i].result.content, str)
+    }
+    if not references:
+        return original
+    if placement.draft.role == "tool":
+        return {**original, "content": references[original["tool_call_id"]]}
+    blocks = [
+        {**block, "content": references[block["tool_use_id"]]} if block.get("tool_use_id") in references else block
+        for block in original["content"]
+    ]
+    return {**original, "content": blocks}
+
+
+def _after(
+    bench: _Bench,
+    known: Conversation | None,
+    conversation_id: str,
+    request: AppendRequest,
+    tail: Tail,
+    totals: Totals,
+    language: Language | None,
+    prompt_tokens: int,
+    title: str | None,
+) -> Conversation:
+    """The conversation as it is once the append is stored."""
+    if known is not None:
+        return replace(
+            known, version=known.version + 1, tail=tail, totals=totals, language=language, updated_at=bench.now,
+            prompt_tokens=known.prompt_tokens + prompt_tokens,
+        )  # fmt: skip
+    system_tokens = bench.tokens[request.system] + 4 if request.system is not None else 0
+    return Conversation(
+        id=conversation_id, uid=uuid7(), user_id=request.user_id, title=title,
+        system=request.system, model=None, budget=None, policy="{}", metadata="{}", created_at=bench.now, updated_at=bench.now, version=1, tail=tail,
+        totals=totals, prompt_tokens=prompt_tokens, system_tokens=system_tokens, language=language, revision=0,
+        epoch=0, own=None,
+    )  # fmt: skip
+
+
+def _response(
+    placements: Sequence[Placement], shapes: Sequence[Shape], rows: Sequence[NewMessage], after: Conversation
+) -> str:
+    stored = []
+    for placement, found, row in zip(placements, shapes, rows, strict=True):
+        archive_ids = [i for i in row.archive_ids.strip("{}").split(",") if i]
+        stored.append(
+            {
+                "id": str(row.id),
+                "client_id": row.client_id,
+                "seq": row.seq,
+                "page": row.page,
+                "role": row.role,
+                "tokens": row.loaded_tokens or row.full_tokens,
+                "archive_id": archive_ids[0] if archive_ids else None,
+                "content": _seen_content(placement, found),
+            }
+        )
+    return f'{{"messages":{dumps(stored)},{_epoch_text(after)}'
+
+
+def _seen_content(placement: Placement, found: Shape) -> Any:
+    """The content as the model will see it on the next call."""
+    if found.anthropic is not None:
+        return found.anthropic["content"]
+    seen = found.loaded or found.view
+    return seen[0].get("content") if seen else placement.draft.original.get("content")

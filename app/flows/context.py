@@ -1,0 +1,284 @@
+"""The window before a model call.
+
+One statement reads everything, by the zones of the epoch that is in force: the stored one for the
+conversation's own budget, the one remembered from the last call for another budget. Only where that epoch has
+ended, or this process does not know it yet, is the layout worked out first; then the window is read by it.
+Assembly and rendering are pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.core.assemble import assemble, free_for_tail, with_tail
+from app.core.budget import model_window
+from app.core.canonical import dumps
+from app.core.groups import chat_messages
+from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Warning, Window
+from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.core.render import Rendered, render
+from app.flows import epochs, recalling
+from app.recall.tools import GUIDE, schemas
+from app.services import FoundEpoch, Services
+from app.store import conversations, windows
+from app.store.conversations import Conversation
+from app.store.windows import WindowParts
+
+LOAD_CHARACTERS = 60_000
+"""Characters of an archive that a window request looks at for its tail."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    budget: int | None = None
+    model: str | None = None
+    query: str | None = None
+    load: tuple[UUID, ...] = ()
+    pages: tuple[int, ...] = ()
+    format: Format = "openai"
+    system: str | None = None
+    """Instead of the conversation's own system prompt, for this call."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """The caller's own tools, offered beside the recall tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    body: str
+    """The answer, as JSON text."""
+    etag: str
+
+
+async def context(services: Services, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
+    """The assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
+    key = _memory_key(tenant, conversation_id, request)
+    remembered = services.epochs.get(key)
+    asked = (remembered.uid, remembered.epoch.layout) if remembered else None
+    anthropic = request.format == "anthropic"
+    parts = await windows.load(services.database, tenant, conversation_id, asked, anthropic=anthropic)
+    if parts is None:
+        raise conversations.unknown()
+    try:
+        return await _with_tools(services, tenant, parts, request, key, remembered, offered=True)
+    except errors.BudgetTooSmall:
+        return await _with_tools(services, tenant, parts, request, key, remembered, offered=False)
+
+
+def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
+    own = hashlib.sha256(dumps([request.system, request.tools]).encode()).digest()
+    return (tenant, conversation_id, request.budget, request.model, request.format, own)
+
+
+async def _with_tools(
+    services: Services,
+    tenant: UUID,
+    parts: WindowParts,
+    request: ContextRequest,
+    key: tuple[object, ...],
+    remembered: FoundEpoch | None,
+    *,
+    offered: bool,
+) -> Context:
+    conversation = parts.conversation
+    language: Language = conversation.language or "en"
+    system = request.system if request.system is not None else _own_system(parts)
+    wanted, offered = await _profile(services, conversation, request, system, language, offered=offered)
+    epoch, parts = await _epoch(services, tenant, parts, wanted, request.format, key, remembered)
+    conversation = parts.conversation
+    window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
+    tail, warnings = await _tail(services, tenant, conversation, request, free_for_tail(window), language)
+    window = with_tail(window, tail)
+    warnings += _warnings(services, conversation, request, offered=offered)
+    window = replace(window, warnings=(*window.warnings, *warnings))
+    text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
+    tools = [*request.tools, *(schemas(request.format) if offered else ())]
+    rendered = render(window, text, tools, request.format, language)
+    body = _answer(conversation, epoch, window, rendered, request.format)
+    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
+
+
+def _own_system(parts: WindowParts) -> str:
+    """The conversation's system prompt: what it was given, and the system messages that lead it."""
+    texts = [parts.conversation.system or "", *(_plain(item) for item in parts.prompt)]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _plain(item: Item) -> str:
+    content = chat_messages(item.text)[0]["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part.get("type") == "text")
+
+
+async def _profile(
+    services: Services,
+    conversation: Conversation,
+    request: ContextRequest,
+    system: str,
+    language: Language,
+    *,
+    offered: bool,
+) -> tuple[Profile, bool]:
+    """The profile of this call, and whether the recall tools are in it."""
+    policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
+    budget = budget_of(
+        services.defaults,
+        request.budget,
+        conversation.budget if request.model is None else None,
+        request.model or conversation.model,
+    )
+    tools, guide = epochs.recall_tokens(services, language, request.format)
+    offered = offered and offers_tools(budget, tools + guide)
+    if not offered:
+        tools = guide = 0
+    if request.tools:
+        tools += await services.count(dumps(request.tools))
+    if request.system is None:
+        own = conversation.system_tokens + conversation.prompt_tokens
+    else:
+        own = await services.count(system) + epochs.FRAME
+    return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=own + guide)), offered
+
+
+async def _epoch(
+    services: Services,
+    tenant: UUID,
+    parts: WindowParts,
+    wanted: Profile,
+    form: Format,
+    key: tuple[object, ...],
+    remembered: FoundEpoch | None,
+) -> tuple[Epoch, WindowParts]:
+    """The epoch in force for the profile, and the window's parts as read by its zones."""
+    conversation = parts.conversation
+    available = wanted.shares.available
+    if remembered is not None:
+        same = remembered.uid == conversation.uid and remembered.available == available
+        if same and remembered.epoch.layout.holds(conversation.totals):
+            return remembered.epoch, parts
+    elif parts.own_epoch is not None and conversation.own is not None:
+        if conversation.own[0] == available and parts.own_epoch.layout.holds(conversation.totals):
+            return parts.own_epoch, parts
+    async with services.database.snapshot(tenant) as connection:
+        current = await conversations.find(connection, tenant, conversation.id)
+        if current is None:
+            raise conversations.unknown()
+        epoch = await epochs.derive(services, connection, tenant, current, wanted)
+        asked = (current.uid, epoch.layout)
+        again = await windows.load(connection, tenant, conversation.id, asked, anthropic=form == "anthropic")
+    if again is None:
+        raise conversations.unknown()
+    services.epochs[key] = FoundEpoch(current.uid, available, epoch)
+    return epoch, again
+
+
+async def _tail(
+    services: Services,
+    tenant: UUID,
+    conversation: Conversation,
+    request: ContextRequest,
+    free: int,
+    language: Language,
+) -> tuple[list[TailItem], tuple[Warning, ...]]:
+    """What this call asked for, framed and weighed. What cannot be found is said in a warning."""
+    if not request.load and not request.pages:
+        return [], ()
+    found: list[TailItem] = []
+    missing: list[Warning] = []
+    scope = archive_scope(conversation)
+    async with services.database.snapshot(tenant) as connection:
+        for uuid in request.load:
+            text = await recalling.archive(
+                connection, tenant, scope, uuid, 0, min(LOAD_CHARACTERS, max(200, free * 3)), language
+            )
+            if text is None:
+                missing.append(Warning("archive_not_found", f"there is no archive {uuid}"))
+            else:
+                found.append(TailItem(text, 0, uuid))
+        for number in request.pages:
+            text = await recalling.page(connection, tenant, conversation.id, number, language)
+            if text is None:
+                missing.append(Warning("page_not_found", f"there is no page {number}"))
+            else:
+                found.append(TailItem(text, 0))
+    counts = await services.tokens.count_many(item.text for item in found)
+    return [replace(item, tokens=n) for item, n in zip(found, counts, strict=True)], tuple(missing)
+
+
+def archive_scope(conversation: Conversation) -> str:
+    """Whose archives a conversation may use."""
+    return f"u:{conversation.user_id}" if conversation.user_id is not None else f"c:{conversation.id}"
+
+
+def _warnings(
+    services: Services, conversation: Conversation, request: ContextRequest, *, offered: bool
+) -> tuple[Warning, ...]:
+    found = []
+    if not offered:
+        found.append(Warning("recall_tools_left_out", "the budget is too small for the recall tools"))
+    model = request.model or conversation.model
+    if model is not None and model_window(model) is None:
+        found.append(Warning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts"))
+    return tuple(found)
+
+
+def _answer(
+    conversation: Conversation,
+    epoch: Epoch,
+    window: Window,
+    rendered: Rendered,
+    form: Format,
+) -> str:
+    """The response, put together from texts that are JSON already."""
+    ledger, totals = window.ledger, conversation.totals
+    sections = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
+    members = {
+        "conversation_id": dumps(conversation.id),
+        "format": dumps(form),
+        "messages": rendered.messages,
+        "system": dumps(rendered.system),
+        "tools": rendered.tools,
+        "usage": dumps(
+            {
+                "budget": ledger.budget,
+                "total": ledger.total,
+                "full_history": ledger.full_history,
+                "saved": ledger.saved,
+                "sections": {name: getattr(ledger, name) for name in sections},
+            }
+        ),
+        "epoch": str(window.number),
+        "prefix_hash": dumps(rendered.prefix_hash),
+        "stable_messages": str(rendered.stable_messages),
+        "stable_tokens": str(rendered.stable_tokens),
+        "pages": dumps(
+            {
+                "verbatim": window.verbatim_pages,
+                "condensed": window.condensed_pages,
+                "listed": window.listed_pages,
+                "unlisted": window.unlisted,
+            }
+        ),
+        "archive_refs": dumps(_archive_refs(window)),
+        "lag": dumps(
+            {
+                "summary_through_seq": epoch.head.summary_through_seq,
+                "indexed_through_page": epoch.head.indexed_through_page,
+                "last_seq": totals.last_seq,
+                "last_page": totals.last_page,
+            }
+        ),
+        "warnings": dumps([{"code": w.code, "detail": w.detail} for w in window.warnings]),
+    }
+    return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
+
+
+def _archive_refs(window: Window) -> list[str]:
+    """The archives that the window refers to, by placeholder or loaded in its tail; each once, in order."""
+    placeholders = [uuid for placed in window.body for uuid in placed.archive_ids]
+    loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
+    return list(dict.fromkeys([*placeholders, *loaded]))

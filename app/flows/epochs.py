@@ -1,0 +1,172 @@
+"""Epochs: laying a window out, and freezing its head.
+
+The epoch of a conversation's own budget is made in the transaction of the append that makes it due, and stored.
+For any other budget the same decision is made when the window is asked for. Both come to the same, since a
+layout depends only on offsets that never change and a head only on what was known at the layout's revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from app.core import contents, head, paging
+from app.core.contents import Line, PageEntry
+from app.core.head import SummaryLine
+from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
+from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.db import Connection
+from app.extractive.summary import pick_lines, topics
+from app.recall.tools import GUIDE, schemas
+from app.services import Services
+from app.store import conversations, windows
+from app.store.conversations import Conversation
+
+SUMMARY_PAGES = 40
+"""Pages that an extractive summary looks at: the newest and others evenly before them."""
+SUMMARY_LINES = 12
+FRAME = 4
+"""Tokens of a message's frame, as in ``core.messages.weigh``."""
+
+
+def recall_tokens(services: Services, language: Language, form: Format) -> tuple[int, int]:
+    """Tokens of the recall tools' schemas and of the guide to them."""
+    count = services.tokens.count
+    key = f"recall tools {form}"
+    if key not in services.counts:
+        services.counts[key] = sum(count(str(schema)) for schema in schemas(form))
+    guide = f"recall guide {language}"
+    if guide not in services.counts:
+        services.counts[guide] = count(GUIDE[language]) + FRAME
+    return services.counts[key], services.counts[guide]
+
+
+def own_profile(services: Services, conversation: Conversation) -> Profile:
+    """The profile of windows asked for without a budget, a system prompt or tools of their own."""
+    policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
+    budget = budget_of(services.defaults, None, conversation.budget, conversation.model)
+    tools, guide = recall_tokens(services, conversation.language or "en", "openai")
+    system = conversation.system_tokens + conversation.prompt_tokens
+    if not offers_tools(budget, tools + guide):
+        tools = guide = 0
+    return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guide))
+
+
+def is_due(services: Services, conversation: Conversation) -> bool:
+    """Whether the stored epoch no longer holds for the conversation as it is (or will be)."""
+    own = own_profile(services, conversation)
+    if conversation.own is None:
+        beginning = paging.layout([], replace(conversation.totals, full=0, last_page=0), own.shares, own.policy)
+        return conversation.totals.generation > 0 or not beginning.holds(conversation.totals)
+    available, layout = conversation.own
+    return available != own.shares.available or not layout.holds(conversation.totals)
+
+
+async def open_epoch(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> Conversation:
+    """Make and store the epoch that is due, in the append's transaction."""
+    own = own_profile(services, conversation)
+    epoch = await derive(services, connection, tenant, conversation, own)
+    await windows.store_epoch(connection, tenant, conversation.id, own.shares.available, epoch)
+    return replace(conversation, epoch=epoch.layout.number, own=(own.shares.available, epoch.layout))
+
+
+async def derive(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation, wanted: Profile
+) -> Epoch:
+    """The epoch that a conversation is in for a profile."""
+    reach = paging.ledger_reach(wanted.shares)
+    entries = await windows.entries(connection, tenant, conversation, reach)
+    layout = paging.layout(entries, conversation.totals, wanted.shares, wanted.policy)
+    if layout.condensed_from <= 1:
+        return Epoch(layout, Head(summary_through_seq=0))
+    opens = {e.seq for e in entries if e.opens_page}
+    page = next(e.page for e in entries if e.seq == layout.condensed_from)
+    last_page = page - 1 if layout.condensed_from in opens else page
+    return Epoch(layout, await _head(services, connection, tenant, conversation, layout, last_page, wanted))
+
+
+async def _head(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    layout: Layout,
+    last_page: int,
+    wanted: Profile,
+) -> Head:
+    """The head over the pages up to ``last_page``, as it was known at the layout's revision."""
+    language = conversation.language or "en"
+    count = services.tokens.count
+    frame = head.frame_tokens(language, count)
+    room = layout.head_room - frame
+    if room <= 0 or last_page < 1:
+        return Head(unlisted=last_page)
+    for_summary = head.summary_room(room, wanted.policy)
+    summary = await _summary(connection, tenant, conversation.id, layout.condensed_from, last_page, for_summary)
+    spent = sum(line.tokens + 3 for line in summary)
+    listable = await _listable(connection, tenant, conversation.id, layout, last_page, wanted)
+    cap = min(room - spent, wanted.policy.contents_max)
+    selection = contents.select(listable, cap, wanted.policy)
+    standing_for = [p for run in contents.runs(selection.listed, last_page) for p in contents.sample(run)]
+    titles = await windows.titles(connection, tenant, conversation.id, standing_for)
+    page = contents.compose(listable, selection, last_page, titles, cap, wanted.policy, language, topics, count)
+    return head.compose(
+        (), summary, page, language, frame,
+        summary_through_seq=layout.condensed_from - 1 if summary else 0, indexed_through_page=0,
+    )  # fmt: skip
+
+
+async def _listable(
+    connection: Connection, tenant: UUID, conversation_id: str, layout: Layout, last_page: int, wanted: Profile
+) -> list[PageEntry]:
+    """The pages that the rules leave listed, with their lines."""
+    policy, now = wanted.policy, layout.trigger_page
+    known = await windows.listable(
+        connection, tenant, conversation_id,
+        last_page=last_page, oldest=contents.oldest_listable(now, policy),
+        recalled_since=now - policy.unlist_unchanged_turns, revision=layout.revision,
+    )  # fmt: skip
+    kept = [e for e in known if contents.is_listed(e.page, e.recall_count, e.last_recalled_page, now, policy)]
+    lines = await windows.lines(
+        connection, tenant, conversation_id, [e.page for e in kept], layout.condensed_from
+    )
+    return [replace(e, lines=tuple(lines.get(e.page, ()))) for e in kept]
+
+
+async def _summary(
+    connection: Connection, tenant: UUID, conversation_id: str, before: int, last_page: int, room: int
+) -> list[SummaryLine]:
+    """An extractive summary of the messages before one: their most informative lines, in their order."""
+    if room < 30:
+        return []
+    first = max(1, last_page - SUMMARY_PAGES // 2)
+    looked_at = sorted({*contents.sample((1, last_page)), *range(first, last_page + 1)})
+    found = await windows.lines(connection, tenant, conversation_id, looked_at, before)
+    said = [line for page in sorted(found) for line in found[page] if line.role in ("user", "assistant")]
+    return head.take(_picked(said, room), room)
+
+
+def _picked(said: Sequence[Line], room: int) -> list[SummaryLine]:
+    items = min(SUMMARY_LINES, max(1, room // 25))
+    picked = pick_lines([(line.role, line.text) for line in said], max_items=items, max_chars=room * 6)
+    return [SummaryLine(said[i].text, said[i].tokens) for i in picked]
+
+
+LEFT_OUT_OF_SUMMARY = 6
+"""The newest messages are left out of a summary: they are in view anyway."""
+
+
+async def summary_so_far(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> tuple[list[SummaryLine], int]:
+    """A summary of a conversation from which nothing has left the window yet, and the ``seq`` it reaches to."""
+    policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
+    totals = conversation.totals
+    if not policy.summary_enabled or totals.last_seq < services.settings.memory_summary_threshold:
+        return [], 0
+    through = totals.last_seq - LEFT_OUT_OF_SUMMARY
+    lines = await _summary(connection, tenant, conversation.id, through + 1, totals.last_page, policy.summary_max)
+    return lines, through

@@ -1,0 +1,179 @@
+"""The parts of a conversation, for people and tests: history, pages, contents page, summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app import errors
+from app.core.contents import Line
+from app.core.model import Epoch
+from app.core.placeholder import erased
+from app.db import Connection
+from app.flows import epochs
+from app.services import Services
+from app.store import conversations, messages, windows
+from app.store.conversations import Conversation
+
+
+def time_text(value: Any) -> str:
+    """RFC 3339, UTC."""
+    return str(value.isoformat()).replace("+00:00", "Z")
+
+
+def conversation_view(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "id": conversation.id,
+        "user_id": conversation.user_id,
+        "title": conversation.title,
+        "system": conversation.system,
+        "model": conversation.model,
+        "budget": conversation.budget,
+        "settings": json.loads(conversation.policy),
+        "metadata": json.loads(conversation.metadata),
+        "messages": conversation.totals.last_seq,
+        "pages": conversation.totals.last_page,
+        "tokens": conversation.totals.history,
+        "epoch": conversation.epoch,
+        "language": conversation.language,
+        "created_at": time_text(conversation.created_at),
+        "updated_at": time_text(conversation.updated_at),
+    }
+
+
+async def message_views(connection: Connection, tenant: UUID, rows: Sequence[Record]) -> list[dict[str, Any]]:
+    """Stored messages as they were sent, with what Quire knows of them."""
+    wanted = [uuid for row in rows for uuid in row["archive_ids"]]
+    texts = await messages.archived_texts(connection, tenant, wanted) if wanted else {}
+    return [_message_view(row, texts) for row in rows]
+
+
+def _message_view(row: Record, texts: dict[UUID, str]) -> dict[str, Any]:
+    original = json.loads(row["body"])
+    content = original.get("content")
+    if isinstance(content, dict):
+        content = _archived(content, texts)
+    elif isinstance(content, list):
+        content = [
+            {**part, "content": _archived(part["content"], texts)}
+            if part.get("type") == "tool_result" and isinstance(part.get("content"), dict)
+            else part
+            for part in content
+        ]
+    return {
+        **original,
+        "id": str(row["id"]),
+        "client_id": row["client_id"],
+        "seq": row["seq"],
+        "page": row["page"],
+        "role": row["role"],
+        "content": content,
+        "tool_calls": original.get("tool_calls"),
+        "tool_call_id": original.get("tool_call_id"),
+        "name": original.get("name"),
+        "tokens": row["loaded_tokens"] or row["full_tokens"],
+        "archived": bool(row["archive_ids"]),
+        "archive_id": str(row["archive_ids"][0]) if row["archive_ids"] else None,
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+def _archived(reference: dict[str, str], texts: dict[UUID, str]) -> str:
+    """The text that a reference stands for."""
+    uuid = UUID(reference["archive"])
+    return texts.get(uuid) or erased(uuid, "en")
+
+
+async def own_epoch(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> Epoch:
+    """The epoch of the conversation's own budget: the stored one, or what will be stored with the next append."""
+    if conversation.own is not None and not epochs.is_due(services, conversation):
+        head = await windows.stored_head(connection, tenant, conversation.id, conversation.epoch)
+        return Epoch(conversation.own[1], head)
+    own = epochs.own_profile(services, conversation)
+    return await epochs.derive(services, connection, tenant, conversation, own)
+
+
+async def contents_view(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> dict[str, Any]:
+    """The contents page as it stands in the window, and its entries with their recalls up to now."""
+    epoch = await own_epoch(services, connection, tenant, conversation)
+    listed = list(epoch.head.listed)
+    rows = await messages.pages(connection, tenant, conversation.id, some=listed)
+    found = await windows.lines(connection, tenant, conversation.id, listed, epoch.layout.condensed_from)
+    return {
+        "text": epoch.head.contents,
+        "tokens": epoch.head.contents_tokens,
+        "entries": [{**page_entry(row), "entries": _lines(found.get(row["page"], ()))} for row in rows],
+        "chapters": [
+            {"first_page": first, "last_page": last, "line": line} for first, last, line in epoch.head.chapters
+        ],
+    }
+
+
+def page_entry(row: Record) -> dict[str, Any]:
+    return {
+        "page": row["page"],
+        "title": row["title"],
+        "recall_count": row["recall_count"],
+        "last_recalled_page": row["last_recalled_page"],
+        "source": "extractive",
+    }
+
+
+def _lines(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    return [{"seq": line.seq, "role": line.role, "summary": line.text} for line in lines]
+
+
+def page_item(row: Record) -> dict[str, Any]:
+    return {
+        "page": row["page"],
+        "title": row["title"],
+        "first_seq": row["first_seq"],
+        "last_seq": row["last_seq"],
+        "recall_count": row["recall_count"],
+        "last_recalled_page": row["last_recalled_page"],
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+async def page_view(connection: Connection, tenant: UUID, conversation: Conversation, page: int) -> dict[str, Any]:
+    rows = await messages.pages(connection, tenant, conversation.id, some=[page])
+    if not rows:
+        raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
+    stored = await messages.page_messages(connection, tenant, conversation.id, page)
+    found = await windows.lines(connection, tenant, conversation.id, [page], 2**31 - 1)
+    return {
+        **page_entry(rows[0]),
+        "messages": await message_views(connection, tenant, stored),
+        "entries": _lines(found.get(page, ())),
+    }
+
+
+async def summary_view(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> dict[str, Any]:
+    """The summary in the window's head; before there is one, what it would be of the messages so far."""
+    epoch = await own_epoch(services, connection, tenant, conversation)
+    if epoch.head.summary:
+        return {
+            "text": epoch.head.summary,
+            "tokens": epoch.head.summary_tokens,
+            "through_seq": epoch.head.summary_through_seq,
+            "source": "extractive",
+        }
+    lines, through = await epochs.summary_so_far(services, connection, tenant, conversation)
+    return {
+        "text": "\n".join(line.text for line in lines),
+        "tokens": sum(line.tokens + 3 for line in lines),
+        "through_seq": through,
+        "source": "extractive",
+    }
+
+

@@ -1,0 +1,110 @@
+"""Running the recall tools for a model.
+
+A model's mistake is not an HTTP error: it gets an answer in words that say what would work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.core.canonical import dumps
+from app.core.model import Language
+from app.db import Connection
+from app.flows import recalling
+from app.flows.context import archive_scope
+from app.recall.tools import LOAD_TOOL_HISTORY, RECALL_PAGE, TOOLS
+from app.services import Services
+from app.store import conversations, messages
+from app.store.conversations import Conversation
+
+LOAD_CHARACTERS = 12_000
+"""Characters of an archive that one call brings in, unless it asks for another length."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    content: str
+    is_error: bool = False
+
+
+def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
+    """Raises NotFound for a tool that there is not."""
+    if name not in {tool.name for tool in TOOLS}:
+        raise errors.NotFound(f"There is no such tool; there are {', '.join(tool.name for tool in TOOLS)}.")
+    return ToolCall(name, arguments)
+
+
+async def run(
+    services: Services, connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall
+) -> str:
+    """The tool's answer as JSON text. Raises NotFound for an unknown conversation."""
+    conversation = await conversations.lock(connection, tenant, conversation_id)
+    if conversation is None:
+        raise conversations.unknown()
+    language: Language = conversation.language or "en"
+    if call.name == RECALL_PAGE.name:
+        answer = await _recall_page(connection, tenant, conversation, call.arguments, language)
+    else:
+        assert call.name == LOAD_TOOL_HISTORY.name
+        answer = await _load_tool_history(connection, tenant, conversation, call.arguments, language)
+    return dumps({"name": call.name, "content": answer.content, "is_error": answer.is_error})
+
+
+async def _recall_page(
+    connection: Connection, tenant: UUID, conversation: Conversation, arguments: dict[str, Any], language: Language
+) -> _Answer:
+    page = _integer(arguments.get("page"))
+    last = conversation.totals.last_page
+    if page is None or not 1 <= page <= last or not await messages.count_recall(connection, tenant, conversation.id, page):
+        asked = dumps(arguments.get("page"))[:40]
+        if language == "zh":
+            return _Answer(f"没有第 {asked} 页;现有第 1–{last} 页。", is_error=True)
+        return _Answer(f"There is no page {asked}; pages 1–{last} exist.", is_error=True)
+    text = await recalling.page(connection, tenant, conversation.id, page, language)
+    return _Answer(text or "")
+
+
+async def _load_tool_history(
+    connection: Connection, tenant: UUID, conversation: Conversation, arguments: dict[str, Any], language: Language
+) -> _Answer:
+    uuid = _uuid(arguments.get("uuid"))
+    offset = max(0, _integer(arguments.get("offset")) or 0)
+    length = min(max(1, _integer(arguments.get("length")) or LOAD_CHARACTERS), 1_000_000)
+    text = None
+    if uuid is not None and offset < 2**31:
+        scope = archive_scope(conversation)
+        text = await recalling.archive(connection, tenant, scope, uuid, offset, length, language)
+    if text is None:
+        if language == "zh":
+            return _Answer("没有这个归档;请使用占位文本第一行里的 uuid。", is_error=True)
+        return _Answer("There is no such archive; use the uuid in a placeholder's first line.", is_error=True)
+    return _Answer(text)
+
+
+def _integer(value: Any) -> int | None:
+    """A number as models write it: 3, 3.0 or "3"."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if abs(value) < 2**31 else None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**31:
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    return None
+
+
+def _uuid(value: Any) -> UUID | None:
+    try:
+        return UUID(value) if isinstance(value, str) and len(value) <= 64 else None
+    except ValueError:
+        return None

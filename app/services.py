@@ -1,0 +1,56 @@
+"""What the composition roots build, as the flows and routers get at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from cachetools import LRUCache
+
+from app.core.model import Epoch
+from app.core.profile import Defaults
+from app.db import Database
+from app.settings import Settings
+from app.store.conversations import Conversation
+from app.tokens import TokenCounter
+
+CONVERSATIONS_CACHED = 20_000
+EPOCHS_CACHED = 4_000
+COUNTS_CACHED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEpoch:
+    """An epoch that was derived for a budget other than the conversation's own."""
+
+    uid: UUID
+    available: int
+    epoch: Epoch
+
+
+@dataclass(frozen=True)
+class Services:
+    """Built once at start; lives as long as the process.
+
+    The caches hold nothing that cannot be stale: a conversation's state is checked by its version in the
+    statement that uses it, an epoch by the totals it holds for. Their keys begin with the tenant.
+    """
+
+    settings: Settings
+    defaults: Defaults
+    database: Database
+    tokens: TokenCounter
+    schema_head: str
+    conversations: LRUCache[tuple[UUID, str], Conversation] = field(
+        default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
+    )
+    epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
+    counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
+
+    async def count(self, text: str) -> int:
+        """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""
+        found = self.counts.get(text)
+        if found is None:
+            (found,) = await self.tokens.count_many([text])
+            self.counts[text] = found
+        return found

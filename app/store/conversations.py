@@ -1,0 +1,249 @@
+"""Conversations: the row that everything else hangs from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.canonical import dumps
+from app.core.ingest import OpenCall, Tail
+from app.core.model import Language, Layout, Totals
+from app.db import Connection
+from app.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation's row, with the layout of its own budget's epoch."""
+
+    id: str
+    uid: UUID
+    user_id: str | None
+    title: str | None
+    system: str | None
+    model: str | None
+    budget: int | None
+    policy: str
+    """Overrides of the paging settings, a JSON object."""
+    metadata: str
+    """The caller's own, a JSON object."""
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    tail: Tail
+    totals: Totals
+    prompt_tokens: int
+    system_tokens: int
+    language: Language | None
+    revision: int
+    epoch: int
+    own: tuple[int, Layout] | None
+    """Tokens available to the stored epoch, and its layout; None before the first epoch."""
+
+
+LAYOUT_COLUMNS = (
+    "condensed_from",
+    "verbatim_from",
+    "pinned",
+    "head_room",
+    "full_until",
+    "pages_until",
+    "generation",
+    "trigger_page",
+    "revision",
+    "half_mark",
+)
+EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for c in LAYOUT_COLUMNS)))
+
+CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
+ c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
+ c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
+ c.generation, c.epoch"""
+
+# The conversation with the layout of its own epoch.
+FIND = f"""
+SELECT {CONVERSATION_FIELDS}, {EPOCH_FIELDS}
+  FROM conversations c
+  LEFT JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
+ WHERE c.tenant_id = $1 AND c.id = $2
+"""
+
+
+def read_conversation(row: Record) -> Conversation:
+    tail = Tail(
+        last_seq=row["last_seq"],
+        last_page=row["last_page"],
+        user_seq=row["user_seq"],
+        prompt_through=row["prompt_through"],
+        group=row["open_group"],
+        open_calls=tuple(OpenCall(*call) for call in json.loads(row["open_calls"])),
+    )
+    totals = Totals(
+        last_seq=row["last_seq"],
+        last_page=row["last_page"],
+        full=row["full_total"],
+        short=row["short_total"],
+        history=row["history_total"],
+        generation=row["generation"],
+    )
+    own = None
+    if row["e_available"] is not None:
+        layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
+        own = (row["e_available"], layout)
+    plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
+    more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
+    return Conversation(**{name: row[name] for name in (*plain, *more)}, tail=tail, totals=totals, own=own)
+
+
+def unknown() -> NotFound:
+    """The one answer for a conversation that is not there and for one that is somebody else's."""
+    return NotFound("There is no such conversation.")
+
+
+async def find(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
+    row = await connection.fetchrow(FIND, tenant, conversation_id)
+    return read_conversation(row) if row else None
+
+
+async def get(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation:
+    """As ``find``; raises NotFound."""
+    found = await find(connection, tenant, conversation_id)
+    if found is None:
+        raise unknown()
+    return found
+
+
+async def lock(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
+    """The conversation, locked until the transaction ends. What it returns is what holds then."""
+    row = await connection.fetchrow(f"{FIND} FOR UPDATE OF c", tenant, conversation_id)
+    return read_conversation(row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class NewConversation:
+    id: str
+    uid: UUID
+    user_id: str | None = None
+    title: str | None = None
+    system: str | None = None
+    system_tokens: int = 0
+    model: str | None = None
+    budget: int | None = None
+    policy: str = "{}"
+    metadata: str = "{}"
+
+
+# A new conversation, or no row if there is one of this id.
+CREATE = """
+INSERT INTO conversations
+  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (tenant_id, id) DO NOTHING
+RETURNING id
+"""
+
+
+async def create(connection: Connection, tenant: UUID, new: NewConversation) -> bool:
+    """Whether it was made; False if the id is taken."""
+    return bool(
+        await connection.fetchrow(
+            CREATE, tenant, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
+            new.model, new.budget, new.policy, new.metadata,
+        )
+    )  # fmt: skip
+
+
+# What a PATCH changes. A new generation, since system, budget and policy move every window's zones.
+CHANGE = """
+UPDATE conversations
+   SET title = $3, system = $4, system_tokens = $5, model = $6, budget = $7, policy = $8, metadata = $9,
+       version = version + 1, generation = generation + $10
+ WHERE tenant_id = $1 AND id = $2
+"""
+
+
+async def change(
+    connection: Connection, tenant: UUID, conversation_id: str, new: NewConversation, *, moves_zones: bool
+) -> None:
+    await connection.execute(
+        CHANGE, tenant, conversation_id, new.title, new.system, new.system_tokens, new.model, new.budget,
+        new.policy, new.metadata, int(moves_zones),
+    )  # fmt: skip
+
+
+# Rows a conversation has in each table, counted before they go with it.
+COUNT_ROWS = """
+SELECT (SELECT count(*) FROM messages WHERE tenant_id = $1 AND conversation_id = $2) AS messages,
+       (SELECT count(*) FROM pages WHERE tenant_id = $1 AND conversation_id = $2) AS pages,
+       (SELECT count(*) FROM epochs WHERE tenant_id = $1 AND conversation_id = $2) AS epochs,
+       (SELECT count(*) FROM recalls WHERE tenant_id = $1 AND conversation_id = $2) AS recalls,
+       (SELECT count(*) FROM archives WHERE tenant_id = $1 AND conversation_id = $2) AS archives
+"""
+DELETE_ARCHIVES = """
+DELETE FROM archives WHERE tenant_id = $1 AND conversation_id = $2 RETURNING scope, digest
+"""
+# Contents that no archive refers to any more.
+DELETE_CONTENTS = """
+DELETE FROM archive_contents t
+ USING (SELECT DISTINCT scope, digest FROM unnest($2::text[], $3::bytea[]) AS d (scope, digest)) d
+ WHERE t.tenant_id = $1 AND t.scope = d.scope AND t.digest = d.digest
+   AND NOT EXISTS (SELECT FROM archives a
+                    WHERE a.tenant_id = $1 AND a.scope = t.scope AND a.digest = t.digest)
+"""
+DELETE = "DELETE FROM conversations WHERE tenant_id = $1 AND id = $2"
+
+
+async def erase(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, int]:
+    """Delete a (locked) conversation with all that hangs from it; rows by table."""
+    row = await connection.fetchrow(COUNT_ROWS, tenant, conversation_id)
+    gone = await connection.fetch(DELETE_ARCHIVES, tenant, conversation_id)
+    scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
+    await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
+    await connection.execute(DELETE, tenant, conversation_id)
+    return {"conversations": 1, **(dict(row) if row else {})}
+
+
+# A page of conversations, latest activity first, after a cursor's (updated_at, uid).
+LIST = """
+SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
+  FROM conversations c
+ WHERE tenant_id = $1
+   AND ($2::text IS NULL OR user_id = $2)
+   AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
+         SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
+   AND ($4::timestamptz IS NULL OR (updated_at, uid) < ($4, $5::uuid))
+ ORDER BY updated_at DESC, uid DESC
+ LIMIT $6
+"""
+
+
+async def browse(
+    connection: Connection,
+    tenant: UUID,
+    user_id: str | None,
+    text: str | None,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> Sequence[Record]:
+    """Conversations by last activity; ``text`` is looked for in titles of conversations and pages, and in ids."""
+    pattern = None
+    if text:
+        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        pattern = f"%{escaped}%"
+    when, uid = after or (None, None)
+    return await connection.fetch(LIST, tenant, user_id, pattern, when, uid, limit)
+
+
+def policy_overrides(conversation: Conversation) -> dict[str, Any]:
+    overrides: dict[str, Any] = json.loads(conversation.policy)
+    return overrides
+
+
+def calls_text(tail: Tail) -> str:
+    return dumps([[call.id, call.name, call.arguments] for call in tail.open_calls])

@@ -1,0 +1,39 @@
+"""Answers to requests that carried an Idempotency-Key."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.db import Connection
+
+KEPT = timedelta(hours=24)
+
+FIND = "SELECT digest, response FROM idempotency WHERE tenant_id = $1 AND key = $2"
+
+# Waits for a transaction that inserted the same key; then does nothing.
+CLAIM = """
+INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, $2, $3, '')
+ON CONFLICT (tenant_id, key) DO NOTHING RETURNING key
+"""
+CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
+PRUNE = "DELETE FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval"
+
+
+async def find(connection: Connection, tenant: UUID, key: str) -> Record | None:
+    return await connection.fetchrow(FIND, tenant, key)
+
+
+async def claim(connection: Connection, tenant: UUID, key: str, digest: bytes) -> bool:
+    return await connection.fetchrow(CLAIM, tenant, key, digest) is not None
+
+
+async def correct(connection: Connection, tenant: UUID, key: str, response: str) -> None:
+    await connection.execute(CORRECT, tenant, key, response)
+
+
+async def prune(connection: Connection, tenant: UUID) -> None:
+    """Forget answers that nobody will ask for any more."""
+    await connection.execute(PRUNE, tenant, KEPT)

@@ -1,0 +1,377 @@
+"""Messages: appending them in one statement, and reading them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+from asyncpg import Record
+
+from app.core.ingest import Tail
+from app.core.model import Language, Totals
+from app.db import Connection, Database
+from app.store.conversations import calls_text
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A row of ``messages``; the field order is that of the statement's arrays."""
+
+    seq: int
+    id: UUID
+    client_id: str | None
+    page: int
+    user_seq: int
+    call_group: int
+    kind: str
+    role: str
+    body: str
+    view: str | None
+    short: str | None
+    loaded: str | None
+    anthropic: str | None
+    parts: int
+    calls: int
+    results: int
+    full_tokens: int
+    short_tokens: int
+    loaded_tokens: int
+    full_before: int
+    short_before: int
+    line: str
+    line_tokens: int
+    archive_ids: str
+    """A PostgreSQL array literal: arrays of arrays cannot be unnested."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    page: int
+    first_seq: int
+    title: str
+    title_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewArchive:
+    """An archive and its content. ``scope`` is who may read it."""
+
+    id: UUID
+    scope: str
+    digest: bytes
+    user_id: str | None
+    conversation_id: str | None
+    seq: int | None
+    tool_name: str
+    tool_input: str
+    query_summary: str
+    result_summary: str
+    key_terms: str
+    """A PostgreSQL array literal, as ``sources``."""
+    sources: str
+    placeholder: str
+    language: str
+    expires_at: datetime | None
+    content: str
+    nul_offsets: str
+    length: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentResponse:
+    """What a request with an Idempotency-Key is answered, now and when it is sent again."""
+
+    key: str
+    digest: bytes
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Everything one append writes. ``uid`` and ``version`` say on what it was decided."""
+
+    conversation_id: str
+    uid: UUID
+    version: int
+    """-1: the conversation is new, and ``uid`` will be its."""
+    user_id: str | None
+    title: str | None
+    system: str | None
+    system_tokens: int
+    language: Language | None
+    prompt_tokens: int
+    tail: Tail
+    totals: Totals
+    created_at: datetime
+    messages: Sequence[NewMessage]
+    pages: Sequence[NewPage] = ()
+    archives: Sequence[NewArchive] = ()
+    once: IdempotentResponse | None = None
+
+
+_TYPES: dict[str, str] = {
+    "int": "int[]",
+    "str": "text[]",
+    "str | None": "text[]",
+    "UUID": "uuid[]",
+    "bytes": "bytea[]",
+    "int | None": "int[]",
+    "datetime | None": "timestamptz[]",
+}
+
+
+def _unnest(row: type, first: int, alias: str) -> tuple[str, list[str], int]:
+    """``unnest($first::…, …) AS alias (columns)``, the columns, and the next parameter's number."""
+    names = [f.name for f in fields(row)]
+    parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}" for i, f in enumerate(fields(row)))
+    return f"unnest({parameters}) AS {alias} ({', '.join(names)})", names, first + len(names)
+
+
+_ARRAY_COLUMNS = {"archive_ids": "uuid[]", "key_terms": "text[]", "sources": "text[]", "nul_offsets": "int[]"}
+_CONTENT_COLUMNS = ("scope", "digest", "content", "nul_offsets", "length", "tokens")
+
+
+def _select(alias: str, names: Sequence[str]) -> str:
+    return ", ".join(f"{alias}.{n}::{_ARRAY_COLUMNS[n]}" if n in _ARRAY_COLUMNS else f"{alias}.{n}" for n in names)
+
+
+# What both kinds of append leave in the conversation's row.
+_STATE = (
+    "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
+    "history_total", "prompt_tokens", "language", "updated_at",
+)  # fmt: skip
+_FIRST = 6
+
+
+def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
+    """One statement that stores an append whole or not at all, and returns a row if it did.
+
+    It stores nothing if the conversation is no longer at the version that the append was decided on. A client
+    id or an Idempotency-Key that exists already raises UniqueViolationError, and then too nothing is stored.
+    """
+    state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
+    at = _FIRST + len(_STATE)
+    if new:
+        columns = ", ".join(state)
+        conversation = f"""INSERT INTO conversations
+            (tenant_id, id, uid, version, user_id, title, system, system_tokens, created_at, {columns})
+          SELECT $1::uuid, $2, $3::uuid, 1, ${at}, ${at + 1}, ${at + 2}, ${at + 3}, $5, {", ".join(state.values())}
+           WHERE $4::int < 0
+          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
+        at += 4
+    else:
+        sets = ", ".join(f"{name} = {value}" for name, value in state.items())
+        conversation = f"""UPDATE conversations SET version = version + 1, {sets}
+          WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
+          RETURNING id, revision"""
+    source, names, at = _unnest(NewMessage, at, "m")
+    parts = [
+        f"c AS ({conversation})",
+        f"""m AS (INSERT INTO messages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, c.revision, $5, {_select("m", names)} FROM c, {source})""",
+    ]
+    source, names, at = _unnest(NewPage, at, "p")
+    parts.append(f"""p AS (INSERT INTO pages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})""")
+    if archives:
+        source, names, at = _unnest(NewArchive, at, "a")
+        kept = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
+        parts += [
+            f"a AS (SELECT {_select('a', names)} FROM c, {source})",
+            f"""ac AS (INSERT INTO archive_contents (tenant_id, {", ".join(_CONTENT_COLUMNS)})
+          SELECT DISTINCT ON (scope, digest) $1::uuid, {", ".join(_CONTENT_COLUMNS)} FROM a
+          ON CONFLICT (tenant_id, scope, digest) DO NOTHING)""",
+            f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(kept)})
+          SELECT $1::uuid, $5, {", ".join(kept)} FROM a)""",
+        ]
+    if once:
+        parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response)
+          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2} FROM c)""")
+    with_parts = ",\n     ".join(parts)
+    return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
+
+
+_APPEND_SQL = {
+    (new, archives, once): _append_sql(new=new, archives=archives, once=once)
+    for new in (False, True)
+    for archives in (False, True)
+    for once in (False, True)
+}
+
+
+def _arguments(tenant: UUID, append: Append) -> list[object]:
+    tail, totals = append.tail, append.totals
+    arguments: list[object] = [str(tenant), append.conversation_id, append.uid, append.version, append.created_at]
+    arguments += [tail.last_seq, tail.last_page, tail.user_seq, tail.prompt_through, tail.group, calls_text(tail)]
+    arguments += [totals.full, totals.short, totals.history, append.prompt_tokens, append.language, append.created_at]
+    if append.version < 0:
+        arguments += [append.user_id, append.title, append.system, append.system_tokens]
+    arguments += _columns(NewMessage, append.messages) + _columns(NewPage, append.pages)
+    if append.archives:
+        arguments += _columns(NewArchive, append.archives)
+    if append.once:
+        arguments += [append.once.key, append.once.digest, append.once.response]
+    return arguments
+
+
+def _columns(row: type, rows: Sequence[object]) -> list[object]:
+    return [[getattr(r, f.name) for r in rows] for f in fields(row)]
+
+
+def _statement(append: Append) -> str:
+    return _APPEND_SQL[append.version < 0, bool(append.archives), append.once is not None]
+
+
+async def append_alone(database: Database, tenant: UUID, append: Append) -> bool:
+    """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
+    return await database.fetch_row(_statement(append), *_arguments(tenant, append)) is not None
+
+
+async def append_within(connection: Connection, tenant: UUID, append: Append) -> bool:
+    """The same inside a transaction that holds the conversation's lock."""
+    return await connection.fetchrow(_statement(append), *_arguments(tenant, append)) is not None
+
+
+def violated(error: asyncpg.UniqueViolationError) -> str:
+    """The name of the constraint that an append broke."""
+    return str(getattr(error, "constraint_name", "") or "")
+
+
+# Client ids of a request that the conversation has already.
+TAKEN_CLIENT_IDS = """
+SELECT client_id, seq FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND client_id = ANY ($3::text[])
+"""
+
+
+async def taken_client_ids(
+    connection: Connection, tenant: UUID, conversation_id: str, client_ids: Sequence[str]
+) -> dict[str, int]:
+    rows = await connection.fetch(TAKEN_CLIENT_IDS, tenant, conversation_id, client_ids)
+    return {row["client_id"]: row["seq"] for row in rows}
+
+
+MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens, m.loaded_tokens,
+ m.line, m.archive_ids, m.created_at"""
+
+# A stretch of the history, oldest first or newest first.
+HISTORY = f"""
+SELECT {MESSAGE_FIELDS} FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq > $3 ORDER BY m.seq LIMIT $4
+"""
+HISTORY_BACK = f"""
+SELECT {MESSAGE_FIELDS} FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq < $3 ORDER BY m.seq DESC LIMIT $4
+"""
+
+
+async def history(
+    connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int, *, newest_first: bool
+) -> Sequence[Record]:
+    return await connection.fetch(
+        HISTORY_BACK if newest_first else HISTORY, tenant, conversation_id, after, limit
+    )
+
+
+# The messages of one page: those from its first on to the next page's.
+PAGE_MESSAGES = f"""
+SELECT {MESSAGE_FIELDS} FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2
+   AND m.seq >= (SELECT first_seq FROM pages
+                  WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3)
+   AND m.seq < coalesce((SELECT first_seq FROM pages
+                          WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 + 1), 2147483647)
+ ORDER BY m.seq
+"""
+
+
+async def page_messages(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> Sequence[Record]:
+    """The messages of a page, in order; none if there is no such page."""
+    return await connection.fetch(PAGE_MESSAGES, tenant, conversation_id, page)
+
+
+# The full texts of archived results, as they were sent.
+ARCHIVED_TEXTS = """
+SELECT a.id, t.content, t.nul_offsets FROM archives a
+  JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest
+ WHERE a.tenant_id = $1 AND a.id = ANY ($2::uuid[])
+"""
+
+
+async def archived_texts(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
+    rows = await connection.fetch(ARCHIVED_TEXTS, tenant, ids)
+    return {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows}
+
+
+def without_nul(text: str) -> tuple[str, list[int]]:
+    """A text that PostgreSQL can hold, and where NUL was in it."""
+    if "\x00" not in text:
+        return text, []
+    return text.replace("\x00", "\ufffd"), [i for i, c in enumerate(text) if c == "\x00"]
+
+
+def with_nul(text: str, offsets: Sequence[int]) -> str:
+    """The inverse of ``without_nul``."""
+    if not offsets:
+        return text
+    characters = list(text)
+    for offset in offsets:
+        characters[offset] = "\x00"
+    return "".join(characters)
+
+
+# Pages with what is known of their recalls; some of them ($3), or those after a page ($4).
+PAGES = """
+SELECT p.page, p.title, p.first_seq, coalesce(n.first_seq - 1, c.last_seq) AS last_seq,
+       coalesce(r.count, 0) AS recall_count, r.at_page AS last_recalled_page, p.created_at
+  FROM pages p
+  JOIN conversations c ON c.tenant_id = p.tenant_id AND c.id = p.conversation_id
+  LEFT JOIN pages n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1
+  LEFT JOIN LATERAL (
+    SELECT count, at_page FROM recalls
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page
+     ORDER BY count DESC LIMIT 1) r ON true
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2
+   AND ($3::int[] IS NULL OR p.page = ANY ($3)) AND p.page > $4
+ ORDER BY p.page LIMIT $5
+"""
+
+
+async def pages(
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    *,
+    some: Sequence[int] | None = None,
+    after: int = 0,
+    limit: int = 1000,
+) -> Sequence[Record]:
+    """Pages in order: all after one, or of ``some``."""
+    return await connection.fetch(PAGES, tenant, conversation_id, some, after, limit)
+
+
+# One recall more of a page; nothing if there is no such page.
+RECALL = """
+WITH c AS (
+  UPDATE conversations SET revision = revision + 1, version = version + 1
+   WHERE tenant_id = $1 AND id = $2 AND EXISTS (
+     SELECT FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3)
+  RETURNING revision, last_page
+)
+INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
+SELECT $1, $2, $3,
+       1 + coalesce((SELECT max(count) FROM recalls
+                      WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3), 0),
+       c.last_page, c.revision
+  FROM c
+RETURNING count
+"""
+
+
+async def count_recall(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
+    """Whether the page is there. The conversation must be locked, so that counts follow each other."""
+    return await connection.fetchrow(RECALL, tenant, conversation_id, page) is not None

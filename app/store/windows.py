@@ -1,0 +1,298 @@
+"""What a window is assembled from, read in as few round trips as there are questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.canonical import dumps
+from app.core.contents import Line, PageEntry
+from app.core.model import Entry, Epoch, Head, Item, Layout
+from app.db import Connection, Database
+from app.store.conversations import (
+    CONVERSATION_FIELDS,
+    EPOCH_FIELDS,
+    LAYOUT_COLUMNS,
+    Conversation,
+    read_conversation,
+)
+
+ITEM_COLUMNS = {
+    "seq": "m.seq",
+    "page": "m.page",
+    "call_group": "m.call_group",
+    "kind": "m.kind",
+    "role": "m.role",
+    "text": "CASE WHEN m.seq < z.verbatim_from THEN coalesce(m.short, m.view, m.body) ELSE coalesce(m.view, m.body) END",
+    "tokens": "CASE WHEN m.seq < z.verbatim_from THEN m.short_tokens ELSE m.full_tokens END",
+    "parts": "m.parts",
+    "calls": "m.calls",
+    "results": "m.results",
+    "full_after": "m.full_before + m.full_tokens",
+    "loaded": "CASE WHEN m.page = c.last_page THEN m.loaded END",
+    "loaded_tokens": "m.loaded_tokens",
+    "short": "CASE WHEN m.seq >= z.verbatim_from THEN m.short END",
+    "short_tokens": "m.short_tokens",
+    "anthropic": "CASE WHEN $7 AND m.seq >= z.verbatim_from THEN m.anthropic END",
+    "archives": "nullif(m.archive_ids::text, '{}')",
+}
+_AGGREGATES = ",\n         ".join(f"array_agg({sql} ORDER BY m.seq) AS m_{name}" for name, sql in ITEM_COLUMNS.items())
+_SOURCE = "FROM messages m WHERE m.tenant_id = $1::uuid AND m.conversation_id = c.id"
+
+# A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
+# message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
+# no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9).
+WINDOW = f"""
+SELECT {CONVERSATION_FIELDS}, {EPOCH_FIELDS}, e.head AS e_head, w.*
+  FROM conversations c
+  LEFT JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
+  CROSS JOIN LATERAL (
+    SELECT coalesce($3::int, e.condensed_from, 1) AS condensed_from,
+           coalesce($4::int, e.verbatim_from, 1) AS verbatim_from,
+           coalesce($5::int, e.pinned, 0) AS pinned) z
+  LEFT JOIN LATERAL (
+    SELECT {_AGGREGATES}
+      FROM (
+        SELECT m.* {_SOURCE} AND m.seq <= c.prompt_through AND m.seq < z.condensed_from
+        UNION ALL
+        SELECT m.* {_SOURCE} AND m.seq = z.pinned AND z.pinned > c.prompt_through AND z.pinned < z.condensed_from
+        UNION ALL
+        SELECT m.* {_SOURCE} AND m.seq >= z.condensed_from
+      ) m
+     WHERE $3::int IS NULL
+        OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int AND c.generation = $10::int)
+  ) w ON true
+ WHERE c.tenant_id = $1::uuid AND c.id = $2
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 36
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowParts:
+    conversation: Conversation
+    own_epoch: Epoch | None
+    """The stored epoch of the conversation's own budget."""
+    prompt: tuple[Item, ...]
+    items: tuple[Item, ...]
+    """Empty when the epoch that was asked with has ended."""
+
+
+async def load(
+    database: Database | Connection,
+    tenant: UUID,
+    conversation_id: str,
+    asked: tuple[UUID, Layout] | None,
+    *,
+    anthropic: bool,
+) -> WindowParts | None:
+    """One statement for all of a window's parts; None if there is no such conversation.
+
+    ``asked`` is the layout to read the body by and the ``uid`` of the conversation it was made for; without
+    one, that of the stored epoch (or of the beginning).
+    """
+    uid, layout = asked or (None, None)
+    arguments = (
+        str(tenant),
+        conversation_id,
+        layout and layout.condensed_from,
+        layout and layout.verbatim_from,
+        layout and layout.pinned,
+        uid,
+        anthropic,
+        layout and layout.full_until,
+        layout and layout.pages_until,
+        layout and layout.generation,
+    )
+    if isinstance(database, Database):
+        row = await database.fetch_row(WINDOW, *arguments)
+    else:
+        row = await database.fetchrow(WINDOW, *arguments)
+    if row is None:
+        return None
+    conversation = read_conversation(row)
+    own_epoch = None
+    if conversation.own is not None:
+        own_epoch = Epoch(conversation.own[1], read_head(row["e_head"]))
+    items = _items(row)
+    return WindowParts(
+        conversation,
+        own_epoch,
+        tuple(item for item in items if item.kind == "prompt"),
+        tuple(item for item in items if item.kind != "prompt"),
+    )
+
+
+def _items(row: Record) -> list[Item]:
+    if row["m_seq"] is None:
+        return []
+    columns = [row[f"m_{name}"] for name in ITEM_COLUMNS]
+    return [_item(*values) for values in zip(*columns, strict=True)]
+
+
+def _item(
+    seq: int, page: int, group: int, kind: str, role: str, text: str, tokens: int, parts: int, calls: int,
+    results: int, full_after: int, loaded: str | None, loaded_tokens: int, short: str | None, short_tokens: int,
+    anthropic: str | None, archives: str | None,
+) -> Item:  # fmt: skip
+    return Item(
+        seq=seq,
+        page=page,
+        group=group,
+        kind=kind,  # type: ignore[arg-type]  # a CHECK holds it
+        role="tool" if kind == "result" else role,
+        text=text,
+        parts=parts,
+        tokens=tokens,
+        calls=calls,
+        results=results,
+        full_after=full_after,
+        loaded_text=loaded,
+        loaded_tokens=loaded_tokens,
+        short_text=short,
+        short_tokens=short_tokens,
+        anthropic=anthropic,
+        archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
+    )
+
+
+def read_head(text: str) -> Head:
+    values = json.loads(text)
+    values["listed"] = tuple(values["listed"])
+    values["chapters"] = tuple(tuple(chapter) for chapter in values["chapters"])
+    return Head(**values)
+
+
+# The newest messages without their texts, back over a number of condensed tokens and on to the start of a call
+# group, and the user message that opened the page they begin in.
+ENTRIES = """
+WITH s AS (
+  SELECT call_group, user_seq FROM messages
+   WHERE tenant_id = $1 AND conversation_id = $2 AND short_before <= $3
+   ORDER BY short_before DESC, seq DESC LIMIT 1
+)
+SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
+       m.user_seq, m.revision
+  FROM messages m, s
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq >= s.call_group
+UNION ALL
+SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
+       m.user_seq, m.revision
+  FROM messages m, s
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = s.user_seq AND m.seq < s.call_group
+ ORDER BY seq
+"""
+
+
+async def entries(
+    connection: Connection, tenant: UUID, conversation: Conversation, reach: int
+) -> list[Entry]:
+    bound = max(0, conversation.totals.short - reach)
+    rows = await connection.fetch(ENTRIES, tenant, conversation.id, bound)
+    return [Entry(*row) for row in rows]
+
+
+# Pages that a contents page may list: by recency, or because they were recalled; with the recalls known at a
+# revision.
+LISTABLE = """
+WITH r AS (
+  SELECT DISTINCT ON (page) page, count, at_page FROM recalls
+   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5 AND revision <= $6 AND page <= $3
+   ORDER BY page, count DESC
+)
+SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page
+  FROM pages p LEFT JOIN r ON r.page = p.page
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page <= $3
+   AND (p.page >= $4 OR p.page IN (SELECT page FROM r))
+ ORDER BY p.page
+"""
+
+
+async def listable(
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    *,
+    last_page: int,
+    oldest: int,
+    recalled_since: int,
+    revision: int,
+) -> list[PageEntry]:
+    rows = await connection.fetch(LISTABLE, tenant, conversation_id, last_page, oldest, recalled_since, revision)
+    return [
+        PageEntry(r["page"], r["title"], r["title_tokens"], (), r["count"], r["at_page"]) for r in rows
+    ]
+
+
+LINES_PER_PAGE = 30
+
+# The contents-page lines of some pages, as far as the pages are archived.
+LINES = """
+SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
+  FROM pages p
+  LEFT JOIN pages n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1
+  CROSS JOIN LATERAL (
+    SELECT seq, role, kind, line, line_tokens FROM messages
+     WHERE tenant_id = $1 AND conversation_id = $2
+       AND seq >= p.first_seq AND seq < least(coalesce(n.first_seq, 2147483647), $4)
+     ORDER BY seq LIMIT $5) m
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = ANY ($3::int[])
+ ORDER BY m.seq
+"""
+
+
+async def lines(
+    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], before: int
+) -> dict[int, list[Line]]:
+    """By page. At most LINES_PER_PAGE of each; those of messages without anything to say are left out."""
+    rows = await connection.fetch(LINES, tenant, conversation_id, pages, before, LINES_PER_PAGE)
+    found: dict[int, list[Line]] = {}
+    for row in rows:
+        if row["line"] and row["kind"] != "prompt":
+            role = "tool" if row["kind"] == "result" else row["role"]
+            found.setdefault(row["page"], []).append(Line(row["seq"], role, row["line"], row["line_tokens"]))
+    return found
+
+
+TITLES = """
+SELECT page, title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])
+"""
+
+
+async def titles(
+    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int]
+) -> dict[int, str]:
+    rows = await connection.fetch(TITLES, tenant, conversation_id, pages)
+    return {row["page"]: row["title"] for row in rows}
+
+
+STORE_EPOCH = f"""
+INSERT INTO epochs (tenant_id, conversation_id, number, available, head, {", ".join(LAYOUT_COLUMNS)})
+VALUES ($1, $2, $3, $4, $5, {", ".join(f"${6 + i}" for i in range(len(LAYOUT_COLUMNS)))})
+ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
+   SET available = excluded.available, head = excluded.head,
+       {", ".join(f"{name} = excluded.{name}" for name in LAYOUT_COLUMNS)}
+"""
+SET_EPOCH = "UPDATE conversations SET epoch = $3 WHERE tenant_id = $1 AND id = $2"
+
+
+async def store_epoch(
+    connection: Connection, tenant: UUID, conversation_id: str, available: int, epoch: Epoch
+) -> None:
+    """Keep an epoch of the conversation's own budget. (A number is met twice only after the budget changed.)"""
+    layout = epoch.layout
+    columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
+    head = dumps(asdict(epoch.head))
+    await connection.execute(STORE_EPOCH, tenant, conversation_id, layout.number, available, head, *columns)
+    await connection.execute(SET_EPOCH, tenant, conversation_id, layout.number)
+
+
+STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"
+
+
+async def stored_head(connection: Connection, tenant: UUID, conversation_id: str, number: int) -> Head:
+    row = await connection.fetchrow(STORED_HEAD, tenant, conversation_id, number)
+    return read_head(row["head"]) if row else Head()

@@ -1,0 +1,126 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import httpx
+import psutil
+import pytest
+
+QUIRE = [sys.executable, "-m", "app"]
+
+
+@pytest.fixture
+def environment() -> Iterator[dict[str, str]]:
+    folder = Path(tempfile.mkdtemp(prefix="quire-cli-"))
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))
+    }
+    yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0"}
+    left = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if str(folder) in " ".join(process.info["cmdline"] or ())
+    ]
+    for process in left:
+        process.kill()
+    shutil.rmtree(folder)
+    assert left == []
+
+
+@contextmanager
+def running(command: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [*QUIRE, command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(stream: IO[str] | None, wanted: str) -> str:
+    """What was said up to the line that holds the wanted words."""
+    assert stream is not None
+    said = ""
+    for line in stream:
+        said += line
+        if wanted in line:
+            return said
+    raise AssertionError(f"it ended without saying {wanted!r}: {said}")
+
+
+def url_of(process: subprocess.Popen[str]) -> str:
+    hello = read_until(process.stdout, "Ctrl-C stops it")
+    assert "/conversations/demo/messages -H 'content-type: application/json'" in hello
+    return hello.split("/docs")[0].split()[-1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_brings_its_database_and_leaves_nothing_behind(environment: dict[str, str], number: int) -> None:
+    for _ in range(2):
+        with running("serve", environment) as process:
+            url = url_of(process)
+            assert httpx.get(url + "/readyz").json() == {"status": "ok"}
+            assert "cdn" not in httpx.get(url + "/docs").text
+            process.send_signal(number)
+            _, said = process.communicate(timeout=20)
+        assert process.returncode == 0, said
+        assert "Traceback" not in said
+
+
+def test_a_signal_while_it_starts_is_obeyed_too(environment: dict[str, str]) -> None:
+    with running("serve", environment) as process:
+        read_until(process.stderr, "alembic")
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+def test_serve_and_worker_share_the_database(environment: dict[str, str]) -> None:
+    with running("worker", environment) as worker:
+        read_until(worker.stdout, "The worker is up")
+        with running("serve", environment) as api:
+            url = url_of(api)
+            worker.send_signal(signal.SIGINT)
+            assert worker.wait(timeout=20) == 0
+            assert httpx.get(url + "/readyz").status_code == 200
+            api.send_signal(signal.SIGINT)
+            assert api.wait(timeout=20) == 0
+
+
+def test_migrate_can_be_repeated(environment: dict[str, str]) -> None:
+    for _ in range(2):
+        done = subprocess.run([*QUIRE, "migrate"], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "The schema is at" in done.stdout
+
+
+def test_an_open_door_is_refused(environment: dict[str, str]) -> None:
+    said = refused("serve", {**environment, "QUIRE_HOST": "0.0.0.0"})
+    assert "QUIRE_ALLOW_UNAUTHENTICATED" in said
+
+
+def test_a_bad_setting_is_named(environment: dict[str, str]) -> None:
+    assert "QUIRE_POOL_SIZE" in refused("serve", {**environment, "QUIRE_POOL_SIZE": "0"})
+
+
+def test_a_database_that_is_away_is_said_in_words(environment: dict[str, str]) -> None:
+    away = {**environment, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    for command in ("serve", "worker", "migrate"):
+        refused(command, away)
+
+
+def refused(command: str, environment: Mapping[str, str]) -> str:
+    done = subprocess.run([*QUIRE, command], env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1, done.stdout
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr

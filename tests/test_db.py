@@ -1,0 +1,168 @@
+import asyncio
+import time
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from app import errors
+from app.db import Database
+from app.embedded import EmbeddedPostgres
+
+pytestmark = pytest.mark.anyio
+TENANT = UUID(int=1)
+
+
+async def test_a_transaction_belongs_to_its_tenant_and_leaves_nothing_behind(database: Database) -> None:
+    tenant = uuid4()
+    async with database.begin(tenant) as connection:
+        assert await connection.fetchval("SELECT current_setting('app.tenant')") == str(tenant)
+    async with database._lent() as connection:
+        assert await connection.fetchval("SELECT current_setting('app.tenant', true)") in {None, ""}
+
+
+async def test_a_block_that_ends_has_committed_and_one_that_fails_has_not(
+    database: Database, postgres: EmbeddedPostgres
+) -> None:
+    async with scratch_table(postgres):
+        async with database.begin(TENANT) as connection:
+            await connection.execute("INSERT INTO scratch VALUES (1)")
+        with pytest.raises(errors.NotFound):
+            async with database.begin(TENANT) as connection:
+                await connection.execute("INSERT INTO scratch VALUES (2)")
+                raise errors.NotFound
+        assert [row["n"] for row in await database.fetch_all("SELECT n FROM scratch")] == [1]
+
+
+async def test_an_error_that_was_swallowed_cannot_pass_for_a_commit(database: Database) -> None:
+    with pytest.raises(RuntimeError, match="rolled back"):
+        async with database.begin(TENANT) as connection:
+            with pytest.raises(asyncpg.DivisionByZeroError):
+                await connection.fetchval("SELECT 1 / 0")
+
+
+async def test_a_snapshot_sees_one_moment_and_writes_nothing(database: Database, postgres: EmbeddedPostgres) -> None:
+    async with scratch_table(postgres):
+        async with database.snapshot(TENANT) as connection:
+            assert await connection.fetchval("SELECT count(*) FROM scratch") == 0
+            await database.fetch_row("INSERT INTO scratch VALUES (1) RETURNING n")
+            assert await connection.fetchval("SELECT count(*) FROM scratch") == 0
+        with pytest.raises(errors.StorageUnavailable):
+            async with database.snapshot(TENANT) as connection:
+                await connection.execute("INSERT INTO scratch VALUES (2)")
+
+
+async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Database) -> None:
+    started = time.monotonic()
+    with pytest.raises(errors.StorageUnavailable) as caught:
+        await database.fetch_row("SELECT pg_sleep(60)")
+    assert 4 < time.monotonic() - started < 7
+    assert caught.value.headers == {"Retry-After": "1"}
+
+
+async def test_waiting_for_a_lock_ends_sooner(database: Database, postgres: EmbeddedPostgres) -> None:
+    async with scratch_table(postgres):
+        await database.fetch_row("INSERT INTO scratch VALUES (1) RETURNING n")
+        async with database.begin(TENANT) as holder:
+            await holder.execute("UPDATE scratch SET n = 2")
+            with pytest.raises(errors.StorageUnavailable):
+                await database.fetch_row("UPDATE scratch SET n = 3 RETURNING n")
+
+
+async def test_a_cancelled_statement_takes_its_connection_with_it(postgres: EmbeddedPostgres) -> None:
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    before = await backend(database)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await database.fetch_row("SELECT pg_sleep(60)")
+    assert await backend(database) != before
+    await database.close()
+
+
+async def test_a_cancelled_transaction_takes_its_connection_with_it(postgres: EmbeddedPostgres) -> None:
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    before = await backend(database)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1), database.begin(TENANT) as connection:
+            await connection.execute("SELECT pg_sleep(60)")
+    assert await backend(database) != before
+    await database.close()
+
+
+async def test_an_error_of_ours_keeps_the_connection(postgres: EmbeddedPostgres) -> None:
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    before = await backend(database)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        async with database.begin(TENANT) as connection:
+            await connection.fetchval("SELECT 1 / 0")
+    assert await backend(database) == before
+    await database.close()
+
+
+async def test_a_connection_that_the_server_ended_is_replaced(database: Database, postgres: EmbeddedPostgres) -> None:
+    with pytest.raises(errors.StorageUnavailable):
+        async with database.begin(TENANT) as connection:
+            superuser = await asyncpg.connect(postgres.superuser_dsn)
+            await superuser.execute(
+                "SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()")
+            )
+            await superuser.close()
+            await connection.fetchval("SELECT 1")
+    await database.ping()
+
+
+async def test_a_database_that_is_away_is_storage_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(errors.StorageUnavailable):
+        await Database.connect(f"postgresql://quire_app@/quire?host={tmp_path}")
+
+
+async def test_without_prepared_statements_the_limits_travel_with_the_transaction(postgres: EmbeddedPostgres) -> None:
+    database = await Database.connect(postgres.app_dsn, pool_size=1, statement_cache=False)
+    async with database.begin(TENANT) as connection:
+        assert await connection.fetchval("SHOW statement_timeout") == "5s"
+    row = await database.fetch_row("SHOW statement_timeout")
+    assert row is not None
+    assert row[0] == "0"
+    await database.close()
+
+
+async def test_the_apps_role_is_safe_and_a_superuser_is_refused(database: Database, postgres: EmbeddedPostgres) -> None:
+    await database.assert_role_is_safe()
+    superuser = await Database.connect(postgres.superuser_dsn, pool_size=1)
+    with pytest.raises(errors.UnsafeDatabase):
+        await superuser.assert_role_is_safe()
+    await superuser.close()
+
+
+async def test_giving_up_durability_is_warned_about(
+    postgres: EmbeddedPostgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    careless = await Database.connect(postgres.app_dsn + "&options=-csynchronous_commit%3Doff", pool_size=1)
+    await careless.assert_role_is_safe()
+    assert "synchronous_commit is off" in caplog.text
+    await careless.close()
+
+
+async def backend(database: Database) -> int:
+    row = await database.fetch_row("SELECT pg_backend_pid()")
+    assert row is not None
+    return int(row[0])
+
+
+class scratch_table:  # noqa: N801
+    """A table for one test, made by the owner and dropped at the end."""
+
+    def __init__(self, postgres: EmbeddedPostgres) -> None:
+        self._dsn = postgres.owner_dsn
+
+    async def __aenter__(self) -> None:
+        await self._execute("CREATE TABLE scratch (n int)")
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._execute("DROP TABLE scratch")
+
+    async def _execute(self, sql: str) -> None:
+        connection = await asyncpg.connect(self._dsn)
+        await connection.execute(sql)
+        await connection.close()

@@ -1,0 +1,158 @@
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+
+from app import embedded
+from app.embedded import EmbeddedPostgres
+from tests.conftest import wait_for
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="quire-pg-"))
+    yield made
+    for process in servers_of(made):
+        process.kill()
+    shutil.rmtree(made)
+
+
+def servers_of(folder: Path) -> list[psutil.Process]:
+    """The PostgreSQL servers whose data is under the folder."""
+    return [
+        process
+        for process in psutil.process_iter(["name", "cmdline"])
+        if process.info["name"] == "postgres" and any(str(folder) in part for part in process.info["cmdline"] or ())
+    ]
+
+
+def ask(dsn: str, sql: str) -> object:
+    async def connect_and_ask() -> object:
+        connection = await asyncpg.connect(dsn, timeout=5)
+        try:
+            return await connection.fetchval(sql)
+        finally:
+            await connection.close()
+
+    return asyncio.run(connect_and_ask())
+
+
+def test_what_was_written_is_there_after_a_restart(folder: Path) -> None:
+    first = embedded.start(folder)
+    ask(first.owner_dsn, "CREATE TABLE kept AS SELECT 7 AS n")
+    first.stop()
+    assert servers_of(folder) == []
+    second = embedded.start(folder)
+    assert ask(second.app_dsn, "SELECT n FROM kept") == 7
+    second.stop()
+
+
+def test_the_roles_cannot_bypass_row_level_security(postgres: EmbeddedPostgres) -> None:
+    unsafe = "SELECT rolsuper OR rolbypassrls OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
+    assert ask(postgres.owner_dsn, unsafe) is False
+    assert ask(postgres.app_dsn, unsafe) is False
+
+
+def test_the_app_may_not_make_tables(postgres: EmbeddedPostgres) -> None:
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        ask(postgres.app_dsn, "CREATE TABLE public.sly (n int)")
+
+
+def test_the_server_is_durable_and_has_vectors(postgres: EmbeddedPostgres) -> None:
+    for name, value in {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}.items():
+        assert ask(postgres.app_dsn, f"SHOW {name}") == value
+    assert ask(postgres.app_dsn, "SELECT '[1,2]'::vector <-> '[1,2]'") == 0
+
+
+def test_the_server_listens_on_no_port(postgres: EmbeddedPostgres) -> None:
+    assert ask(postgres.superuser_dsn, "SHOW listen_addresses") == ""
+    assert ask(postgres.superuser_dsn, "SHOW unix_socket_permissions") == "0700"
+
+
+def test_the_last_one_to_leave_stops_the_server(folder: Path) -> None:
+    one, other = embedded.start(folder), embedded.start(folder)
+    one.stop()
+    one.stop()
+    assert ask(other.app_dsn, "SELECT 1") == 1
+    other.stop()
+    assert servers_of(folder) == []
+
+
+def test_several_may_start_it_at_the_same_time(folder: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        started = list(pool.map(embedded.start, [folder] * 3))
+    assert [ask(server.app_dsn, "SELECT 1") for server in started] == [1, 1, 1]
+    for server in started:
+        server.stop()
+    assert servers_of(folder) == []
+
+
+def test_a_process_that_was_killed_does_not_keep_the_server_alive(folder: Path) -> None:
+    program = f"import pathlib, signal; from app import embedded; embedded.start(pathlib.Path({str(folder)!r})); "
+    user = subprocess.Popen(
+        [sys.executable, "-c", program + "print('up', flush=True); signal.pause()"], stdout=subprocess.PIPE
+    )
+    with user:
+        assert user.stdout is not None
+        assert user.stdout.readline() == b"up\n"
+        user.kill()
+    server = embedded.start(folder)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    server.stop()
+    assert servers_of(folder) == []
+
+
+def test_it_starts_after_the_server_was_killed(folder: Path) -> None:
+    killed = embedded.start(folder)
+    ask(killed.owner_dsn, "CREATE TABLE kept AS SELECT 7 AS n")
+    for process in servers_of(folder):
+        process.send_signal(signal.SIGKILL)
+    wait_for(lambda: not servers_of(folder))
+    killed.stop()
+    again = embedded.start(folder)
+    assert ask(again.app_dsn, "SELECT n FROM kept") == 7
+    again.stop()
+
+
+def test_it_starts_although_the_dead_servers_number_has_a_new_owner(folder: Path) -> None:
+    embedded.start(folder).stop()
+    stale = folder / "postgres" / "cluster" / "postmaster.pid"
+    stale.write_text(f"{os.getppid()}\n{folder}\n", encoding="utf-8")
+    server = embedded.start(folder)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    server.stop()
+
+
+def test_it_starts_after_a_crash_while_the_cluster_was_made(folder: Path) -> None:
+    half = folder / "postgres" / "cluster.new"
+    half.mkdir(parents=True)
+    (half / "PG_VERSION").write_text("18\n", encoding="utf-8")
+    server = embedded.start(folder)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    server.stop()
+
+
+@pytest.mark.parametrize("name", ["long" * 40, "with space", "with'quote", "数据"])
+def test_any_folder_will_do(folder: Path, name: str) -> None:
+    server = embedded.start(folder / name)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    assert ask(server.owner_dsn, "SELECT current_user") == "quire_owner"
+    server.stop()
+    assert servers_of(folder / name) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user's rights to give away")
+def test_under_root_the_folders_above_are_passable_but_not_readable(folder: Path) -> None:
+    embedded.start(folder).stop()
+    assert folder.stat().st_mode & 0o777 == 0o711
+    assert (folder / "postgres").stat().st_mode & 0o777 == 0o700
