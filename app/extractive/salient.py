@@ -9,18 +9,19 @@ from app.extractive.blocks import without_markup
 from app.extractive.terms import content_words
 from app.text import clip, sentences, squeeze
 
-_MAX_SENTENCES = 180
+_MAX_SENTENCES = 140
 _LAST_SENTENCES = 40
-_MAX_CHARS = 60_000
+_HEAD_CHARS = 24_000
+_TAIL_CHARS = 8_000
 # How strongly a candidate that repeats what was chosen is held back, 0 to 1.
 _REDUNDANCY = 0.7
 
 
 def best_sentences(text: str, max_chars: int, *, limit: int) -> list[str]:
     """Up to ``limit`` sentences in the order of the text, together at most ``max_chars`` with the spaces between."""
-    found = [
-        plain for raw in sentences(text[:_MAX_CHARS]) if (plain := squeeze(without_markup(raw[:600])).lstrip("*#|>- "))
-    ]
+    if len(text) > _HEAD_CHARS + _TAIL_CHARS:
+        text = text[:_HEAD_CHARS] + "\n" + text[-_TAIL_CHARS:]
+    found = [plain for raw in sentences(text) if (plain := squeeze(without_markup(raw[:600])).lstrip("*#|>- "))]
     if len(found) > _MAX_SENTENCES:
         found = found[: _MAX_SENTENCES - _LAST_SENTENCES] + found[-_LAST_SENTENCES:]
     if not found:
