@@ -182,7 +182,7 @@ LEAD_LABEL = re.compile(
 GIST_LABEL = re.compile(
     r"^\W*(?:key (?:points?|findings?|takeaways?)|tl;?dr|(?:executive )?summary|conclusions?|(?:final )?answer"
     r"|results?"
-    r"|结论|要点|总结|摘要|核心要点|关键点|核心观点|答案)\s*[:：]?\W*$",
+    r"|(?:关键|核心|主要)?(?:结论|要点|发现)|总结|摘要|核心要点|关键点|核心观点|答案)\s*[:：]?\W*$",
     _I,
 )
 # "INSTRUCTIONS:" on a line of its own: what follows is how, not what.

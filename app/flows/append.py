@@ -146,14 +146,14 @@ async def _with_epoch(
     connection: Connection, tenant: UUID, decided: _Decided, current: Conversation, once: Once | None
 ) -> _Decided:
     """The answer names the new epoch, also when it is given again."""
-    response = decided.response.replace(_epoch_text(decided.conversation), _epoch_text(current))
+    response = decided.response.removesuffix(_epoch_text(decided.conversation)) + _epoch_text(current)
     if once is not None:
         await once.correct(connection, tenant, response)
     return _Decided(decided.append, current, response)
 
 
 def _epoch_text(conversation: Conversation) -> str:
-    """The response's last members: nothing a caller wrote can stand behind them."""
+    """The response's last members."""
     return f'"page":{conversation.tail.last_page},"epoch":{conversation.epoch}}}'
 
 
@@ -478,10 +478,9 @@ def _after(
         )  # fmt: skip
     system_tokens = bench.tokens[request.system] + 4 if request.system is not None else 0
     return Conversation(
-        id=conversation_id, uid=uuid7(), user_id=request.user_id, title=title,
-        system=request.system, model=None, budget=None, policy="{}", metadata="{}", created_at=bench.now, updated_at=bench.now, version=1, tail=tail,
-        totals=totals, prompt_tokens=prompt_tokens, system_tokens=system_tokens, language=language, revision=0,
-        epoch=0, own=None,
+        id=conversation_id, uid=uuid7(), user_id=request.user_id, title=title, system=request.system,
+        created_at=bench.now, updated_at=bench.now, version=1, tail=tail, totals=totals,
+        prompt_tokens=prompt_tokens, system_tokens=system_tokens, language=language,
     )  # fmt: skip
 
 
