@@ -22,7 +22,7 @@ $(STAMP): requirements.txt requirements-dev.txt
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
 run: $(STAMP) ## Serve the API with its jobs and a database; obeys DATABASE_URL, QUIRE_*, MEMORY_*

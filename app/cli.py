@@ -17,8 +17,8 @@ import uvloop
 from pydantic import ValidationError
 
 from app import embedded, errors, migrate, worker
-from app.demo.command import demo
 from app.db import Database
+from app.demo.command import demo
 from app.main import create_app
 from app.settings import Settings
 

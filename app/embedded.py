@@ -37,6 +37,8 @@ import psutil
 POSTGRES_MAJOR = 18
 START_SECONDS = 120
 STOP_SECONDS = 60
+DYING_SECONDS = 10
+NO_PROCESS = 2**31 - 2  # more than any system gives out
 SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_MAX = 100  # 107 on Linux, 103 on macOS
 LOG_MAX_BYTES = 16 * 1024 * 1024
@@ -90,7 +92,7 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
     with _locked(layout.changing):
         if not _is_listening(layout):
             _initialise(layout)
-            _remove_stale_pid_file(layout)
+            _disown_stale_lock_files(layout)
             _launch(layout)
         _psql(layout, ROLES)
         in_use = _open_lock(layout.in_use)
@@ -213,15 +215,9 @@ def _launch(layout: _Layout) -> None:
 
 def _shut_down(layout: _Layout) -> None:
     """A fast shutdown: open transactions are rolled back and a checkpoint is written."""
-    _remove_stale_pid_file(layout)
-    if not (layout.cluster / "postmaster.pid").exists():
+    if not _is_listening(layout):  # it was killed
         return
-    try:
-        _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
-    except EmbeddedPostgresError:
-        _remove_stale_pid_file(layout)  # it died by itself meanwhile
-        if (layout.cluster / "postmaster.pid").exists():
-            raise
+    _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
 
 
 def _is_listening(layout: _Layout) -> bool:
@@ -244,21 +240,36 @@ def _is_listening(layout: _Layout) -> bool:
     return False
 
 
-def _remove_stale_pid_file(layout: _Layout) -> None:
-    """After a crash the number in postmaster.pid may belong to any other process by now.
+def _disown_stale_lock_files(layout: _Layout) -> None:
+    """After a crash the process ids in the server's two lock files may be anybody's by now.
 
-    PostgreSQL would take that process for itself and refuse to start.
+    PostgreSQL would take that process, or its own zombie, for a running server and refuse to start.
+    The rest of postmaster.pid is kept: by it PostgreSQL sees whether backends of the dead server
+    are still writing.
     """
-    path = layout.cluster / "postmaster.pid"
-    with suppress(OSError, ValueError, IndexError):
-        pid = int(path.read_text(encoding="utf-8").splitlines()[0])
-        with suppress(psutil.Error):
+    for path in (layout.cluster / "postmaster.pid", layout.sockets / f"{SOCKET_NAME}.lock"):
+        with suppress(FileNotFoundError):
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            if lines and lines[0].strip().isdecimal() and not _is_server(int(lines[0])):
+                _logger.warning("the server that wrote %s is gone", path.name)
+                path.write_text("".join([f"{NO_PROCESS}\n", *lines[1:]]), encoding="utf-8")
+
+
+def _is_server(pid: int) -> bool:
+    """Waits a moment for one that is dying. A zombie is dead, though in a container nobody may ever reap it."""
+    deadline = time.monotonic() + DYING_SECONDS
+    while True:
+        try:
             process = psutil.Process(pid)
-            # A zombie: dead, though in a container nobody may ever ask how it died.
-            if process.name().startswith("postgres") and process.status() != psutil.STATUS_ZOMBIE:
-                return
-        _logger.warning("removing postmaster.pid of a server that is gone")
-        path.unlink()
+            if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith("postgres"):
+                return False
+            if process.cmdline():  # empty while it dies
+                return True
+        except psutil.Error:
+            return False
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.05)
 
 
 def _psql(layout: _Layout, script: str) -> None:

@@ -10,11 +10,11 @@ from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
 from app.api import conversations, messages, openapi, operations, problem
-from app.db import Database
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
+from app.db import Database
 from app.services import Services
 from app.settings import Settings
 

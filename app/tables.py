@@ -9,6 +9,7 @@ The rules they share:
   epoch can be found again as it was, by any process and for any budget.
 """
 
+from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -27,6 +28,9 @@ from sqlalchemy import (
     Uuid,
     text,
 )
+
+DIMENSIONS = 1_000_000_000
+"""Of a text's terms; see app.bm25."""
 
 metadata = MetaData(
     naming_convention={
@@ -261,6 +265,44 @@ archives = Table(
 Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
 Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
 Index("archives_conversation_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.id)
+
+memories = Table(
+    "memories",
+    metadata,
+    _tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("owner", Uuid, nullable=False, comment="hash of the scope that may find it"),
+    Column("type", Text, nullable=False),
+    Column("conversation_id", Text(collation="C"), nullable=False),
+    Column("conversation_uid", Uuid, nullable=False),
+    Column("seq", Integer, comment="the message it is of"),
+    Column("page", Integer),
+    Column("archive_id", Uuid, comment="the archive it is a passage of"),
+    Column("start", Integer, nullable=False, comment="its first character in the message's or archive's text"),
+    Column("length", Integer, nullable=False),
+    Column("terms", SPARSEVEC(DIMENSIONS), nullable=False, comment="see app.bm25"),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    _of_conversation("memories"),
+    ForeignKeyConstraint(
+        ["tenant_id", "archive_id"],
+        ["archives.tenant_id", "archives.id"],
+        name="memories_archive_fkey",
+        ondelete="CASCADE",
+    ),
+    CheckConstraint("type IN ('episode', 'passage')", name="type"),
+)
+# Everything a keyword search looks at, so that it never visits the table for rows that it does not return. Ids are
+# hashed and terms bounded, because an index entry holds no more than 2704 bytes.
+Index(
+    "memories_search_idx",
+    memories.c.tenant_id,
+    memories.c.owner,
+    memories.c.id,
+    postgresql_include=["type", "conversation_uid", "seq", "page", "archive_id", "start", "length", "terms"],
+)
+Index("memories_archive_idx", memories.c.tenant_id, memories.c.archive_id, memories.c.start)
+Index("memories_conversation_idx", memories.c.tenant_id, memories.c.conversation_id, memories.c.seq)
 
 idempotency = Table(
     "idempotency",

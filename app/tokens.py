@@ -87,10 +87,8 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
     start = 0
     while len(text) - start > size:
         end = start + size
-        for seam in _SEAM.finditer(text, start + size // 2, end):
-            end = seam.start()
-        if end == start:
-            end = start + size
+        seams = [seam.start() for seam in _SEAM.finditer(text, start + size // 2, end)]
+        end = seams[-1] if seams else end
         yield text[start:end]
         start = end
     yield text[start:]

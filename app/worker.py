@@ -5,11 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from app.db import Database
+from app.store import idempotency
+from app.tenancy import TENANTS
 
 Task = Callable[[Database], Awaitable[None]]
 
 HOUSEKEEPING_SECONDS = 60.0
-HOUSEKEEPING: Sequence[Task] = ()
+
+
+async def forget_old_answers(database: Database) -> None:
+    """Answers kept for Idempotency-Keys, after a day."""
+    for tenant in TENANTS:
+        async with database.begin(tenant) as connection:
+            await idempotency.prune(connection, tenant)
+
+
+HOUSEKEEPING: Sequence[Task] = (forget_old_answers,)
 
 _logger = logging.getLogger(__name__)
 

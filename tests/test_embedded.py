@@ -126,8 +126,9 @@ def test_it_starts_after_the_server_was_killed(folder: Path) -> None:
 
 def test_it_starts_although_the_dead_servers_number_has_a_new_owner(folder: Path) -> None:
     embedded.start(folder).stop()
-    stale = folder / "postgres" / "cluster" / "postmaster.pid"
-    stale.write_text(f"{os.getppid()}\n{folder}\n", encoding="utf-8")
+    cluster = folder / "postgres" / "cluster"
+    for stale in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+        (cluster / stale).write_text(f"{os.getppid()}\n{cluster}\n1\n5432\n{cluster}\n", encoding="utf-8")
     server = embedded.start(folder)
     assert ask(server.app_dsn, "SELECT 1") == 1
     server.stop()

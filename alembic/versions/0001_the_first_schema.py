@@ -5,6 +5,7 @@ Follows: nothing
 """
 
 import sqlalchemy as sa
+from pgvector.sqlalchemy import SPARSEVEC
 
 from alembic import op
 
@@ -22,6 +23,7 @@ TABLES = (
     "recalls",
     "archive_contents",
     "archives",
+    "memories",
     "idempotency",
 )
 
@@ -200,12 +202,38 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'page', 'count', name=op.f('recalls_pkey'))
     )
     op.create_index('recalls_recent_idx', 'recalls', ['tenant_id', 'conversation_id', 'at_page'], unique=False)
+    op.create_table('memories',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False, comment='hash of the scope that may find it'),
+    sa.Column('type', sa.Text(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('conversation_uid', sa.Uuid(), nullable=False),
+    sa.Column('seq', sa.Integer(), nullable=True, comment='the message it is of'),
+    sa.Column('page', sa.Integer(), nullable=True),
+    sa.Column('archive_id', sa.Uuid(), nullable=True, comment='the archive it is a passage of'),
+    sa.Column('start', sa.Integer(), nullable=False, comment="its first character in the message's or archive's text"),
+    sa.Column('length', sa.Integer(), nullable=False),
+    sa.Column('terms', SPARSEVEC(dim=1000000000), nullable=False, comment='see app.bm25'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint("type IN ('episode', 'passage')", name=op.f('memories_type_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'archive_id'], ['archives.tenant_id', 'archives.id'], name='memories_archive_fkey', ondelete='CASCADE'),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='memories_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memories_pkey'))
+    )
+    op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False)
+    op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False)
+    op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'terms'])
     for table in TABLES:
         _isolate(table)
 
 
 def downgrade() -> None:
     """The way back."""
+    op.drop_index('memories_search_idx', table_name='memories', postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'terms'])
+    op.drop_index('memories_conversation_idx', table_name='memories')
+    op.drop_index('memories_archive_idx', table_name='memories')
+    op.drop_table('memories')
     op.drop_index('recalls_recent_idx', table_name='recalls')
     op.drop_table('recalls')
     op.drop_table('pages')

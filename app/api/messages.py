@@ -96,7 +96,8 @@ async def append_messages(
 
 async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> str:
     """The window as a member of the append's answer. The messages are stored: a budget that is too small for
-    the window must not make the append look as if it had failed."""
+    the window must not make the append look as if it had failed.
+    """
     try:
         window = await context(services, tenant, conversation_id, wanted)
     except errors.BudgetTooSmall as error:
@@ -266,7 +267,7 @@ async def call_tool(
         services.database,
         tenant,
         once,
-        lambda connection: tool_calls.run(services, connection, tenant, conversation_id, call),
+        lambda connection: tool_calls.run(connection, tenant, conversation_id, call),
     )
     services.conversations.pop((tenant, conversation_id), None)
     return json_text(response)

@@ -75,7 +75,7 @@ class ContextBody(RequestModel):
 class ToolCallBody(RequestModel):
     """The arguments that the model gave."""
 
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default={})
 
 
 class Conversation(BaseModel):

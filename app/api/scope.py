@@ -5,8 +5,7 @@ from uuid import UUID
 
 from fastapi import Depends, Header
 
-DEFAULT_TENANT = UUID("00000000-0000-7000-8000-000000000001")
-"""The one tenant of a deployment without keys."""
+from app.tenancy import DEFAULT_TENANT
 
 
 def _tenant() -> UUID:

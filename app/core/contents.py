@@ -140,7 +140,8 @@ def select(entries: Iterable[PageEntry], cap: int, policy: Policy) -> Selection:
 
 def runs(listed: Iterable[int], last_page: int) -> list[tuple[int, int]]:
     """The runs of pages from 1 to ``last_page`` that are not listed, oldest first; at most
-    ``CHAPTER_LINES_MAX``, the oldest ones then stretched over the listed pages between them."""
+    ``CHAPTER_LINES_MAX``, the oldest ones then stretched over the listed pages between them.
+    """
     stops = [0, *sorted(listed), last_page + 1]
     found = [(a + 1, b - 1) for a, b in pairwise(stops) if b - a > 1]
     if len(found) > CHAPTER_LINES_MAX:

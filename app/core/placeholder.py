@@ -6,7 +6,6 @@ prefix. The first line carries the uuid: cut to the length of a condensed result
 
 from __future__ import annotations
 
-
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID

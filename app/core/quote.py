@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from app.core.canonical import dumps
 from app.core.head import neutral
+from app.core.messages import THINKING_PARTS
 from app.core.model import Language
 
 
@@ -31,3 +34,39 @@ def archive_text(uuid: str, tool: str, text: str, part: str, language: Language)
     """An archived result, or a part of it."""
     title = f"工具结果 {uuid},{tool},{part}" if language == "zh" else f"tool result {uuid}, {tool}, {part}"
     return f"<quire-archive {neutral(title)}>\n{neutral(text)}\n</quire-archive>"
+
+
+def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
+    """A passage of an earlier message: what a search brought back."""
+    time = since.strftime("%Y-%m-%d")
+    where = f"第{page}页" if language == "zh" else f"page {page}"
+    if elsewhere is not None:
+        where = f"另一对话 {neutral(elsewhere)}" if language == "zh" else f"another conversation, {neutral(elsewhere)}"
+    return f"[{where}, {time}] {role}: {neutral(text)}"
+
+
+def plain_text(messages: Sequence[dict[str, Any]]) -> str:
+    """The words, calls and results of chat messages, without thinking."""
+    return "\n".join(text for message in messages for text in _texts(message))
+
+
+def _texts(message: dict[str, Any]) -> list[str]:
+    content = message.get("content")
+    texts = [content] if isinstance(content, str) and content else []
+    if isinstance(content, list):
+        texts += [_part(part) for part in content if part.get("type") not in THINKING_PARTS]
+    texts += [
+        f"[calls {call['function']['name']}({call['function']['arguments']})]"
+        for call in message.get("tool_calls") or []
+        if "function" in call
+    ]
+    return texts
+
+
+def _part(part: dict[str, Any]) -> str:
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    if part.get("type") == "tool_result":
+        content = part.get("content")
+        return content if isinstance(content, str) else dumps(content)
+    return f"[{part.get('type')}]"

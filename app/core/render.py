@@ -157,9 +157,7 @@ def _content_blocks(content: Any) -> list[dict[str, Any]]:
                 blocks.append(_text(part["text"]))
         elif kind == "image_url":
             blocks.append(_image(part["image_url"]))
-        elif kind in ("image", "document"):
-            blocks.append(part)
-        elif kind == "thinking" and "signature" in part:
+        elif kind in ("image", "document") or (kind == "thinking" and "signature" in part):
             blocks.append(part)
         elif kind not in ("thinking", "reasoning", "redacted_thinking"):
             blocks.append(_text(dumps(part)))

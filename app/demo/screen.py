@@ -110,8 +110,8 @@ def line(frame: Frame, new_epoch: bool) -> str:
     """One frame as a line of plain text."""
     mark = " new epoch" if new_epoch else ""
     over = " OVER BUDGET" if frame.over_budget else ""
-    sizes = f"turn {frame.turn:>4}  history {frame.history_tokens:>8}  window {frame.window_tokens:>6}  saved {frame.saved:>4.0%}"
-    return f"{sizes}  [{plain_bar(frame)}]  epoch {frame.epoch}{mark}{over}"
+    sizes = f"turn {frame.turn:>4}  history {frame.history_tokens:>8}  window {frame.window_tokens:>6}"
+    return f"{sizes}  saved {frame.saved:>4.0%}  [{plain_bar(frame)}]  epoch {frame.epoch}{mark}{over}"
 
 
 def legend(frame: Frame | None) -> Text:

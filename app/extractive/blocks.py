@@ -54,6 +54,8 @@ _DEFINITION = re.compile(
     r"([A-Za-z_$][\w$.]*)[ \t]*(\([^()\n]{0,60}\))?",
     re.MULTILINE,
 )
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -141,3 +143,10 @@ def definitions(code: str, limit: int = 8) -> list[str]:
         if len(found) == limit:
             break
     return found
+
+
+def without_markup(sentence: str) -> str:
+    """Markdown as it reads: links by their text, no emphasis, no code marks."""
+    if "](" in sentence:
+        sentence = _LINK.sub(r"\1", sentence)
+    return _EMPHASIS.sub("", sentence)

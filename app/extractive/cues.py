@@ -71,7 +71,8 @@ PLEASANTRY = Cue(
     "appreciate moment regards care meet good hold apologise apologize welcome hesitate here forward like what's",
     r"hope (?:you(?:'re| are)|this|that|it) |feel free|let me know (?:if|how|when|what|which)|anything else"
     r"|any (?:other|further|more) (?:question|help|request)"
-    r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|what's up\b|how can i (?:help|assist)|(?:thanks?"
+    r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|how (?:was|is) your (?:day|week|weekend|trip|holiday)"
+    r"|what's up\b|how can i (?:help|assist)|(?:thanks?"
     r"|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
     r"|have a (?:great|nice|good|safe|wonderful) (?:day|one|trip|flight|weekend|evening|time)|hold on|one moment"
     r"|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
@@ -92,7 +93,10 @@ EMPTY_REQUEST = re.compile(
     r"|^\W*(?:请|麻烦|求|能不能|可以|能)?(?:你|您|大家)?(?:帮|帮帮|帮忙|帮助|指教|解答|看|看看|看一下|看下|解释"
     r"|处理|弄)(?:我|忙|一下|下|看看|看|解决|吗|吧|呢|解释)*+\W*$"
     r"|^\W*(?:请问)?(?:这|这个|那|它)?(?:是|到底)?(?:怎么办|怎么回事|怎么解决|如何解决|为什么|什么意思|什么情况"
-    r"|咋办|该怎么做|怎么弄|啥意思|怎么处理)(?:呢|啊|呀|吗)?\W*$",
+    r"|咋办|该怎么做|怎么弄|啥意思|怎么处理)(?:呢|啊|呀|吗)?\W*$"
+    r"|^\W*i(?:'ve| have)(?: got)? (?:a|an|another|one|some) (?:quick |small |strange )?(?:issue|problem|question"
+    r"|request)s?(?: here| for you)?\W*$"
+    r"|^\W*我(?:这边|这里)?(?:有|遇到了?)一?个?(?:问题|疑问|小问题)\W*$",
     _I,
 )
 REQUEST = Cue(
@@ -119,7 +123,8 @@ IMPERATIVE = re.compile(
 )
 QUESTION = Cue(
     "",
-    r"[?？]|^\W*(?:what|how|why|when|where|which|who|whose|is|are|was|were|does|did|can|could|should|would|has"
+    r"[?？]|^\W*(?:what(?! an?\b)|how|why|when|where|which|who|whose|is|are|was|were|does|did|can|could|should"
+    r"|would|has"
     r"|have)\b.{8}",
     r"怎么|如何|为什么|为何|什么|哪[个些里儿种]|多少|是否|是不是|有没有|吗\W*$|呢\W*$|几[个点天]",
 )
@@ -173,6 +178,13 @@ LEAD_LABEL = re.compile(
     r"|主题|目标|题目|描述)(?: (?:text|statement|is))?\s*[:：]\s*",
     _I,
 )
+# "Key points" as a heading: the sentence below it is the gist.
+GIST_LABEL = re.compile(
+    r"^\W*(?:key (?:points?|findings?|takeaways?)|tl;?dr|(?:executive )?summary|conclusions?|(?:final )?answer"
+    r"|results?"
+    r"|(?:关键|核心|主要)?(?:结论|要点|发现)|总结|摘要|核心要点|关键点|核心观点|答案)\s*[:：]?\W*$",
+    _I,
+)
 # "INSTRUCTIONS:" on a line of its own: what follows is how, not what.
 RULES_LABEL = re.compile(
     r"^\W*(?:instructions?|rules?|guidelines|constraints?|requirements?|tips|notes?|important(?: tips| notes)?"
@@ -195,7 +207,8 @@ LEAD_IN = re.compile(
     r"|(?:hi|hey|hello)(?: there)?\s+(?=(?:can|could|i|please|how|what|we)\b)"
     r"|(?:(?:but |and )?(?:just )?to (?:clarify|confirm|be clear)|by the way|btw|one more thing"
     r"|no worries)(?: [A-Z]\w+)?\s*[,!.:]+|(?:ok(?:ay)?|sure|yes|yeah|yep|great|perfect|thanks?|thank you|well|so"
-    r"|alright|oh|wow|got it|of course|certainly|absolutely|no problem|cool|excellent|awesome|actually|also|and|but"
+    r"|alright|oh|wow|got it|of course|certainly|absolutely|no problem|cool|excellent|awesome|please|actually|also"
+    r"|and|but"
     r"|hmm+|good|sorry)\s*[,!.:]+"
     r"|(?:you|您)好[，,！!。\s]*|(?:你好|您好|大家好|嗨|早上好|下午好|晚上好|请问(?:一下)?|好的|嗯+|当然(?:可以)?"
     r"|没问题|谢谢|不好意思|对了|那个|那么|哈喽|是的|抱歉)(?:[，,！!。、\s~啊呀]+|(?=请问|我|帮|能))"

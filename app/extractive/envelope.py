@@ -40,12 +40,11 @@ def _peel(text: str) -> str | None:
     if not head.startswith(("{", "[")) or '"text"' not in text:
         return None
     value = parse_json(text)
-    if value is None:
-        is_envelope = re.match(r'[\[{][^"]{0,40}(?:"_?meta"|"content"|"type")', head) is not None
-        found = [_unescape(part) for part in _JSON_TEXT.findall(text)[:_MAX_PARTS]] if is_envelope else []
-        return "\n".join(found) if found else None
-    parts = value.get("content") if isinstance(value, dict) else value
-    return _joined(parts)
+    joined = _joined(value.get("content") if isinstance(value, dict) else value)
+    if joined is None and re.match(r'[\[{][^"]{0,40}"(?:_?meta|content|type)"', head):
+        # An envelope that was cut off inside the text it carries.
+        joined = "\n".join(_unescape(part) for part in _JSON_TEXT.findall(text)[:_MAX_PARTS]) or None
+    return joined
 
 
 def _joined(parts: object) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from app.extractive import cues
-from app.extractive.blocks import Blocks, definitions, take_apart
+from app.extractive.blocks import Blocks, definitions, take_apart, without_markup
 from app.extractive.calls import call_line
 from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
@@ -25,8 +25,6 @@ _LAST_SENTENCES = 16
 _SEEN = 400
 _CANDIDATES = 4
 
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
-_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
 _HAN_EMPTY = re.compile(
@@ -37,7 +35,7 @@ _HAN_EMPTY = re.compile(
 # "Can you please help me to …": what comes after it is what is asked for.
 _ASKING = re.compile(
     r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
-    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe)*+(?: (?:help|assist|tell|show"
+    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe| at least)*+(?: (?:help|assist|tell|show"
     r"|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
     r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i"
     r"|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
@@ -46,9 +44,12 @@ _ASKING = re.compile(
     r"|we|you)|how to|what(?:'s| is| are) (?:the best way to)?|let'?s|your task is to)\s+(?:please )?",
     re.IGNORECASE,
 )
+# Pronouns and modals only where they lead to asking: 我们的订单 and 要求 stay whole.
 _ASKING_HAN = re.compile(
-    r"^\W*(?:请问一下|请问|请|麻烦|你|您|我们|我|能不能|能否|可不可以|可以|可否|能|想要|想让你|想|希望你?|需要|要"
-    r"|帮我们|帮我|帮忙|帮|给我|替我|告诉我|来|再|先|一下|现在|那么|那)*+[，,\s]*"
+    r"^[\s，,]*(?:请问一下|请问|请|麻烦|能不能|能否|可不可以|可以|可否|想要|想让你|希望你?|需要|帮我们|帮我|帮忙"
+    r"|给我|替我|告诉我"
+    r"|一下|现在|(?:你|您|我们|我)(?=想|要|需要|希望|能|可|请|帮|再|先|来)|想(?!象|法|到|起)|要(?!求|是|点|么|素)"
+    r"|来(?!自|源|年|宾)|能(?!源|量|力|效)|再(?!见|次|生)|先(?!生|前|进|后)|帮(?!派|助)|那么)*+[，,\s]*"
 )
 _TRAILING = re.compile(
     r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧"
@@ -56,8 +57,11 @@ _TRAILING = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
+_ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
+_FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
+_STAMP = re.compile(r"^\W*\d{2,4}[-/:]\d\d[-/:]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:]*)?\W*")
 _CLAUSE = re.compile(
-    r"[,，;；:：。！？]|[.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s"
+    r"[，；：。！？]|[,;:.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s"
 )
 
 
@@ -103,7 +107,7 @@ def _ranked(role: str, prose: list[str]) -> list[str]:
     score = _assistant_score if role == "assistant" else _user_score
     sentences = list(_labelled(prose))
     scores = [
-        score(cues.look(sentence)) + _place(role, at, len(sentences)) + bonus
+        score(cues.look(cues.strip_lead(sentence) if at < 3 else sentence)) + _place(role, at, len(sentences)) + bonus
         for at, (sentence, bonus) in enumerate(sentences)
     ]
     ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
@@ -117,6 +121,9 @@ def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
     for sentence in prose:
         if len(sentence) < 40 and cues.RULES_LABEL.match(sentence):
             below_rules = -3.0
+            continue
+        if len(sentence) < 40 and cues.GIST_LABEL.match(sentence):
+            pending = True
             continue
         label = cues.LEAD_LABEL.match(sentence[:60])
         rest = sentence[label.end() :] if label else sentence
@@ -161,7 +168,7 @@ def _assistant_score(seen: cues.Seen) -> float:
         return -6.0
     score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
     score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
-    score -= 1.5 * cues.is_boilerplate(seen)
+    score -= 1.5 * (cues.is_boilerplate(seen) and not seen.text.endswith((":", "：")))
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
     return score + _substance(seen)
 
@@ -171,6 +178,8 @@ def _substance(seen: cues.Seen) -> float:
     score = 0.35 * min(cues.specifics(seen.text), 5) + min(size, 12) / 10
     # "Origin: DEN" in a list, or a heading over one.
     is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
+    if size < 10 and _FIELD.match(seen.text):
+        score -= 1.0
     return score - (1.5 if is_label and size < 6 else 0.4 * is_label)
 
 
@@ -193,13 +202,14 @@ def _telling(line: str) -> int:
 
 def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> str:
     """A thin line with what it points at: what was pasted, else another sentence."""
-    if pasted := _without_prose(blocks):
+    pasted = _without_prose(blocks)
+    if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
     for other in others:
         plain = _plain(other)
         if _telling(plain) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
             return f"{line} {plain}" if _telling(line) or len(line) + len(plain) < max_chars else plain
-    return line
+    return f"{line} {pasted}" if pasted else line
 
 
 def _without_prose(blocks: Blocks) -> str:
@@ -208,7 +218,7 @@ def _without_prose(blocks: Blocks) -> str:
         return next((line[:_SEEN] for line in (*blocks.quotes, *blocks.attachments) if line.strip()), "")
     for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
         if cues.ERROR_LINE.search(line[:_SEEN]):
-            return line[:_SEEN]
+            return _STAMP.sub("", line[:_SEEN])
     if blocks.code:
         code = "\n".join(blocks.code)
         defined = definitions(code, limit=4)
@@ -221,9 +231,7 @@ def _without_prose(blocks: Blocks) -> str:
 
 def _plain(sentence: str) -> str:
     """The sentence without markup and without its lead-in."""
-    if "](" in sentence:
-        sentence = _LINK.sub(r"\1", sentence)
-    return cues.strip_lead(squeeze(_EMPHASIS.sub("", sentence)))
+    return cues.strip_lead(squeeze(without_markup(sentence)))
 
 
 def _as_title(line: str) -> str:
@@ -231,7 +239,7 @@ def _as_title(line: str) -> str:
     asked: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
     phrase = asked(line)
     phrase = _TRAILING.sub("", _CONDITION.sub("", phrase[:300], count=1), count=1)
-    phrase = asked(phrase)
+    phrase = asked(_ADVERB.sub("", phrase, count=1))
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
         phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase

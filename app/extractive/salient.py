@@ -5,19 +5,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 from app.extractive import cues
+from app.extractive.blocks import without_markup
 from app.extractive.terms import content_words
 from app.text import clip, sentences, squeeze
 
-_MAX_SENTENCES = 180
+_MAX_SENTENCES = 140
 _LAST_SENTENCES = 40
-_MAX_CHARS = 60_000
+_HEAD_CHARS = 24_000
+_TAIL_CHARS = 8_000
 # How strongly a candidate that repeats what was chosen is held back, 0 to 1.
 _REDUNDANCY = 0.7
 
 
 def best_sentences(text: str, max_chars: int, *, limit: int) -> list[str]:
     """Up to ``limit`` sentences in the order of the text, together at most ``max_chars`` with the spaces between."""
-    found = [plain for raw in sentences(text[:_MAX_CHARS]) if (plain := squeeze(raw[:600]).lstrip("*#|>- "))]
+    if len(text) > _HEAD_CHARS + _TAIL_CHARS:
+        text = text[:_HEAD_CHARS] + "\n" + text[-_TAIL_CHARS:]
+    found = [plain for raw in sentences(text) if (plain := squeeze(without_markup(raw[:600])).lstrip("*#|>- "))]
     if len(found) > _MAX_SENTENCES:
         found = found[: _MAX_SENTENCES - _LAST_SENTENCES] + found[-_LAST_SENTENCES:]
     if not found:
@@ -48,9 +52,9 @@ def choose(texts: Sequence[str], weights: Sequence[float], *, max_items: int, ma
     repeated = [0.0] * len(texts)
     open_positions = list(range(len(texts)))
     chosen: list[int] = []
-    room = max_chars
+    room = max_chars + 1  # each takes one for what separates it from the next, the last does not
     while open_positions and len(chosen) < max_items:
-        open_positions = [at for at in open_positions if len(texts[at]) <= room]
+        open_positions = [at for at in open_positions if len(texts[at]) < room]
         best = max(open_positions, key=lambda at: values[at] * (1 - _REDUNDANCY * repeated[at]), default=-1)
         if best < 0 or values[best] <= 0:
             break

@@ -82,7 +82,8 @@ def examine(text: str) -> Shape:
     body = unwrap(text)
     value = parse_json(body)
     cut = len(text) > WINDOW
-    lines = (text if text.startswith(body[:1000]) else body).count("\n") + 1
+    counted = text if text.startswith(body[:1000]) else body
+    lines = counted.count("\n") + (not counted.endswith("\n"))
     kind: Kind = "json" if isinstance(value, (dict, list)) else _kind(body)
     return Shape(kind, body, value, lines, cut)
 
@@ -149,8 +150,8 @@ def _json_list(items: list[object], room: int, language: Language, *, more: bool
     if not objects:
         values = _fitted((_brief(item) for item in items[:30]), room - 24)
         return _say(language, f"JSON 数组，{count} 项：{values}", f"JSON list, {count} items: {values}")
-    names = _fitted((_identity(item) for item in objects[:30]), max(room - 44, 24))
-    keys = _fitted(_keys(objects[0]), max(room - len(names) - 24, 24))
+    keys = _fitted(_keys(objects[0]), max(room // 3, 24))
+    names = _fitted(dict.fromkeys(_identity(item) for item in objects[:30]), max(room - len(keys) - 30, 24))
     return _say(
         language, f"JSON 数组，{count} 个对象（{keys}）：{names}", f"JSON list, {count} objects ({keys}): {names}"
     )
@@ -400,7 +401,8 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
     if "<" in body and body.count("</") > 20:
         body = visible_text(body)
     lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
-    if len(body) <= 4_000 and (error := first_error(lines)):
+    # A short text that fails says so anywhere, a long one at its start: later on it may only speak of errors.
+    if error := first_error(lines if len(body) <= 1_500 else lines[:3]):
         return one_line(error, max_chars)
     if listed := _listing(shape, lines, max_chars, language):
         return listed
@@ -423,7 +425,7 @@ def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language)
     if len(lines) < 4:
         return ""
     size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")
-    names = [line for line in lines if len(line) <= 120 and " " not in line]
+    names = [line for line in lines if " " not in line and len(line) <= (120 if line.isascii() else 20)]
     if len(names) >= 0.7 * len(lines):
         return size + _fitted(names, max_chars - len(size))
     pairs = [match.groups() for line in lines if (match := _PAIR.match(line[:_SEEN]))]

@@ -48,7 +48,7 @@ def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: i
         [texts[at] for at in candidates],
         [weights[at] for at in candidates],
         max_items=max_items,
-        max_chars=max_chars + 1,  # the last line has no separator after it
+        max_chars=max_chars,
     )
     return [candidates[at] for at in chosen]
 

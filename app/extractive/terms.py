@@ -48,6 +48,8 @@ _PUNCTUATION = frozenset(".,;:!?。，；：！？\n")
 _MAX_TERM = 60
 _MAX_TOKENS = 40_000
 _MAX_LEAVES = 20_000
+# The name of a JSON member says what kind of thing a value is, seldom which one.
+_KEY_WEIGHT = 0.4
 # The size of rjieba's dictionary in words counted; only the ratio matters.
 _DICTIONARY_TOTAL = 6.0e7
 
@@ -56,12 +58,15 @@ def key_terms(text: str, n: int = 15) -> list[str]:
     """Up to ``n`` terms, best first, as they are written in the text; no near duplicates."""
     if n <= 0:
         return []
-    readable = _readable(scalar(unwrap(text)))
+    readable, keys = _readable(scalar(unwrap(text)))
     tokens = _TOKEN.findall(readable)[:_MAX_TOKENS]
     segmented = {token: rjieba.cut(token) for token in dict.fromkeys(tokens) if is_han(token)}
     scores = _word_scores(tokens, segmented)
     for term, score in (*_phrases(readable), *_pairs(tokens, segmented, scores)):
         scores[term] = max(score, scores.get(term, 0.0))
+    for key in keys:
+        term, weight = _weighed(key)
+        scores.setdefault(term, _KEY_WEIGHT * weight)
     # Ties go to what came first: insertion order, which nlargest keeps.
     best = heapq.nlargest(n * 8, scores.items(), key=lambda item: item[1])
     return _distinct((term for term, _ in best), n)
@@ -84,11 +89,11 @@ def rarity(word: str) -> float:
     return _shape(word)
 
 
-def _readable(text: str) -> str:
-    """The text whose words count: of JSON the values, and each key once."""
+def _readable(text: str) -> tuple[str, list[str]]:
+    """The text whose words count, of JSON the values; and the names of JSON members."""
     value = parse_json(text)
     if value is None:
-        return text[:WINDOW]
+        return text[:WINDOW], []
     keys: dict[str, None] = {}
     leaves: list[str] = []
     stack: list[object] = [value]
@@ -103,7 +108,7 @@ def _readable(text: str) -> str:
             leaves.append(node)
         elif isinstance(node, (int, float)) and not isinstance(node, bool):
             leaves.append(_number(node))
-    return "\n".join([*leaves, *keys])[:WINDOW]
+    return "\n".join(leaves)[:WINDOW], [key for key in keys if key.isprintable()]
 
 
 def _number(value: float) -> str:
@@ -167,7 +172,7 @@ def _shape(token: str) -> float:
         if pattern.match(token):
             return weight
     if any(map(str.isdigit, token)):
-        return 2.3 if any(map(str.isalpha, token)) else min(0.15 * len(token), 0.9)
+        return 2.3 if any(map(str.isalpha, token)) else (min(0.06 * len(token), 0.5) if len(token) > 2 else 0.0)
     if "_" in token or _CAMEL.search(token):
         return 1.0 if lower in COMMON else 2.0
     return 1.3 if "/" in token or "." in token else _plain(token, lower)
@@ -186,7 +191,7 @@ def _plain(token: str, lower: str) -> float:
 
 def _phrases(text: str) -> Iterator[tuple[str, float]]:
     """Names of several words, quoted titles, and numbers with their units."""
-    for pattern, weight in ((_NAME, 2.2), (_TITLED, 2.4), (_QUANTITY, 1.15)):
+    for pattern, weight in ((_NAME, 2.2), (_TITLED, 2.4), (_QUANTITY, 1.5)):
         found = Counter(match[1] if pattern is _TITLED else match[0] for match in pattern.finditer(text))
         for phrase, times in found.most_common(60):
             trimmed = _without_stop_words(squeeze(phrase)) if pattern is _NAME else squeeze(phrase).rstrip(".,")

@@ -20,7 +20,7 @@ from uuid import UUID
 import anyio.to_thread
 import asyncpg
 
-from app import errors
+from app import bm25, errors
 from app.core.canonical import dumps
 from app.core.head import neutral
 from app.core.ingest import Answer, Placement, Shape, Tail, archived_answers, place, shape
@@ -28,6 +28,7 @@ from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy, Totals
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
+from app.core.quote import plain_text
 from app.db import Connection
 from app.extractive.calls import call_line, query_summary
 from app.extractive.lines import message_line, page_title, result_line
@@ -40,7 +41,16 @@ from app.recall.tools import TOOL_NAMES
 from app.services import Services
 from app.store import conversations, messages
 from app.store.conversations import Conversation
-from app.store.messages import Append, IdempotentResponse, NewArchive, NewMessage, NewPage, without_nul
+from app.store.memories import owner_of
+from app.store.messages import (
+    Append,
+    IdempotentResponse,
+    NewArchive,
+    NewMemory,
+    NewMessage,
+    NewPage,
+    without_nul,
+)
 from app.text import language as language_of
 
 THREAD_CHARACTERS = 30_000
@@ -73,6 +83,8 @@ class _Bench:
     ids: dict[int, UUID] = field(default_factory=dict)
     lines: dict[tuple[int, str], str] = field(default_factory=dict)
     cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
+    vectors: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=dict)
+    """Of each message (-1) and each archived answer: its passages' start, length and terms."""
 
     async def count(self, texts: Iterable[str]) -> None:
         """Count what has not been counted yet; off the event loop when it is long."""
@@ -146,14 +158,14 @@ async def _with_epoch(
     connection: Connection, tenant: UUID, decided: _Decided, current: Conversation, once: Once | None
 ) -> _Decided:
     """The answer names the new epoch, also when it is given again."""
-    response = decided.response.replace(_epoch_text(decided.conversation), _epoch_text(current))
+    response = decided.response.removesuffix(_epoch_text(decided.conversation)) + _epoch_text(current)
     if once is not None:
         await once.correct(connection, tenant, response)
     return _Decided(decided.append, current, response)
 
 
 def _epoch_text(conversation: Conversation) -> str:
-    """The response's last members: nothing a caller wrote can stand behind them."""
+    """The response's last members."""
     return f'"page":{conversation.tail.last_page},"epoch":{conversation.epoch}}}'
 
 
@@ -257,6 +269,7 @@ async def _decide(
             created_at=bench.now,
             messages=rows,
             pages=pages,
+            memories=_memories(bench, placements, scope, conversation_id, after.uid),
             archives=archives,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
         ),
@@ -293,9 +306,45 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
         shapes.append(shape(placement, placeholders, policy, language, TOOL_NAMES))
         if (placement.index, "line") not in bench.lines:
             bench.lines[placement.index, "line"] = neutral(_line(placement))
+            _index(bench, placement, shapes[-1])
             if _opens(placement) or placement.seq == 1:
                 bench.lines[placement.index, "title"] = neutral(page_title(placement.draft.text[:SCAN_MAX], ""))
     return shapes
+
+
+def _index(bench: _Bench, placement: Placement, found: Shape) -> None:
+    """What search will find of a message. Never the prompt, nor what a recall tool brought back."""
+    if placement.kind == "prompt" or found.loaded is not None:
+        return
+    said = found.view if placement.kind != "orphan" else [placement.draft.original]
+    bench.vectors[placement.index, -1] = _vectors(plain_text(said))
+    for i in found.archived:
+        bench.vectors[placement.index, i] = _vectors(placement.answers[i].result.text)
+
+
+def _vectors(text: str) -> list[tuple[int, int, str]]:
+    return [(start, length, bm25.document(text[start : start + length])) for start, length in bm25.passages(text)]
+
+
+def _memories(
+    bench: _Bench, placements: Sequence[Placement], scope: str, conversation_id: str, uid: UUID
+) -> list[NewMemory]:
+    owner = owner_of(scope)
+    rows = []
+    for placement in placements:
+        for (index, answer), vectors in bench.vectors.items():
+            if index != placement.index:
+                continue
+            archive = bench.cards[index, answer].uuid if answer >= 0 else None
+            rows += [
+                NewMemory(
+                    id=uuid7(), owner=owner, type="episode" if archive is None else "passage",
+                    conversation_id=conversation_id, conversation_uid=uid, seq=placement.seq, page=placement.page,
+                    archive_id=archive, start=start, length=length, terms=terms,
+                )
+                for start, length, terms in vectors
+            ]  # fmt: skip
+    return rows
 
 
 def _line(placement: Placement) -> str:
@@ -478,10 +527,9 @@ def _after(
         )  # fmt: skip
     system_tokens = bench.tokens[request.system] + 4 if request.system is not None else 0
     return Conversation(
-        id=conversation_id, uid=uuid7(), user_id=request.user_id, title=title,
-        system=request.system, model=None, budget=None, policy="{}", metadata="{}", created_at=bench.now, updated_at=bench.now, version=1, tail=tail,
-        totals=totals, prompt_tokens=prompt_tokens, system_tokens=system_tokens, language=language, revision=0,
-        epoch=0, own=None,
+        id=conversation_id, uid=uuid7(), user_id=request.user_id, title=title, system=request.system,
+        created_at=bench.now, updated_at=bench.now, version=1, tail=tail, totals=totals,
+        prompt_tokens=prompt_tokens, system_tokens=system_tokens, language=language,
     )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ async def _with_tools(
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
     tail, warnings = await _tail(services, tenant, conversation, request, free_for_tail(window), language)
     window = with_tail(window, tail)
-    warnings += _warnings(services, conversation, request, offered=offered)
+    warnings += _warnings(conversation, request, offered=offered)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
@@ -159,9 +159,10 @@ async def _epoch(
         same = remembered.uid == conversation.uid and remembered.available == available
         if same and remembered.epoch.layout.holds(conversation.totals):
             return remembered.epoch, parts
-    elif parts.own_epoch is not None and conversation.own is not None:
-        if conversation.own[0] == available and parts.own_epoch.layout.holds(conversation.totals):
-            return parts.own_epoch, parts
+    elif conversation.own is not None and parts.own_epoch is not None:
+        own = FoundEpoch(conversation.uid, conversation.own[0], parts.own_epoch)
+        if own.available == available and own.epoch.layout.holds(conversation.totals):
+            return own.epoch, parts
     async with services.database.snapshot(tenant) as connection:
         current = await conversations.find(connection, tenant, conversation.id)
         if current is None:
@@ -213,9 +214,7 @@ def archive_scope(conversation: Conversation) -> str:
     return f"u:{conversation.user_id}" if conversation.user_id is not None else f"c:{conversation.id}"
 
 
-def _warnings(
-    services: Services, conversation: Conversation, request: ContextRequest, *, offered: bool
-) -> tuple[Warning, ...]:
+def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[Warning, ...]:
     found = []
     if not offered:
         found.append(Warning("recall_tools_left_out", "the budget is too small for the recall tools"))

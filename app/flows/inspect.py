@@ -16,7 +16,7 @@ from app.core.placeholder import erased
 from app.db import Connection
 from app.flows import epochs
 from app.services import Services
-from app.store import conversations, messages, windows
+from app.store import messages, windows
 from app.store.conversations import Conversation
 
 

@@ -16,7 +16,6 @@ from app.db import Connection
 from app.flows import recalling
 from app.flows.context import archive_scope
 from app.recall.tools import LOAD_TOOL_HISTORY, RECALL_PAGE, TOOLS
-from app.services import Services
 from app.store import conversations, messages
 from app.store.conversations import Conversation
 
@@ -43,7 +42,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(name, arguments)
 
 
-async def run(services: Services, connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall) -> str:
+async def run(connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall) -> str:
     """The tool's answer as JSON text. Raises NotFound for an unknown conversation."""
     conversation = await conversations.lock(connection, tenant, conversation_id)
     if conversation is None:

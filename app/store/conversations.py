@@ -24,26 +24,26 @@ class Conversation:
 
     id: str
     uid: UUID
-    user_id: str | None
-    title: str | None
-    system: str | None
-    model: str | None
-    budget: int | None
-    policy: str
-    """Overrides of the paging settings, a JSON object."""
-    metadata: str
-    """The caller's own, a JSON object."""
     created_at: datetime
     updated_at: datetime
-    version: int
-    tail: Tail
-    totals: Totals
-    prompt_tokens: int
-    system_tokens: int
-    language: Language | None
-    revision: int
-    epoch: int
-    own: tuple[int, Layout] | None
+    user_id: str | None = None
+    title: str | None = None
+    system: str | None = None
+    model: str | None = None
+    budget: int | None = None
+    policy: str = "{}"
+    """Overrides of the paging settings, a JSON object."""
+    metadata: str = "{}"
+    """The caller's own, a JSON object."""
+    version: int = 0
+    tail: Tail = Tail()  # noqa: RUF009 - frozen
+    totals: Totals = Totals()  # noqa: RUF009 - frozen
+    prompt_tokens: int = 0
+    system_tokens: int = 0
+    language: Language | None = None
+    revision: int = 0
+    epoch: int = 0
+    own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 
 

@@ -82,6 +82,24 @@ class NewArchive:
 
 
 @dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A passage of a message or of an archive, as search finds it."""
+
+    id: UUID
+    owner: UUID
+    type: str
+    conversation_id: str
+    conversation_uid: UUID
+    seq: int
+    page: int
+    archive_id: UUID | None
+    start: int
+    length: int
+    terms: str
+    """A sparsevec literal."""
+
+
+@dataclass(frozen=True, slots=True)
 class IdempotentResponse:
     """What a request with an Idempotency-Key is answered, now and when it is sent again."""
 
@@ -109,6 +127,7 @@ class Append:
     created_at: datetime
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
+    memories: Sequence[NewMemory] = ()
     archives: Sequence[NewArchive] = ()
     once: IdempotentResponse | None = None
 
@@ -118,6 +137,7 @@ _TYPES: dict[str, str] = {
     "str": "text[]",
     "str | None": "text[]",
     "UUID": "uuid[]",
+    "UUID | None": "uuid[]",
     "bytes": "bytea[]",
     "int | None": "int[]",
     "datetime | None": "timestamptz[]",
@@ -131,12 +151,18 @@ def _unnest(row: type, first: int, alias: str) -> tuple[str, list[str], int]:
     return f"unnest({parameters}) AS {alias} ({', '.join(names)})", names, first + len(names)
 
 
-_ARRAY_COLUMNS = {"archive_ids": "uuid[]", "key_terms": "text[]", "sources": "text[]", "nul_offsets": "int[]"}
+_CAST_COLUMNS = {
+    "archive_ids": "uuid[]",
+    "key_terms": "text[]",
+    "sources": "text[]",
+    "nul_offsets": "int[]",
+    "terms": "sparsevec",
+}
 _CONTENT_COLUMNS = ("scope", "digest", "content", "nul_offsets", "length", "tokens")
 
 
 def _select(alias: str, names: Sequence[str]) -> str:
-    return ", ".join(f"{alias}.{n}::{_ARRAY_COLUMNS[n]}" if n in _ARRAY_COLUMNS else f"{alias}.{n}" for n in names)
+    return ", ".join(f"{alias}.{n}::{_CAST_COLUMNS[n]}" if n in _CAST_COLUMNS else f"{alias}.{n}" for n in names)
 
 
 # What both kinds of append leave in the conversation's row.
@@ -177,6 +203,9 @@ def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
     source, names, at = _unnest(NewPage, at, "p")
     parts.append(f"""p AS (INSERT INTO pages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
           SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})""")
+    source, names, at = _unnest(NewMemory, at, "s")
+    parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
+          SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source})""")
     if archives:
         source, names, at = _unnest(NewArchive, at, "a")
         kept = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
@@ -211,6 +240,7 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     if append.version < 0:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
     arguments += _columns(NewMessage, append.messages) + _columns(NewPage, append.pages)
+    arguments += _columns(NewMemory, append.memories)
     if append.archives:
         arguments += _columns(NewArchive, append.archives)
     if append.once:

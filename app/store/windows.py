@@ -27,7 +27,7 @@ ITEM_COLUMNS = {
     "call_group": "m.call_group",
     "kind": "m.kind",
     "role": "m.role",
-    "text": "CASE WHEN m.seq < z.verbatim_from THEN coalesce(m.short, m.view, m.body) ELSE coalesce(m.view, m.body) END",
+    "text": "coalesce(CASE WHEN m.seq < z.verbatim_from THEN m.short END, m.view, m.body)",
     "tokens": "CASE WHEN m.seq < z.verbatim_from THEN m.short_tokens ELSE m.full_tokens END",
     "parts": "m.parts",
     "calls": "m.calls",

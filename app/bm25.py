@@ -1,0 +1,128 @@
+"""BM25 in stock PostgreSQL: documents and queries as sparse vectors (pgvector's ``sparsevec``).
+
+A document's vector has a component for each of its terms: the saturated term frequency of BM25,
+
+    f * (k1 + 1) / (f + k1 * (1 - b + b * length / LENGTH))        k1 = 1.2, b = 0.25
+
+A query's vector has each term's inverse document frequency, which the statement works out over the user's own
+rows. Their inner product is the BM25 score, so keyword search is an exact scan of a covering index.
+
+Terms are made here, the same for every language: words, the parts of identifiers, and for Chinese, Japanese and
+Korean each two neighbouring characters, which need no dictionary and no segmentation. A term's component is its
+hash, so there is no vocabulary to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+DIMENSIONS = 1_000_000_000
+"""As many as sparsevec takes: with some thousand terms a user, collisions do not matter."""
+K1, B, LENGTH = 1.2, 0.25, 15
+TERMS_MAX = 256
+"""Components of a document: 2 kB, which fits a covering index's entry."""
+QUERY_TERMS_MAX = 64
+PASSAGE_CHARACTERS = 1_200
+PASSAGE_CHARACTERS_CJK = 300
+"""Every two characters are a term there, and a passage's terms have to fit its vector."""
+
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
+_RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
+_PARTS = re.compile("[^\\W_]+")
+_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_IS_CJK = re.compile(f"[{_CJK}]")
+
+# Words too common to tell texts apart; in a query they only cost time.
+STOP_WORDS = frozenset(
+    "a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is "
+    "it its me my no not of on or our she so that the their them then there these they this to up us was we were what "
+    "when where which who whom whose why will with would you your".split()
+)
+STOP_PAIRS = frozenset(
+    "我们 你们 他们 什么 怎么 是否 这个 那个 一个 可以 没有 就是 因为 所以 如果 的是 了吗 是什".split()
+)
+
+
+def terms(text: str) -> Iterator[str]:
+    """The terms of a text, in order, with repetitions."""
+    for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
+        run = match.group()
+        if _IS_CJK.match(run):
+            yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
+            continue
+        yield from _word(run)
+
+
+def _word(run: str) -> Iterator[str]:
+    """A word, and where it is put together of several, those too."""
+    folded = run.casefold()
+    parts = [part for piece in _PARTS.findall(run) for part in _CAMEL.split(piece)]
+    if len(parts) > 1:
+        yield folded
+    for part in parts:
+        yield stem(part.casefold())
+
+
+def stem(word: str) -> str:
+    """A word without its commonest English endings, so that its forms meet: a light cut, not a dictionary's."""
+    if len(word) > 4 and word.isascii():
+        for ending, kept in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+            if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+                base = word[: -len(ending)] + kept
+                return base[:-1] if len(base) > 3 and base[-1] == base[-2] and ending in ("ing", "ed") else base
+    return word
+
+
+@lru_cache(maxsize=200_000)
+def component(term: str) -> int:
+    """The component of a term, from 1 on."""
+    digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % DIMENSIONS + 1
+
+
+def document(text: str) -> str:
+    """A text's vector as a sparsevec literal; of very many terms the most frequent."""
+    counts = Counter(term for term in terms(text) if term not in STOP_WORDS)
+    length = sum(counts.values())
+    weights: dict[int, float] = {}
+    for term, frequency in counts.most_common(TERMS_MAX):
+        saturated = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / LENGTH))
+        weights[component(term)] = max(saturated, weights.get(component(term), 0.0))
+    inside = ",".join(f"{index}:{weights[index]:.4g}" for index in sorted(weights))
+    return f"{{{inside}}}/{DIMENSIONS}"
+
+
+def query(text: str) -> list[int]:
+    """The components of a query, without words that are everywhere; none where nothing can be searched for."""
+    found = dict.fromkeys(t for t in terms(text[:20_000]) if t not in STOP_WORDS and t not in STOP_PAIRS)
+    return sorted({component(term) for term in list(found)[:QUERY_TERMS_MAX]})
+
+
+def passages(text: str) -> list[tuple[int, int]]:
+    """Offset and length of the passages of a text, cut after a line or a sentence where there is one."""
+    sampled = text[:4_000]
+    mostly_cjk = len(_IS_CJK.findall(sampled)) * 3 > len(sampled)
+    size = PASSAGE_CHARACTERS_CJK if mostly_cjk else PASSAGE_CHARACTERS
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(text):
+        end = min(at + size, len(text))
+        if end < len(text):
+            end = _seam(text, at + size // 2, end)
+        found.append((at, end - at))
+        at = end
+    return found
+
+
+def _seam(text: str, low: int, high: int) -> int:
+    """The last good place to cut in a stretch: after a line, else a sentence, else a word; else its end."""
+    for marks in ("\n", "。！？", ".!?", ";；,，", " "):
+        at = max(text.rfind(mark, low, high) for mark in marks)
+        if at >= 0:
+            return at + 1
+    return high

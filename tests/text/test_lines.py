@@ -1,0 +1,103 @@
+"""One line for one message."""
+
+import json
+
+import pytest
+
+from app.extractive.lines import call_line, message_line, page_title, result_line
+
+
+def test_a_request_is_found_behind_a_greeting() -> None:
+    assert message_line("user", "Hello! Thanks for yesterday. Could you move the meeting to 3pm?") == (
+        "Could you move the meeting to 3pm?"
+    )
+    assert message_line("user", "你好，昨天辛苦了。请把会议改到下午三点。") == "请把会议改到下午三点。"
+
+
+def test_an_answer_is_found_behind_the_announcement_of_it() -> None:
+    text = "Sure! I'll look into that.\n\nThe meeting clashes with the board review, so 4pm is the earliest slot."
+
+    assert message_line("assistant", text) == (
+        "The meeting clashes with the board review, so 4pm is the earliest slot."
+    )
+
+
+def test_pasted_code_stands_aside_unless_there_is_nothing_else() -> None:
+    code = "```python\nclass Basket:\n    def total(self, vat):\n        return self.net * vat\n```"
+
+    assert (
+        message_line("user", f"{code}\nMake the rounding of totals explicit.")
+        == "Make the rounding of totals explicit."
+    )
+    assert message_line("user", code) == "code: class Basket · def total(self, vat)"
+
+
+def test_a_question_that_points_at_an_error_shows_the_error() -> None:
+    log = "2024-05-01 08:00:00 INFO start\n2024-05-01 08:00:03 ERROR disk /dev/sdb1 full"
+
+    assert message_line("user", f"{log}\n这是怎么回事？") == "这是怎么回事？ ERROR disk /dev/sdb1 full"
+
+
+def test_instructions_are_how_and_not_what() -> None:
+    text = (
+        "Task: translate the onboarding guide into Korean.\n\nInstructions:\n- Please make sure you keep "
+        "the links.\n- Can you run the tests?"
+    )
+
+    assert message_line("user", text) == "translate the onboarding guide into Korean."
+
+
+def test_a_sentence_that_ends_in_a_colon_brings_its_list() -> None:
+    assert message_line("assistant", "I found two flights under your profile:\n- KL1001\n- KL1005") == (
+        "I found two flights under your profile: KL1001; KL1005"
+    )
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\x00"])
+def test_a_blank_message_has_no_line(text: str) -> None:
+    assert message_line("user", text) == ""
+
+
+@pytest.mark.parametrize(
+    ("user", "assistant", "title"),
+    [
+        (
+            "Hi, could you please compare leasing and buying a van for me? Thanks",
+            "",
+            "Compare leasing and buying a van",
+        ),
+        ("你好，能不能帮我比较一下租车和买车？谢谢", "", "比较一下租车和买车"),
+        ("If it is not too late, can you cancel order 5531?", "", "Cancel order 5531"),
+        ("yes please", "Your seat is now 14C by the window.", "Your seat is now 14C by the window"),
+        ("", "", ""),
+    ],
+)
+def test_a_title_is_the_request_as_a_phrase(user: str, assistant: str, title: str) -> None:
+    assert page_title(user, assistant) == title
+
+
+def test_a_call_shows_its_telling_arguments_first() -> None:
+    arguments = {"limit": 5, "verbose": True, "origin": "SFO", "destination": "JFK", "date": "2024-05-20"}
+
+    assert call_line("search_flights", json.dumps(arguments)) == (
+        "search_flights(origin=SFO, destination=JFK, date=2024-05-20, limit=5, verbose=true)"
+    )
+
+
+def test_a_call_looks_into_nested_arguments_and_hides_secrets() -> None:
+    arguments = {"tool_name": "post", "params": {"api_key": "abc123", "url": "https://a.test"}}
+
+    assert call_line("run", arguments) == "run(tool_name=post, url=https://a.test, api_key=***)"
+
+
+def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
+    assert call_line("bash", "ls -la /tmp\n") == "bash(ls -la /tmp)"
+
+
+def test_a_short_result_says_its_error_or_its_values() -> None:
+    assert result_line("book", "Error: no seats left in economy") == "book: Error: no seats left in economy"
+    assert result_line("get_user", '{"active": true, "user_id": "u_7", "orders": [{"id": 1}, {"id": 2}]}') == (
+        "get_user: user_id=u_7, orders (2: 1, 2), active=true"
+    )
+    assert result_line("天气", '{"城市": "成都", "气温": 21}') == "天气: 城市=成都, 气温=21"
+    assert result_line("touch", "") == "touch: (empty)"

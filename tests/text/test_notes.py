@@ -1,0 +1,85 @@
+"""Standing notes: none missed that is plain, none taken from what only sounds like one."""
+
+import pytest
+
+from app.extractive.summary import standing_note
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please always answer in French.",
+        "Never deploy on Fridays.",
+        "From now on use metric units",
+        "You should never share my address.",
+        "Can you always reply with bullet points?",
+        "Reply in German.",
+        "Don't ever email me before nine.",
+        "I'm allergic to peanuts",
+        "I'm vegetarian.",
+        "I don't eat pork.",
+        "Just call me Max",
+        "My name is Ines Okafor.",
+        "I prefer aisle seats.",
+        "We never merge without two reviews.",
+        "My favourite editor is Vim.",
+        "Whenever you write code, please add type hints.",
+        "以后都用中文回答",
+        "请始终先给结论。",
+        "永远不要在周五部署",
+        "我们从不在周五部署。",
+        "我对花生过敏",
+        "我吃素。",
+        "叫我小林就行",
+        "我叫王晓梅。",
+        "我更喜欢靠窗的座位。",
+        "请用英文回答",
+        "不要再用表情符号了，给我纯文本",
+        "每次提交前都必须先跑测试",
+        "从现在起，所有金额都用欧元",
+        "记住，我的公司在苏州。",
+    ],
+)
+def test_a_lasting_wish_is_noted(text: str) -> None:
+    assert standing_note(text) == text
+    assert standing_note(f"Hi! {text}") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Never mind, it works now.",
+        "I always wondered how tides work.",
+        "I never received the email.",
+        "She always sings in the car.",
+        "Call me back tomorrow.",
+        "Call me when you are done.",
+        "It always returns None.",
+        "Do I always need a visa?",
+        "Write the letter in French.",
+        "What is my name?",
+        "I'd prefer to cancel this booking.",
+        "I love this idea!",
+        "```\n# always answer in French\n```",
+        "> never deploy on Fridays\n\nWho said that?",
+        "以后再说吧",
+        "毕业以后我想去北京",
+        "请用中文回答这个问题",
+        "这个函数总是返回空",
+        "我从来没去过西藏",
+        "叫我去拿快递",
+        "我喜欢这个方案",
+        "你叫什么名字？",
+        "千万别忘了明天开会",
+        "他永远不会同意的",
+    ],
+)
+def test_what_only_sounds_like_one_is_not(text: str) -> None:
+    assert standing_note(text) is None
+
+
+def test_the_sentence_is_taken_out_of_its_message() -> None:
+    text = "Hi there. The draft looks good. Please never use the word synergy in our texts. See you on Monday!"
+
+    assert standing_note(text) == "Please never use the word synergy in our texts."

@@ -1,0 +1,214 @@
+"""What every function promises for any text at all."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.extractive.lines import call_line, message_line, page_title, result_line
+from app.extractive.results import kind, query_summary, sources, summarize
+from app.extractive.summary import standing_note, summarize_lines, topics
+from app.extractive.terms import key_terms
+from app.text import clip, fold, language, script_counts, sentences, squeeze, words
+
+# Lone surrogates, NULs and right-to-left marks included.
+ANY = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "Please ",
+            "fix ",
+            "the bug. ",
+            "请帮我",
+            "看看",
+            "。",
+            "\n",
+            "- ",
+            "# ",
+            "```",
+            "{",
+            "}",
+            "[",
+            "]",
+            '"a": ',
+            "1,",
+            '"text"',
+            "TextContent(type='text', text='",
+            "<div>",
+            "</div>",
+            "| a | b |",
+            "\t",
+            "2024-01-01 10:00:00 ERROR ",
+            "def f(x):",
+            "http://a.b/c?d=e ",
+            "以后都用",
+            "never ",
+            "\x00",
+            "\ud800",
+            "👩‍🚀",
+            "مرحبا ",
+            "\\",
+            "'",
+            "...",
+            "?",
+        ]
+    ),
+    max_size=60,
+).map("".join)
+TEXTS = ANY | PIECES
+QUICK = settings(deadline=None, max_examples=60)
+FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def is_line(text: str, max_chars: int) -> bool:
+    return len(text) <= max_chars and FORBIDDEN.search(text) is None
+
+
+@QUICK
+@given(TEXTS, st.sampled_from(["user", "assistant", "system", "tool", "?"]), st.integers(0, 200))
+def test_a_line_fits_and_is_one_line(text: str, role: str, max_chars: int) -> None:
+    assert is_line(message_line(role, text, max_chars=max_chars), max_chars)
+    assert is_line(result_line("tool " + text[:20], text, max_chars=max_chars), max_chars)
+    assert is_line(call_line(text[:30], text, max_chars=max_chars), max_chars)
+
+
+@QUICK
+@given(TEXTS)
+def test_a_message_with_words_has_a_line(text: str) -> None:
+    if any(char.isalnum() for char in squeeze(text)):
+        assert message_line("user", text)
+
+
+@QUICK
+@given(TEXTS, TEXTS)
+def test_titles_queries_and_notes_fit(user: str, assistant: str) -> None:
+    assert is_line(page_title(user, assistant), 60)
+    assert is_line(query_summary(user[:40], {assistant[:20]: user, "n": 10**5000, "x": [None, {"y": user}]}), 120)
+    note = standing_note(user)
+    assert note is None or (note and is_line(note, 200))
+
+
+@QUICK
+@given(TEXTS, st.integers(0, 300), st.sampled_from(["zh", "en"]))
+def test_summaries_of_results_fit(text: str, max_chars: int, label: str) -> None:
+    assert is_line(summarize(text, max_chars=max_chars, language="zh" if label == "zh" else "en"), max_chars)
+    assert kind(text) in {"json", "table", "log", "code", "html", "prose"}
+    found = sources(text, [text])
+    assert len(found) <= 3
+    assert all(source and is_line(source, 120) for source in found)
+
+
+@QUICK
+@given(TEXTS, st.integers(0, 20))
+def test_terms_are_few_different_and_clean(text: str, n: int) -> None:
+    terms = key_terms(text, n)
+
+    assert len(terms) <= n
+    assert len({fold(term) for term in terms}) == len(terms)
+    assert all(term and is_line(term, 60) for term in terms)
+    assert len(topics([text, text], n)) <= n
+
+
+@QUICK
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), TEXTS), max_size=12), st.integers(0, 6))
+def test_kept_lines_are_few_and_fit_together(lines: list[tuple[str, str]], max_items: int) -> None:
+    kept = summarize_lines(lines, max_items=max_items, max_chars=160)
+
+    assert len(kept) <= max_items
+    assert is_line(" ".join(kept), 160)
+
+
+@QUICK
+@given(TEXTS, st.integers(-3, 50))
+def test_a_clipped_text_is_the_start_of_the_text(text: str, max_chars: int) -> None:
+    clipped = clip(text, max_chars)
+
+    assert len(clipped) <= max(max_chars, 0)
+    assert text.startswith(clipped.removesuffix("…"))
+
+
+@QUICK
+@given(TEXTS)
+def test_sentences_and_words_take_any_text(text: str) -> None:
+    assert all(sentence == sentence.strip() != "" for sentence in sentences(text))
+    assert all(words(text))
+    assert language(text) in {"zh", "en"}
+    assert min(script_counts(text)) >= 0
+    assert squeeze(squeeze(text)) == squeeze(text)
+
+
+EVERYTHING: dict[str, Callable[[str], object]] = {
+    "message_line": lambda text: [message_line(role, text) for role in ("user", "assistant", "tool")],
+    "page_title": lambda text: page_title(text, text),
+    "call_line": lambda text: call_line("t", text),
+    "key_terms": key_terms,
+    "summarize": lambda text: summarize(text, language="en"),
+    "sources": sources,
+    "query_summary": lambda text: query_summary("t", text),
+    "standing_note": standing_note,
+    "language": language,
+}
+SEEDS = (
+    "a",
+    "啊",
+    ".",
+    "1,",
+    "<",
+    "[",
+    '{"a":',
+    "\\",
+    " ",
+    "\n",
+    "<think>",
+    "TextContent(type='text', text='",
+    "hi for the ",
+    "看看",
+    "请帮我",
+    "```\n",
+    "| a | b |\n",
+    "a,b,c\n",
+    "/a",
+    "a-",
+    "a@",
+    "<h1>a",
+    "[a](",
+    "never ",
+    "以后",
+    "\ud800",
+    "\x00",
+    "👩‍🚀",
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_megabytes_of_one_thing_take_no_time(seed: str) -> None:
+    text = seed * (3_000_000 // len(seed))
+    for name, function in EVERYTHING.items():
+        started = time.process_time()
+        function(text)
+        # Usually under 100 ms; what is looked for is growth with the square.
+        assert time.process_time() - started < 2.0, name
+
+
+def test_another_process_says_the_same() -> None:
+    """Nothing depends on the order of sets, which changes with the hash seed."""
+    script = (
+        "from app.extractive.terms import key_terms; from app.extractive.results import summarize\n"
+        "from app.extractive.summary import topics\n"
+        "text = 'Rotate the staging keys before Kim Alvarez deploys billing-api 2.4. '\n"
+        "text = (text + '然后检查数据库连接池和慢查询。') * 3\n"
+        "print(ascii((key_terms(text), summarize(text, language='zh'), topics([text, 'staging keys', '连接池']))))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+
+    assert len(answers) == 1
