@@ -7,11 +7,11 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import cost, house, tables
+from bench import cost, house, overhead, tables
 from bench.house import House
 from bench.tables import Table
 
-BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run}
+BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run, "overhead": overhead.run}
 
 
 @click.command()

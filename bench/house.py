@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -30,6 +31,8 @@ QUIRE = ("-c", "import app.cli; app.cli.main(['serve'])")
 """As `quire serve`, but safe from whoever stops all processes of that name."""
 STOP_SECONDS = 20
 APPEND_MESSAGES_MAX = 1000
+IDLE_SECONDS = 2
+"""A server closes a connection that was idle a little longer."""
 _URL = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -189,6 +192,7 @@ class Api:
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        self._used = time.monotonic()
 
     def close(self) -> None:
         self._connection.close()
@@ -208,6 +212,9 @@ class Api:
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
         """The answer's text. Raises RuntimeError unless it is 2xx."""
+        if time.monotonic() > self._used + IDLE_SECONDS:
+            self._connection.close()  # it opens again by itself
+        self._used = time.monotonic()
         headers = {"Content-Type": "application/json"} if body is not None else {}
         self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = self._connection.getresponse()
