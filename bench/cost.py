@@ -110,8 +110,10 @@ def table(plan: Plan, found: dict[tuple[str, int], Series], seconds: float) -> T
         ("operation", "history", "median ms", "p95 ms", "ratio", "CPU ms: server", "PostgreSQL", "ratio"),
         rows,
         (
-            f"Messages of about 60 tokens, a pair in each append, {plan.rounds * BLOCK} requests in each row. "
-            f"Building the histories through the API, {sum(plan.sizes):,} messages, took {seconds:.0f} s.",
+            (
+                f"Messages of about 60 tokens, a pair in each append, {plan.rounds * BLOCK} requests in each row. "
+                f"Building the histories through the API, {sum(plan.sizes):,} messages, took {seconds:.0f} s."
+            ),
             f"Goal: the median at {plan.sizes[-1]:,} within {GOAL} of that at {plan.sizes[0]}; the worst is {worst:.2f}.",
         ),
     )

@@ -219,6 +219,6 @@ class Api:
         self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()
-        if answer.status >= 300:  # noqa: PLR2004
+        if answer.status >= 300:
             raise RuntimeError(f"{method} {path} was answered {answer.status}: {text[:500]}")
         return text

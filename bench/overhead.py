@@ -71,7 +71,9 @@ async def _around(house: House, names: list[str]) -> dict[str, list[str]]:
     connection = await asyncpg.connect(house.postgres.superuser_dsn)
     found = {}
     for name in names:
-        condensed, verbatim = await connection.fetchrow(ZONES, DEFAULT_TENANT, name)
+        zones = await connection.fetchrow(ZONES, DEFAULT_TENANT, name)
+        assert zones is not None
+        condensed, verbatim = zones
         form = "coalesce(short, view, body)" if condensed < verbatim else "coalesce(view, body)"
         first = await connection.fetchval(TEXTS.format(form), DEFAULT_TENANT, name, condensed)
         last = await connection.fetchval(TEXTS.format("coalesce(view, body)"), DEFAULT_TENANT, name, MESSAGES)
@@ -119,8 +121,10 @@ def _table(found: dict[tuple[str, str], Side], size: int, rounds: int, seconds: 
         ("handler", "requests/s", "CPU ms: server", "PostgreSQL", "of bare", "of bare by CPU"),
         rows,
         (
-            f"{CLIENTS} clients, conversations of {MESSAGES} messages, a window of {size:,} bytes, a pair of messages "
-            f"in an append; {rounds} rounds of {seconds:.0f} s each, medians.",
+            (
+                f"{CLIENTS} clients, conversations of {MESSAGES} messages, a window of {size:,} bytes, a pair of messages "
+                f"in an append; {rounds} rounds of {seconds:.0f} s each, medians."
+            ),
             f"Goal: at least {GOAL} of the bare handler's requests/s.",
         ),
     )
