@@ -298,3 +298,75 @@ class ToolSchemas(BaseModel):
     format: Literal["openai", "anthropic", "mcp"]
     tools: list[dict[str, Any]]
     prompt: dict[str, str] = Field(description="the text that goes with the tools, by language")
+
+
+class ArchiveBody(RequestModel):
+    """One tool result."""
+
+    user_id: str | None = None
+    conversation_id: str | None = None
+    tool_name: str = Field(min_length=1, max_length=256)
+    tool_input: dict[str, Any] | list[Any] | str = Field(default="", description="the call's arguments")
+    result: str
+    sources: list[str] = Field(default=[], max_length=10, description="where it comes from, if the caller knows")
+    expires_at: datetime | None = Field(None, strict=False, description="when it is to be erased")
+
+
+class Passage(BaseModel):
+    offset: int
+    length: int
+    text: str
+    relevance_score: float
+
+
+class Archive(BaseModel):
+    """An archived tool result, or one that was passed through."""
+
+    uuid: UUID | None
+    archived: bool
+    placeholder: str
+    tool_name: str
+    tool_input: Any
+    query_summary: str | None
+    result_summary: str | None
+    key_terms: list[str]
+    sources: list[str]
+    result_length: int
+    tokens: int
+    conversation_id: str | None
+    user_id: str | None
+    created_at: datetime | None
+    expires_at: datetime | None
+    content: str | None = None
+    passages: list[Passage] | None = None
+
+
+class ArchiveList(BaseModel):
+    items: list[Archive]
+    next_cursor: str | None
+
+
+class ArchiveErased(BaseModel):
+    uuid: UUID
+    erased: dict[str, int]
+
+
+class ArchivedResult(BaseModel):
+    archive_id: UUID
+    seq: int | None
+    tool_name: str
+    length: int
+
+
+class Status(BaseModel):
+    """How far the work on a conversation is. Indexing is part of the append, so nothing is pending."""
+
+    pending: int
+    running: int
+    dead: int
+    unindexed: int
+    oldest_pending_seconds: float | None
+    messages: int
+    pages: int
+    epoch: int
+    archived: list[ArchivedResult] = Field(description="the newest hundred")

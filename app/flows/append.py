@@ -10,7 +10,6 @@ No LLM, no embedding, and no token is counted while a lock is held that could ha
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,21 +19,20 @@ from uuid import UUID
 import anyio.to_thread
 import asyncpg
 
-from app import bm25, errors
+from app import errors
 from app.core.canonical import dumps
 from app.core.head import neutral
-from app.core.ingest import Answer, Placement, Shape, Tail, archived_answers, place, shape
+from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy, Totals
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.db import Connection
-from app.extractive.calls import call_line, query_summary
+from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
-from app.extractive.results import sources, summarize
-from app.extractive.terms import key_terms
 from app.flows import epochs
+from app.flows.archiving import make_archive, make_card, vectors
 from app.flows.once import Once
 from app.ids import uuid7
 from app.recall.tools import TOOL_NAMES
@@ -49,7 +47,6 @@ from app.store.messages import (
     NewMemory,
     NewMessage,
     NewPage,
-    without_nul,
 )
 from app.text import language as language_of
 
@@ -236,6 +233,8 @@ async def _decide(
     placements, tail = place(known.tail if known else Tail(), request.drafts)
     language = (known.language if known else None) or _language(request.drafts)
     policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
+    if policy.archive_threshold_tokens:
+        await bench.count(answer.result.text for p in placements for answer in p.answers)
     size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
     arguments = (bench, placements, policy, language or "en")
     shapes = await anyio.to_thread.run_sync(_shapes, *arguments) if size > THREAD_CHARACTERS else _shapes(*arguments)
@@ -298,10 +297,13 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
     shapes = []
     for placement in placements:
         placeholders = {}
-        for i in archived_answers(placement, policy, TOOL_NAMES):
+        for i in archived_answers(placement, policy, TOOL_NAMES, bench.tokens):
             key = (placement.index, i)
             if key not in bench.cards:
-                bench.cards[key] = _card(placement.answers[i], language, bench.now)
+                answer = placement.answers[i]
+                bench.cards[key] = make_card(
+                    answer.call.name, answer.call.arguments, answer.result.text, (), language, bench.now
+                )
             placeholders[i] = placeholder(bench.cards[key], language)
         shapes.append(shape(placement, placeholders, policy, language, TOOL_NAMES))
         if (placement.index, "line") not in bench.lines:
@@ -317,13 +319,9 @@ def _index(bench: _Bench, placement: Placement, found: Shape) -> None:
     if placement.kind == "prompt" or found.loaded is not None:
         return
     said = found.view if placement.kind != "orphan" else [placement.draft.original]
-    bench.vectors[placement.index, -1] = _vectors(plain_text(said))
+    bench.vectors[placement.index, -1] = vectors(plain_text(said))
     for i in found.archived:
-        bench.vectors[placement.index, i] = _vectors(placement.answers[i].result.text)
-
-
-def _vectors(text: str) -> list[tuple[int, int, str]]:
-    return [(start, length, bm25.document(text[start : start + length])) for start, length in bm25.passages(text)]
+        bench.vectors[placement.index, i] = vectors(placement.answers[i].result.text)
 
 
 def _memories(
@@ -332,7 +330,7 @@ def _memories(
     owner = owner_of(scope)
     rows = []
     for placement in placements:
-        for (index, answer), vectors in bench.vectors.items():
+        for (index, answer), found in bench.vectors.items():
             if index != placement.index:
                 continue
             archive = bench.cards[index, answer].uuid if answer >= 0 else None
@@ -342,7 +340,7 @@ def _memories(
                     conversation_id=conversation_id, conversation_uid=uid, seq=placement.seq, page=placement.page,
                     archive_id=archive, start=start, length=length, terms=terms,
                 )
-                for start, length, terms in vectors
+                for start, length, terms in found
             ]  # fmt: skip
     return rows
 
@@ -356,20 +354,6 @@ def _line(placement: Placement) -> str:
         return ", ".join(call_line(call.name, call.arguments) for call in draft.calls[:3])
     text = draft.text or "\n".join(result.text for result in draft.results)
     return message_line(draft.role, text)
-
-
-def _card(answer: Answer, language: Language, now: datetime) -> ArchiveCard:
-    text = answer.result.text
-    return ArchiveCard(
-        uuid=uuid7(),
-        tool_name=answer.call.name,
-        query_summary=query_summary(answer.call.name, answer.call.arguments),
-        created_at=now,
-        length=len(text),
-        result_summary=summarize(text, language=language),
-        key_terms=tuple(key_terms(text)),
-        sources=tuple(sources(text)),
-    )
 
 
 def _texts_to_count(
@@ -391,35 +375,11 @@ def _archives(
 ) -> Iterable[NewArchive]:
     for i in found.archived:
         card, answer = bench.cards[placement.index, i], placement.answers[i]
-        content, offsets = without_nul(answer.result.text)
-        user_id = scope[2:] if scope.startswith("u:") else None
-        yield NewArchive(
-            id=card.uuid,
-            scope=scope,
-            digest=hashlib.sha256(answer.result.text.encode()).digest(),
-            user_id=user_id,
-            conversation_id=conversation_id,
-            seq=placement.seq,
-            tool_name=card.tool_name,
-            tool_input=answer.call.arguments.replace("\x00", "\ufffd"),
-            query_summary=card.query_summary,
-            result_summary=card.result_summary,
-            key_terms=array_literal(card.key_terms),
-            sources=array_literal(card.sources),
-            placeholder=placeholder(card, language or "en"),
-            language=language or "en",
-            expires_at=None,
-            content=content,
-            nul_offsets=f"{{{','.join(map(str, offsets))}}}",
-            length=card.length,
-            tokens=bench.tokens[answer.result.text],
-        )
-
-
-def array_literal(texts: Sequence[str]) -> str:
-    """A PostgreSQL text array, each element quoted."""
-    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
-    return "{" + ",".join(quoted) + "}"
+        text = answer.result.text
+        yield make_archive(
+            card, text, bench.tokens[text], answer.call.arguments, scope, (conversation_id, placement.seq),
+            language or "en", bench.services.archive_expiry(bench.now),
+        )  # fmt: skip
 
 
 def _rows(

@@ -24,14 +24,22 @@ class Hit:
 
     id: UUID
     type: str
-    conversation_id: str
-    seq: int
-    page: int
+    conversation_id: str | None
+    seq: int | None
+    page: int | None
     archive_id: UUID | None
     start: int
     length: int
     score: float
     created_at: datetime
+
+
+SCORE_HALF = 6.0
+
+
+def relevance(score: float) -> float:
+    """A BM25 score on a scale from 0 to 1: a half at SCORE_HALF, about what one rare word in common is worth."""
+    return score / (score + SCORE_HALF)
 
 
 # BM25 over one owner's rows. A term's idf is worked out over the owner's newest thousand rows. A message scores as

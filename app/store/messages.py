@@ -88,10 +88,10 @@ class NewMemory:
     id: UUID
     owner: UUID
     type: str
-    conversation_id: str
-    conversation_uid: UUID
-    seq: int
-    page: int
+    conversation_id: str | None
+    conversation_uid: UUID | None
+    seq: int | None
+    page: int | None
     archive_id: UUID | None
     start: int
     length: int
@@ -130,6 +130,12 @@ class Append:
     memories: Sequence[NewMemory] = ()
     archives: Sequence[NewArchive] = ()
     once: IdempotentResponse | None = None
+
+
+def array_literal(texts: Sequence[str]) -> str:
+    """A PostgreSQL text array, each element quoted."""
+    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    return "{" + ",".join(quoted) + "}"
 
 
 _TYPES: dict[str, str] = {
@@ -239,16 +245,17 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     arguments += [totals.full, totals.short, totals.history, append.prompt_tokens, append.language, append.created_at]
     if append.version < 0:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
-    arguments += _columns(NewMessage, append.messages) + _columns(NewPage, append.pages)
-    arguments += _columns(NewMemory, append.memories)
+    arguments += columns_of(NewMessage, append.messages) + columns_of(NewPage, append.pages)
+    arguments += columns_of(NewMemory, append.memories)
     if append.archives:
-        arguments += _columns(NewArchive, append.archives)
+        arguments += columns_of(NewArchive, append.archives)
     if append.once:
         arguments += [append.once.key, append.once.digest, append.once.response]
     return arguments
 
 
-def _columns(row: type, rows: Sequence[object]) -> list[object]:
+def columns_of(row: type, rows: Sequence[object]) -> list[object]:
+    """Rows as the arrays that ``unnest`` takes, in the order of the fields."""
     return [[getattr(r, f.name) for r in rows] for f in fields(row)]
 
 
@@ -403,3 +410,17 @@ RETURNING count
 async def count_recall(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
     """Whether the page is there. The conversation must be locked, so that counts follow each other."""
     return await connection.fetchrow(RECALL, tenant, conversation_id, page) is not None
+
+
+# Messages by conversation and seq.
+BY_PLACE = f"""
+SELECT m.conversation_id, {MESSAGE_FIELDS}
+  FROM unnest($2::text[], $3::int[]) AS p (conversation_id, seq)
+  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = p.conversation_id AND m.seq = p.seq
+"""
+
+
+async def by_place(connection: Connection, tenant: UUID, places: Sequence[tuple[str, int]]) -> Sequence[Record]:
+    if not places:
+        return []
+    return await connection.fetch(BY_PLACE, tenant, [p[0] for p in places], [p[1] for p in places])
