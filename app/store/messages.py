@@ -318,8 +318,8 @@ SELECT {MESSAGE_FIELDS} FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2
    AND m.seq >= (SELECT first_seq FROM pages
                   WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3)
-   AND m.seq < coalesce((SELECT first_seq FROM pages
-                          WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 + 1), 2147483647)
+   AND m.seq < (SELECT coalesce(min(first_seq), 2147483647) FROM pages
+                 WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 + 1)
  ORDER BY m.seq
 """
 
@@ -361,11 +361,13 @@ def with_nul(text: str, offsets: Sequence[int]) -> str:
 
 # Pages with what is known of their recalls; some of them ($3), or those after a page ($4).
 PAGES = """
-SELECT p.page, p.title, p.first_seq, coalesce(n.first_seq - 1, c.last_seq) AS last_seq,
+SELECT p.page, p.title, p.first_seq,
+       coalesce((SELECT first_seq - 1 FROM pages
+                  WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page
+                  ORDER BY page LIMIT 1), c.last_seq) AS last_seq,
        coalesce(r.count, 0) AS recall_count, r.at_page AS last_recalled_page, p.created_at
   FROM pages p
   JOIN conversations c ON c.tenant_id = p.tenant_id AND c.id = p.conversation_id
-  LEFT JOIN pages n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1
   LEFT JOIN LATERAL (
     SELECT count, at_page FROM recalls
      WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page

@@ -41,32 +41,44 @@ ITEM_COLUMNS = {
     "archives": "nullif(m.archive_ids::text, '{}')",
 }
 _AGGREGATES = ",\n         ".join(f"array_agg({sql} ORDER BY m.seq) AS m_{name}" for name, sql in ITEM_COLUMNS.items())
-_SOURCE = "FROM messages m WHERE m.tenant_id = $1::uuid AND m.conversation_id = c.id"
+_SOURCE = "FROM messages m WHERE m.tenant_id = $1::uuid AND m.conversation_id = $2"
 
 # A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
 # message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
 # no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9).
+#
+# What bounds ``seq`` are scalar subqueries of their own: under row-level security a bound that holds COALESCE, LEAST
+# or arithmetic on a column counts as leaky and is applied only after every message of the conversation was read.
 WINDOW = f"""
-SELECT {CONVERSATION_FIELDS}, {EPOCH_FIELDS}, e.head AS e_head, w.*
-  FROM conversations c
-  LEFT JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
-  CROSS JOIN LATERAL (
-    SELECT coalesce($3::int, e.condensed_from, 1) AS condensed_from,
-           coalesce($4::int, e.verbatim_from, 1) AS verbatim_from,
-           coalesce($5::int, e.pinned, 0) AS pinned) z
+WITH c AS MATERIALIZED (
+  SELECT {CONVERSATION_FIELDS} FROM conversations c WHERE c.tenant_id = $1::uuid AND c.id = $2
+), e AS MATERIALIZED (
+  SELECT e.* FROM epochs e
+   WHERE e.tenant_id = $1::uuid AND e.conversation_id = $2 AND e.number = (SELECT epoch FROM c)
+), z AS MATERIALIZED (
+  SELECT coalesce($3::int, e.condensed_from, 1) AS condensed_from,
+         coalesce($4::int, e.verbatim_from, 1) AS verbatim_from,
+         coalesce($5::int, e.pinned, 0) AS pinned,
+         c.prompt_through
+    FROM c LEFT JOIN e ON true
+)
+SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*
+  FROM c
+  CROSS JOIN z
+  LEFT JOIN e ON true
   LEFT JOIN LATERAL (
     SELECT {_AGGREGATES}
       FROM (
-        SELECT m.* {_SOURCE} AND m.seq <= c.prompt_through AND m.seq < z.condensed_from
+        SELECT m.* {_SOURCE} AND m.seq <= (SELECT least(prompt_through, condensed_from - 1) FROM z)
         UNION ALL
-        SELECT m.* {_SOURCE} AND m.seq = z.pinned AND z.pinned > c.prompt_through AND z.pinned < z.condensed_from
+        SELECT m.* {_SOURCE}
+           AND m.seq = (SELECT pinned FROM z WHERE pinned > prompt_through AND pinned < condensed_from)
         UNION ALL
-        SELECT m.* {_SOURCE} AND m.seq >= z.condensed_from
+        SELECT m.* {_SOURCE} AND m.seq >= (SELECT condensed_from FROM z)
       ) m
      WHERE $3::int IS NULL
         OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int AND c.generation = $10::int)
   ) w ON true
- WHERE c.tenant_id = $1::uuid AND c.id = $2
  LIMIT length(set_config('app.tenant', $1::text, true)) / 36
 """
 
@@ -176,13 +188,13 @@ WITH s AS (
 )
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
        m.user_seq, m.revision
-  FROM messages m, s
- WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq >= s.call_group
+  FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq >= (SELECT call_group FROM s)
 UNION ALL
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
        m.user_seq, m.revision
-  FROM messages m, s
- WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = s.user_seq AND m.seq < s.call_group
+  FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = (SELECT user_seq FROM s WHERE user_seq < call_group)
  ORDER BY seq
 """
 
@@ -202,9 +214,13 @@ WITH r AS (
    ORDER BY page, count DESC
 )
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page
-  FROM pages p LEFT JOIN r ON r.page = p.page
- WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page <= $3
-   AND (p.page >= $4 OR p.page IN (SELECT page FROM r))
+  FROM (
+    SELECT page, title, title_tokens FROM pages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page BETWEEN $4 AND $3
+    UNION ALL
+    SELECT page, title, title_tokens FROM pages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page < $4 AND page = ANY (ARRAY (SELECT page FROM r))
+  ) p LEFT JOIN r ON r.page = p.page
  ORDER BY p.page
 """
 
@@ -229,11 +245,14 @@ LINES_PER_PAGE = 30
 LINES = """
 SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
   FROM pages p
-  LEFT JOIN pages n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1
+  CROSS JOIN LATERAL (
+    SELECT min(n.first_seq) AS seq FROM (
+      (SELECT first_seq FROM pages
+        WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page ORDER BY page LIMIT 1)
+      UNION ALL SELECT $4) n) until
   CROSS JOIN LATERAL (
     SELECT seq, role, kind, line, line_tokens FROM messages
-     WHERE tenant_id = $1 AND conversation_id = $2
-       AND seq >= p.first_seq AND seq < least(coalesce(n.first_seq, 2147483647), $4)
+     WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < until.seq
      ORDER BY seq LIMIT $5) m
  WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = ANY ($3::int[])
  ORDER BY m.seq

@@ -1,0 +1,40 @@
+"""`python -m bench [NAMES] [--quick] [--write]`: starts everything itself, and stops it."""
+
+import sys
+import time
+from collections.abc import Callable
+
+import click
+from rich.console import Console
+
+from bench import cost, house, tables
+from bench.house import House
+from bench.tables import Table
+
+BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run}
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
+@click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories: for a look, not for the docs.")
+@click.option("--write", is_flag=True, help="Put the tables into docs/benchmarks.md.")
+def main(names: tuple[str, ...], quick: bool, write: bool) -> None:
+    """Measure Quire. NAMES: which benchmarks; all by default."""
+    console = Console()
+    with house.opened() as opened:
+        for name in names or BENCHMARKS:
+            begun = time.monotonic()
+            found = measured(opened, name, quick=quick)
+            for table in found:
+                tables.show(console, table)
+            console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
+            if write:
+                tables.write(name, found, sys.argv[1:])
+
+
+def measured(opened: House, name: str, *, quick: bool) -> list[Table]:
+    return BENCHMARKS[name](opened, quick=quick)
+
+
+if __name__ == "__main__":
+    main()

