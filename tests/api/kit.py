@@ -16,7 +16,7 @@ Json = dict[str, Any]
 SHIPPED = Path(__file__).parents[2] / "app/demo/conversation.jsonl"
 
 
-def user(text: str = "hi", **more: Any) -> Json:
+def user(text: Any = "hi", **more: Any) -> Json:
     return {"role": "user", "content": text, **more}
 
 
@@ -33,7 +33,7 @@ def call(*ids: str, name: str = "look", arguments: str = "{}") -> Json:
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def result(call_id: str, text: str = "seen") -> Json:
+def result(call_id: str, text: Any = "seen") -> Json:
     return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
