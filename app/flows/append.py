@@ -53,6 +53,8 @@ from app.text import language as language_of
 THREAD_CHARACTERS = 30_000
 """Texts longer than this in sum are read and counted off the event loop."""
 SCAN_MAX = 20_000
+CREATION_TRIES = 3
+"""A conversation that is not there cannot be locked: another append may create it first, and it can be then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +139,16 @@ async def _append_locked(
 ) -> Appended:
     services = bench.services
     async with services.database.begin(tenant) as connection:
-        known = await conversations.lock(connection, tenant, conversation_id)
-        _check(known, request)
-        if known is not None and _changes_system(known, request):
-            known = await _change_system(bench, connection, tenant, known, request.system or "")
-        decided = await _decide(bench, known, conversation_id, request, once)
-        if not await messages.append_within(connection, tenant, decided.append):
-            raise errors.StorageUnavailable("The conversation was created at the same moment; try again.")
+        for _ in range(CREATION_TRIES):
+            known = await conversations.lock(connection, tenant, conversation_id)
+            _check(known, request)
+            if known is not None and _changes_system(known, request):
+                known = await _change_system(bench, connection, tenant, known, request.system or "")
+            decided = await _decide(bench, known, conversation_id, request, once)
+            if await messages.append_within(connection, tenant, decided.append):
+                break
+        else:
+            raise errors.StorageUnavailable("The conversation is made and erased all the time; try again.")
         current = decided.conversation
         if epochs.is_due(services, current):
             current = await epochs.open_epoch(services, connection, tenant, current)
