@@ -13,6 +13,7 @@ from app.api import body, problem
 TAGS = [
     {"name": "messages", "description": "Turns in, window out."},
     {"name": "conversations", "description": "Conversations and their parts."},
+    {"name": "notes", "description": "What is always in view."},
     {"name": "archive", "description": "Large tool results, kept whole."},
     {"name": "tools", "description": "What a model recalls with."},
     {"name": "operations", "description": "Is it up, is it ready."},

@@ -370,3 +370,34 @@ class Status(BaseModel):
     pages: int
     epoch: int
     archived: list[ArchivedResult] = Field(description="the newest hundred")
+
+
+class NoteBody(RequestModel):
+    """A standing note."""
+
+    text: str = Field(min_length=1, max_length=2_000)
+
+
+class Note(BaseModel):
+    id: UUID
+    text: str
+    tokens: int
+    source: Literal["person", "extractive"]
+    seq: int | None = Field(description="the message it was found in")
+    created_at: datetime
+
+
+class NoteList(BaseModel):
+    items: list[Note]
+    next_cursor: str | None
+
+
+class Topic(BaseModel):
+    topic: str
+    mention_count: int
+    last_page: int
+
+
+class TopicList(BaseModel):
+    items: list[Topic]
+    next_cursor: str | None

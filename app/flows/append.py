@@ -31,6 +31,7 @@ from app.core.quote import plain_text
 from app.db import Connection
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
+from app.extractive.notes import standing_note
 from app.flows import epochs
 from app.flows.archiving import make_archive, make_card, vectors
 from app.flows.once import Once
@@ -46,6 +47,7 @@ from app.store.messages import (
     NewArchive,
     NewMemory,
     NewMessage,
+    NewNote,
     NewPage,
 )
 from app.text import language as language_of
@@ -273,6 +275,7 @@ async def _decide(
             created_at=bench.now,
             messages=rows,
             pages=pages,
+            notes=_notes(bench, placements),
             memories=_memories(bench, placements, scope, conversation_id, after.uid),
             archives=archives,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
@@ -315,6 +318,8 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
             bench.lines[placement.index, "line"] = neutral(_line(placement))
             _index(bench, placement, shapes[-1])
             if _opens(placement) or placement.seq == 1:
+                if (note := standing_note(placement.draft.text[:SCAN_MAX])) is not None:
+                    bench.lines[placement.index, "note"] = neutral(note)
                 bench.lines[placement.index, "title"] = neutral(page_title(placement.draft.text[:SCAN_MAX], ""))
     return shapes
 
@@ -348,6 +353,14 @@ def _memories(
                 for start, length, terms in found
             ]  # fmt: skip
     return rows
+
+
+def _notes(bench: _Bench, placements: Sequence[Placement]) -> list[NewNote]:
+    return [
+        NewNote(uuid7(), p.seq, note, bench.tokens[note])
+        for p in placements
+        if (note := bench.lines.get((p.index, "note"))) is not None
+    ]
 
 
 def _line(placement: Placement) -> str:
