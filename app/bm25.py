@@ -18,7 +18,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 DIMENSIONS = 1_000_000_000
@@ -101,6 +101,11 @@ def query(text: str) -> list[int]:
     """The components of a query, without words that are everywhere; none where nothing can be searched for."""
     found = dict.fromkeys(t for t in terms(text[:20_000]) if t not in STOP_WORDS and t not in STOP_PAIRS)
     return sorted({component(term) for term in list(found)[:QUERY_TERMS_MAX]})
+
+
+def any_of(components: Iterable[int]) -> str:
+    """A vector whose inner product with a document's is positive if the document has one of the terms."""
+    return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
 
 
 def passages(text: str) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import conversations, messages, openapi, operations, problem
+from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -26,7 +26,14 @@ can be called back.
 Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
 """
 
-ROUTERS: tuple[APIRouter, ...] = (conversations.router, messages.router, operations.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    conversations.router,
+    messages.router,
+    notes.router,
+    archive.router,
+    memories.router,
+    operations.router,
+)
 
 
 def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> FastAPI:
@@ -55,6 +62,7 @@ def defaults(settings: Settings) -> Defaults:
         active_pages=settings.memory_active_pages,
         condensed_tool_max=settings.memory_condensed_tool_max,
         archive_threshold=settings.memory_archive_threshold,
+        archive_threshold_tokens=settings.memory_archive_threshold_tokens,
         unlist_after_turns=settings.memory_unlist_after_turns,
         unlist_unchanged_turns=settings.memory_unlist_unchanged_turns,
         contents_max=settings.memory_contents_max_tokens,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cachetools import LRUCache
@@ -46,6 +47,11 @@ class Services:
     )
     epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
+
+    def archive_expiry(self, now: datetime) -> datetime | None:
+        """When what is archived now is to be erased; None for never."""
+        days = self.settings.memory_archive_ttl_days
+        return now + timedelta(days=days) if days else None
 
     async def count(self, text: str) -> int:
         """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""

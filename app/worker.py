@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from app.db import Database
+from app.flows import archiving
 from app.store import idempotency
 from app.tenancy import TENANTS
 
@@ -20,7 +21,14 @@ async def forget_old_answers(database: Database) -> None:
             await idempotency.prune(connection, tenant)
 
 
-HOUSEKEEPING: Sequence[Task] = (forget_old_answers,)
+async def erase_expired_archives(database: Database) -> None:
+    """Archives past their time, a hundred at once."""
+    for tenant in TENANTS:
+        while await archiving.erase_expired(database, tenant):
+            pass
+
+
+HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives)
 
 _logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from app.flows import epochs, inspect
 from app.flows.once import Once, do_once
 from app.ids import uuid7
 from app.services import Services
-from app.store import conversations, messages
+from app.store import archives, conversations, messages
 from app.store.conversations import Conversation, NewConversation
 
 router = APIRouter(tags=["conversations"])
@@ -246,3 +246,19 @@ async def get_summary(services: Wired, tenant: Tenant, conversation_id: Conversa
     async with services.database.snapshot(tenant) as connection:
         conversation = await conversations.get(connection, tenant, conversation_id)
         return json_value(await inspect.summary_view(services, connection, tenant, conversation))
+
+
+@router.get("/conversations/{conversation_id}/status", response_model=schemas.Status)
+async def get_status(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+    """How far the work on a conversation is, and which of its tool results are archived."""
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, conversation_id)
+        rows = await archives.browse(connection, tenant, conversation_id=conversation_id, limit=100)
+    archived = [
+        {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
+        for row in rows
+    ]
+    work = {"pending": 0, "running": 0, "dead": 0, "unindexed": 0, "oldest_pending_seconds": None}
+    totals = conversation.totals
+    known = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}
+    return json_value({**work, **known, "archived": archived})

@@ -54,3 +54,14 @@ def _bad() -> errors.Invalid:
         "The cursor is not one that Quire gave.",
         errors=[{"loc": ["query", "cursor"], "msg": "must be the next_cursor of an earlier answer"}],
     )
+
+
+def decode_id(cursor: str | None) -> UUID | None:
+    """Raises Invalid for what ``encode`` did not make."""
+    if cursor is None:
+        return None
+    try:
+        (uid,) = _parts(cursor)
+        return UUID(uid)
+    except (ValueError, TypeError) as error:
+        raise _bad() from error

@@ -267,7 +267,7 @@ async def call_tool(
         services.database,
         tenant,
         once,
-        lambda connection: tool_calls.run(connection, tenant, conversation_id, call),
+        lambda connection: tool_calls.run(services, connection, tenant, conversation_id, call),
     )
     services.conversations.pop((tenant, conversation_id), None)
     return json_text(response)

@@ -6,7 +6,7 @@ U+FFFF, which no id can hold, until the route is found; ``path_id`` turns it bac
 
 import re
 from typing import Annotated
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Path
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -15,7 +15,11 @@ from app import errors
 from app.core.messages import ID_MAX, NOT_IN_IDS
 
 SLASH = "\uffff"
+UNUSABLE = "\x00"
+"""Stands for what cannot be in an id, so that the id is refused: a noncharacter that would read as a slash, or
+bytes that are not UTF-8 and would read as one and the same replacement character."""
 _ENCODED_SLASH = re.compile(rb"%2[fF]")
+_DOTS = frozenset({".", ".."})
 
 
 class SlashesInIds:
@@ -26,16 +30,26 @@ class SlashesInIds:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raw = scope.get("raw_path") or b""
-        if scope["type"] == "http" and _ENCODED_SLASH.search(raw):
-            path = unquote(_ENCODED_SLASH.sub(SLASH.encode(), raw.split(b"?")[0]).decode("latin-1"), "latin-1")
-            scope = {**scope, "path": path.encode("latin-1").decode("utf-8", "replace")}
+        if scope["type"] == "http" and b"%" in raw:
+            parts = _ENCODED_SLASH.split(raw.split(b"?")[0])
+            scope = {**scope, "path": SLASH.join(_decoded(part) for part in parts)}
         await self._app(scope, receive, send)
+
+
+def _decoded(part: bytes) -> str:
+    try:
+        return unquote_to_bytes(part).decode().replace(SLASH, UNUSABLE)
+    except UnicodeDecodeError:
+        return unquote_to_bytes(part).decode(errors="replace").replace("\ufffd", UNUSABLE)
 
 
 def check_id(value: str, loc: list[str | int]) -> str:
     """An id that a client may choose. Raises Invalid."""
     if not 0 < len(value) <= ID_MAX or NOT_IN_IDS.search(value):
         message = f"must be 1 to {ID_MAX} characters, none of them a control character"
+        raise errors.Invalid("An id is not usable.", errors=[{"loc": loc, "msg": message}])
+    if value in _DOTS:
+        message = "must not be . or .., which clients take out of a path"
         raise errors.Invalid("An id is not usable.", errors=[{"loc": loc, "msg": message}])
     return value
 

@@ -125,12 +125,19 @@ class Shape:
     """Indices of the answers whose results are archived."""
 
 
-def archived_answers(placement: Placement, policy: Policy, recall_tools: frozenset[str]) -> list[int]:
-    """Which of the answers go to the archive: the long ones, but never what a recall tool brought back."""
+def archived_answers(
+    placement: Placement, policy: Policy, recall_tools: frozenset[str], tokens: Mapping[str, int]
+) -> list[int]:
+    """Which of the answers go to the archive: the long ones, but never what a recall tool brought back.
+
+    ``tokens`` are those of the results' texts; needed only where the policy has a threshold in tokens.
+    """
+    limit = policy.archive_threshold_tokens
     return [
         i
         for i, answer in enumerate(placement.answers)
-        if len(answer.result.text) > policy.archive_threshold and answer.call.name not in recall_tools
+        if answer.call.name not in recall_tools
+        and (len(answer.result.text) > policy.archive_threshold or (limit and tokens[answer.result.text] > limit))
     ]
 
 
@@ -149,7 +156,8 @@ def shape(
         if answer.call.name in recall_tools
     }
     view = _without_nul(_messages(placement, {**marks, **placeholders}))
-    short = _condensed(view, placement.page, policy, language)
+    first_lines = {text: text.split("\n", 1)[0] for text in placeholders.values()}
+    short = _condensed(view, placement.page, policy, language, first_lines)
     loaded = _without_nul(_messages(placement, placeholders)) if marks else None
     anthropic = _as_sent(placement, {**marks, **placeholders}) if draft.is_anthropic else None
     return Shape(
@@ -197,12 +205,18 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
     return {"role": placement.draft.role, "content": blocks}
 
 
-def _condensed(view: list[dict[str, Any]], page: int, policy: Policy, language: Language) -> list[dict[str, Any]]:
+def _condensed(
+    view: list[dict[str, Any]], page: int, policy: Policy, language: Language, first_lines: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """System and user messages whole; assistants without their thinking; tool results cut."""
     short = []
     for message in view:
         if message["role"] == "tool":
-            short.append({**message, "content": _cut(message["content"], page, policy, language)})
+            content = message["content"]
+            longest = policy.condensed_tool_max
+            if isinstance(content, str) and content in first_lines:
+                longest = max(longest, len(first_lines[content]))  # so that it still resolves
+            short.append({**message, "content": _cut(content, page, longest, language)})
         elif message["role"] == "assistant" and has_thinking(message):
             short.append(_without_thinking(message))
         else:
@@ -217,10 +231,9 @@ def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _cut(content: Any, page: int, policy: Policy, language: Language) -> Any:
+def _cut(content: Any, page: int, longest: int, language: Language) -> Any:
     """A tool result's first characters, and a mark that says where the rest is."""
     text = content if isinstance(content, str) else "\n".join(_part_text(part) for part in content)
-    longest = policy.condensed_tool_max
     if len(text) <= longest:
         return text
     if language == "zh":

@@ -40,6 +40,8 @@ def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str
     """A passage of an earlier message: what a search brought back."""
     time = since.strftime("%Y-%m-%d")
     where = f"第{page}页" if language == "zh" else f"page {page}"
+    if not page:
+        where = "归档" if language == "zh" else "archive"
     if elsewhere is not None:
         where = f"另一对话 {neutral(elsewhere)}" if language == "zh" else f"another conversation, {neutral(elsewhere)}"
     return f"[{where}, {time}] {role}: {neutral(text)}"

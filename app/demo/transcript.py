@@ -3,11 +3,16 @@
 One message a line is one conversation. One conversation a line is `{"id", "messages"}`,
 whose tool calls may be flat (`{"id", "name", "arguments"}`), whose `thinking` is the
 assistant's reasoning and whose `dia_id` is the client's own id of the message.
+
+Recorded transcripts lose ids. A result without one answers the oldest call of its turn that has no result;
+a call without one has made the first result after it that no other call of the transcript made. What is left
+gets an id of its own, and a call that lost its name is called `unnamed`: nothing is left out.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +63,15 @@ def parse(line: str, number: int) -> dict[str, Any]:
 
 
 def transcript(identity: str, messages: Sequence[Message]) -> Transcript:
-    return Transcript(identity, tuple(as_chat(message) for message in messages))
+    return Transcript(identity, tuple(paired([as_chat(message) for message in messages])))
 
 
 def as_chat(message: Message) -> Message:
     """The message in OpenAI chat form; fields that form does not know are left out."""
     found = {key: message[key] for key in KEPT if key in message}
+    for key in ("name", "tool_call_id"):
+        if key in found and not found[key]:
+            del found[key]
     found |= {new: message[old] for old, new in RENAMED.items() if old in message}
     if message.get("tool_calls"):
         found["tool_calls"] = [as_call(call) for call in message["tool_calls"]]
@@ -75,7 +83,41 @@ def as_call(call: dict[str, Any]) -> dict[str, Any]:
     arguments = function.get("arguments", {})
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": arguments}}
+    name = function.get("name") or "unnamed"
+    return {"id": call.get("id") or "", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def paired(messages: Sequence[Message]) -> list[Message]:
+    """The messages with an id on each call and each result; see the module's docstring."""
+    made = {call["id"] for message in messages for call in message.get("tool_calls", ())}
+    fresh = (name for name in (f"unpaired-{number}" for number in count(1)) if name not in made)
+    found: list[Message] = []
+    unanswered: list[str] = []
+    for index, message in enumerate(messages):
+        added: Message = {}
+        if message["role"] == "user":
+            unanswered = []
+        elif message.get("tool_calls"):
+            calls = with_ids(message["tool_calls"], unclaimed(messages[index + 1 :], made), fresh)
+            added = {"tool_calls": calls}
+            unanswered += [call["id"] for call in calls]
+        elif message["role"] == "tool":
+            answered = message.get("tool_call_id") or (unanswered[0] if unanswered else next(fresh))
+            added = {"tool_call_id": answered}
+            unanswered = [call for call in unanswered if call != answered]
+        found.append({**message, **added})
+    return found
+
+
+def unclaimed(following: Sequence[Message], made: Container[str]) -> Iterator[str]:
+    """The ids of the results that follow at once and that no call made."""
+    for message in takewhile(lambda later: later["role"] == "tool", following):
+        if message.get("tool_call_id") and message["tool_call_id"] not in made:
+            yield message["tool_call_id"]
+
+
+def with_ids(calls: Sequence[Message], unclaimed: Iterator[str], fresh: Iterator[str]) -> list[Message]:
+    return [{**call, "id": call["id"] or next(unclaimed, None) or next(fresh)} for call in calls]
 
 
 def groups(messages: Sequence[Message]) -> Iterator[tuple[Message, ...]]:

@@ -10,7 +10,6 @@ No LLM, no embedding, and no token is counted while a lock is held that could ha
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,21 +19,21 @@ from uuid import UUID
 import anyio.to_thread
 import asyncpg
 
-from app import bm25, errors
+from app import errors
 from app.core.canonical import dumps
 from app.core.head import neutral
-from app.core.ingest import Answer, Placement, Shape, Tail, archived_answers, place, shape
+from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy, Totals
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.db import Connection
-from app.extractive.calls import call_line, query_summary
+from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
-from app.extractive.results import sources, summarize
-from app.extractive.terms import key_terms
+from app.extractive.notes import standing_note
 from app.flows import epochs
+from app.flows.archiving import make_archive, make_card, vectors
 from app.flows.once import Once
 from app.ids import uuid7
 from app.recall.tools import TOOL_NAMES
@@ -48,14 +47,16 @@ from app.store.messages import (
     NewArchive,
     NewMemory,
     NewMessage,
+    NewNote,
     NewPage,
-    without_nul,
 )
 from app.text import language as language_of
 
 THREAD_CHARACTERS = 30_000
 """Texts longer than this in sum are read and counted off the event loop."""
 SCAN_MAX = 20_000
+CREATION_TRIES = 3
+"""A conversation that is not there cannot be locked: another append may create it first, and it can be then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +141,16 @@ async def _append_locked(
 ) -> Appended:
     services = bench.services
     async with services.database.begin(tenant) as connection:
-        known = await conversations.lock(connection, tenant, conversation_id)
-        _check(known, request)
-        if known is not None and _changes_system(known, request):
-            known = await _change_system(bench, connection, tenant, known, request.system or "")
-        decided = await _decide(bench, known, conversation_id, request, once)
-        if not await messages.append_within(connection, tenant, decided.append):
-            raise errors.StorageUnavailable("The conversation was created at the same moment; try again.")
+        for _ in range(CREATION_TRIES):
+            known = await conversations.lock(connection, tenant, conversation_id)
+            _check(known, request)
+            if known is not None and _changes_system(known, request):
+                known = await _change_system(bench, connection, tenant, known, request.system or "")
+            decided = await _decide(bench, known, conversation_id, request, once)
+            if await messages.append_within(connection, tenant, decided.append):
+                break
+        else:
+            raise errors.StorageUnavailable("The conversation is made and erased all the time; try again.")
         current = decided.conversation
         if epochs.is_due(services, current):
             current = await epochs.open_epoch(services, connection, tenant, current)
@@ -236,6 +240,8 @@ async def _decide(
     placements, tail = place(known.tail if known else Tail(), request.drafts)
     language = (known.language if known else None) or _language(request.drafts)
     policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
+    if policy.archive_threshold_tokens:
+        await bench.count(answer.result.text for p in placements for answer in p.answers)
     size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
     arguments = (bench, placements, policy, language or "en")
     shapes = await anyio.to_thread.run_sync(_shapes, *arguments) if size > THREAD_CHARACTERS else _shapes(*arguments)
@@ -269,6 +275,7 @@ async def _decide(
             created_at=bench.now,
             messages=rows,
             pages=pages,
+            notes=_notes(bench, placements),
             memories=_memories(bench, placements, scope, conversation_id, after.uid),
             archives=archives,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
@@ -298,16 +305,21 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
     shapes = []
     for placement in placements:
         placeholders = {}
-        for i in archived_answers(placement, policy, TOOL_NAMES):
+        for i in archived_answers(placement, policy, TOOL_NAMES, bench.tokens):
             key = (placement.index, i)
             if key not in bench.cards:
-                bench.cards[key] = _card(placement.answers[i], language, bench.now)
+                answer = placement.answers[i]
+                bench.cards[key] = make_card(
+                    answer.call.name, answer.call.arguments, answer.result.text, (), language, bench.now
+                )
             placeholders[i] = placeholder(bench.cards[key], language)
         shapes.append(shape(placement, placeholders, policy, language, TOOL_NAMES))
         if (placement.index, "line") not in bench.lines:
             bench.lines[placement.index, "line"] = neutral(_line(placement))
             _index(bench, placement, shapes[-1])
             if _opens(placement) or placement.seq == 1:
+                if (note := standing_note(placement.draft.text[:SCAN_MAX])) is not None:
+                    bench.lines[placement.index, "note"] = neutral(note)
                 bench.lines[placement.index, "title"] = neutral(page_title(placement.draft.text[:SCAN_MAX], ""))
     return shapes
 
@@ -317,13 +329,9 @@ def _index(bench: _Bench, placement: Placement, found: Shape) -> None:
     if placement.kind == "prompt" or found.loaded is not None:
         return
     said = found.view if placement.kind != "orphan" else [placement.draft.original]
-    bench.vectors[placement.index, -1] = _vectors(plain_text(said))
+    bench.vectors[placement.index, -1] = vectors(plain_text(said))
     for i in found.archived:
-        bench.vectors[placement.index, i] = _vectors(placement.answers[i].result.text)
-
-
-def _vectors(text: str) -> list[tuple[int, int, str]]:
-    return [(start, length, bm25.document(text[start : start + length])) for start, length in bm25.passages(text)]
+        bench.vectors[placement.index, i] = vectors(placement.answers[i].result.text)
 
 
 def _memories(
@@ -332,7 +340,7 @@ def _memories(
     owner = owner_of(scope)
     rows = []
     for placement in placements:
-        for (index, answer), vectors in bench.vectors.items():
+        for (index, answer), found in bench.vectors.items():
             if index != placement.index:
                 continue
             archive = bench.cards[index, answer].uuid if answer >= 0 else None
@@ -342,9 +350,17 @@ def _memories(
                     conversation_id=conversation_id, conversation_uid=uid, seq=placement.seq, page=placement.page,
                     archive_id=archive, start=start, length=length, terms=terms,
                 )
-                for start, length, terms in vectors
+                for start, length, terms in found
             ]  # fmt: skip
     return rows
+
+
+def _notes(bench: _Bench, placements: Sequence[Placement]) -> list[NewNote]:
+    return [
+        NewNote(uuid7(), p.seq, note, bench.tokens[note])
+        for p in placements
+        if (note := bench.lines.get((p.index, "note"))) is not None
+    ]
 
 
 def _line(placement: Placement) -> str:
@@ -356,20 +372,6 @@ def _line(placement: Placement) -> str:
         return ", ".join(call_line(call.name, call.arguments) for call in draft.calls[:3])
     text = draft.text or "\n".join(result.text for result in draft.results)
     return message_line(draft.role, text)
-
-
-def _card(answer: Answer, language: Language, now: datetime) -> ArchiveCard:
-    text = answer.result.text
-    return ArchiveCard(
-        uuid=uuid7(),
-        tool_name=answer.call.name,
-        query_summary=query_summary(answer.call.name, answer.call.arguments),
-        created_at=now,
-        length=len(text),
-        result_summary=summarize(text, language=language),
-        key_terms=tuple(key_terms(text)),
-        sources=tuple(sources(text)),
-    )
 
 
 def _texts_to_count(
@@ -391,35 +393,11 @@ def _archives(
 ) -> Iterable[NewArchive]:
     for i in found.archived:
         card, answer = bench.cards[placement.index, i], placement.answers[i]
-        content, offsets = without_nul(answer.result.text)
-        user_id = scope[2:] if scope.startswith("u:") else None
-        yield NewArchive(
-            id=card.uuid,
-            scope=scope,
-            digest=hashlib.sha256(answer.result.text.encode()).digest(),
-            user_id=user_id,
-            conversation_id=conversation_id,
-            seq=placement.seq,
-            tool_name=card.tool_name,
-            tool_input=answer.call.arguments.replace("\x00", "\ufffd"),
-            query_summary=card.query_summary,
-            result_summary=card.result_summary,
-            key_terms=array_literal(card.key_terms),
-            sources=array_literal(card.sources),
-            placeholder=placeholder(card, language or "en"),
-            language=language or "en",
-            expires_at=None,
-            content=content,
-            nul_offsets=f"{{{','.join(map(str, offsets))}}}",
-            length=card.length,
-            tokens=bench.tokens[answer.result.text],
-        )
-
-
-def array_literal(texts: Sequence[str]) -> str:
-    """A PostgreSQL text array, each element quoted."""
-    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
-    return "{" + ",".join(quoted) + "}"
+        text = answer.result.text
+        yield make_archive(
+            card, text, bench.tokens[text], answer.call.arguments, scope, (conversation_id, placement.seq),
+            language or "en", bench.services.archive_expiry(bench.now),
+        )  # fmt: skip
 
 
 def _rows(

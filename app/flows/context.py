@@ -9,6 +9,7 @@ Assembly and rendering are pure.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -20,16 +21,25 @@ from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Warning, Window
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.core.quote import archive_text
 from app.core.render import Rendered, render
-from app.flows import epochs, recalling
+from app.db import Connection
+from app.flows import archiving, epochs, recalling, searching
+from app.flows.archiving import Wanted
+from app.flows.searching import Moment
 from app.recall.tools import GUIDE, schemas
 from app.services import FoundEpoch, Services
 from app.store import conversations, windows
 from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 
-LOAD_CHARACTERS = 60_000
-"""Characters of an archive that a window request looks at for its tail."""
+LOAD_FRAME = 60
+"""Tokens of the frame around a loaded archive."""
+MOMENTS_MAX = 300
+"""Passages that a query may bring in, if they fit."""
+RELEVANT_SHARE = 0.1
+"""Passages that score less than this part of the best one are not brought in."""
+MOMENT_TOKENS_MIN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ async def _with_tools(
     epoch, parts = await _epoch(services, tenant, parts, wanted, request.format, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
-    tail, warnings = await _tail(services, tenant, conversation, request, free_for_tail(window), language)
+    tail, warnings = await _tail(services, tenant, conversation, request, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
     window = replace(window, warnings=(*window.warnings, *warnings))
@@ -181,37 +191,85 @@ async def _tail(
     tenant: UUID,
     conversation: Conversation,
     request: ContextRequest,
-    free: int,
+    window: Window,
     language: Language,
 ) -> tuple[list[TailItem], tuple[Warning, ...]]:
     """What this call asked for, framed and weighed. What cannot be found is said in a warning."""
-    if not request.load and not request.pages:
+    if not request.load and not request.pages and not request.query:
         return [], ()
+    free = free_for_tail(window)
+    async with services.database.snapshot(tenant) as connection:
+        loaded, missing = await _loaded(services, connection, tenant, conversation, request, free, language)
+        moments = await _moments(connection, tenant, conversation, request, window) if request.query else []
+    counts = await services.tokens.count_many(item.text for item in loaded)
+    tail = [replace(item, tokens=n) for item, n in zip(loaded, counts, strict=True)]
+    free -= sum(item.tokens for item in tail)
+    return [*tail, *_relevant(services, conversation, moments, free, language)], missing
+
+
+async def _loaded(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    request: ContextRequest,
+    free: int,
+    language: Language,
+) -> tuple[list[TailItem], tuple[Warning, ...]]:
+    """The archives and pages that were named; of an archive, as much as may fit."""
     found: list[TailItem] = []
     missing: list[Warning] = []
-    scope = archive_scope(conversation)
-    async with services.database.snapshot(tenant) as connection:
-        for uuid in request.load:
-            text = await recalling.archive(
-                connection, tenant, scope, uuid, 0, min(LOAD_CHARACTERS, max(200, free * 3)), language
-            )
-            if text is None:
-                missing.append(Warning("archive_not_found", f"there is no archive {uuid}"))
-            else:
-                found.append(TailItem(text, 0, uuid))
-        for number in request.pages:
-            text = await recalling.page(connection, tenant, conversation.id, number, language)
-            if text is None:
-                missing.append(Warning("page_not_found", f"there is no page {number}"))
-            else:
-                found.append(TailItem(text, 0))
-    counts = await services.tokens.count_many(item.text for item in found)
-    return [replace(item, tokens=n) for item, n in zip(found, counts, strict=True)], tuple(missing)
+    for uuid in request.load:
+        scope = searching.scope_of(conversation)
+        wanted = Wanted(query=request.query, max_tokens=max(1, free // len(request.load) - LOAD_FRAME))
+        archive = await archiving.load(services, connection, tenant, scope, uuid, wanted)
+        if archive is None:
+            missing.append(Warning("archive_not_found", f"there is no archive {uuid}"))
+            continue
+        text, part = archiving.tool_text(archive, language)
+        found.append(TailItem(archive_text(str(uuid), archive["tool_name"], text, part, language), 0, uuid))
+    for number in request.pages:
+        page = await recalling.page(connection, tenant, conversation.id, number, language)
+        if page is None:
+            missing.append(Warning("page_not_found", f"there is no page {number}"))
+        else:
+            found.append(TailItem(page, 0))
+    return found, tuple(missing)
 
 
-def archive_scope(conversation: Conversation) -> str:
-    """Whose archives a conversation may use."""
-    return f"u:{conversation.user_id}" if conversation.user_id is not None else f"c:{conversation.id}"
+async def _moments(
+    connection: Connection, tenant: UUID, conversation: Conversation, request: ContextRequest, window: Window
+) -> list[Moment]:
+    """What the query finds that is not in view, the best first."""
+    scope = searching.scope_of(conversation)
+    hits = await searching.find(connection, tenant, scope, request.query or "", MOMENTS_MAX)
+    in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
+    best = hits[0].score if hits else 0.0
+    new = [
+        hit
+        for hit in hits
+        if hit.score >= best * RELEVANT_SHARE
+        and not (hit.conversation_id == conversation.id and hit.archive_id is None and hit.seq in in_view)
+    ]
+    return await searching.moments(connection, tenant, new)
+
+
+def _relevant(
+    services: Services, conversation: Conversation, moments: Sequence[Moment], free: int, language: Language
+) -> list[TailItem]:
+    """The best moments that fit, older ones before newer."""
+    taken: list[tuple[Moment, TailItem]] = []
+    for moment in moments:
+        text = moment.framed(conversation, language)
+        tokens = services.tokens.count(text) + 1
+        if tokens > free:
+            continue
+        free -= tokens
+        taken.append((moment, TailItem(text, tokens, moment.hit.archive_id)))
+        if free < MOMENT_TOKENS_MIN:
+            break
+    taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq, pair[0].hit.start))
+    return [item for _, item in taken]
 
 
 def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[Warning, ...]:

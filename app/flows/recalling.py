@@ -8,9 +8,9 @@ from asyncpg import Record
 
 from app.core.groups import chat_messages
 from app.core.model import Language
-from app.core.quote import Said, archive_text, page_text, plain_text
+from app.core.quote import Said, page_text, plain_text
 from app.db import Connection
-from app.store import archives, messages
+from app.store import messages
 
 
 async def page(
@@ -28,15 +28,3 @@ def said_text(row: Record) -> str:
     """The plain text of a stored message as a model sees it; of one that no model sees, as it was sent."""
     view = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
     return plain_text(chat_messages(view))
-
-
-async def archive(
-    connection: Connection, tenant: UUID, scope: str, uuid: UUID, offset: int, length: int, language: Language
-) -> str | None:
-    """A range of an archived result, framed; None if the scope has no such archive."""
-    found = await archives.read(connection, tenant, scope, uuid, offset, length)
-    if found is None:
-        return None
-    end = min(offset + length, found["length"])
-    part = f"{offset}–{end} / {found['length']}"
-    return archive_text(str(uuid), found["tool_name"], found["text"], part, language)

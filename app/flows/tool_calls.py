@@ -12,15 +12,18 @@ from uuid import UUID
 from app import errors
 from app.core.canonical import dumps
 from app.core.model import Language
+from app.core.quote import archive_text
 from app.db import Connection
-from app.flows import recalling
-from app.flows.context import archive_scope
+from app.flows import archiving, recalling
+from app.flows.archiving import Wanted
+from app.flows.searching import scope_of
 from app.recall.tools import LOAD_TOOL_HISTORY, RECALL_PAGE, TOOLS
+from app.services import Services
 from app.store import conversations, messages
 from app.store.conversations import Conversation
 
-LOAD_CHARACTERS = 12_000
-"""Characters of an archive that one call brings in, unless it asks for another length."""
+LOAD_TOKENS = 4_000
+"""Tokens of an archive that one call brings in, unless it asks for another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(name, arguments)
 
 
-async def run(connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall) -> str:
+async def run(services: Services, connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall) -> str:
     """The tool's answer as JSON text. Raises NotFound for an unknown conversation."""
     conversation = await conversations.lock(connection, tenant, conversation_id)
     if conversation is None:
@@ -52,7 +55,7 @@ async def run(connection: Connection, tenant: UUID, conversation_id: str, call: 
         answer = await _recall_page(connection, tenant, conversation, call.arguments, language)
     else:
         assert call.name == LOAD_TOOL_HISTORY.name
-        answer = await _load_tool_history(connection, tenant, conversation, call.arguments, language)
+        answer = await _load_tool_history(services, connection, tenant, conversation, call.arguments, language)
     return dumps({"name": call.name, "content": answer.content, "is_error": answer.is_error})
 
 
@@ -75,20 +78,30 @@ async def _recall_page(
 
 
 async def _load_tool_history(
-    connection: Connection, tenant: UUID, conversation: Conversation, arguments: dict[str, Any], language: Language
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    arguments: dict[str, Any],
+    language: Language,
 ) -> _Answer:
     uuid = _uuid(arguments.get("uuid"))
-    offset = max(0, _integer(arguments.get("offset")) or 0)
-    length = min(max(1, _integer(arguments.get("length")) or LOAD_CHARACTERS), 1_000_000)
-    text = None
-    if uuid is not None and offset < 2**31:
-        scope = archive_scope(conversation)
-        text = await recalling.archive(connection, tenant, scope, uuid, offset, length, language)
-    if text is None:
+    query = arguments.get("query")
+    wanted = Wanted(
+        query=query if isinstance(query, str) and query.strip() else None,
+        max_tokens=max(1, _integer(arguments.get("max_tokens")) or LOAD_TOKENS),
+        offset=max(0, _integer(arguments.get("offset")) or 0),
+        length=_integer(arguments.get("length")),
+    )
+    found = None
+    if uuid is not None and (wanted.length is None or wanted.length > 0):
+        found = await archiving.load(services, connection, tenant, scope_of(conversation), uuid, wanted)
+    if found is None:
         if language == "zh":
             return _Answer("没有这个归档;请使用占位文本第一行里的 uuid。", is_error=True)
         return _Answer("There is no such archive; use the uuid in a placeholder's first line.", is_error=True)
-    return _Answer(text)
+    text, part = archiving.tool_text(found, language)
+    return _Answer(archive_text(str(uuid), found["tool_name"], text, part, language))
 
 
 def _integer(value: Any) -> int | None:

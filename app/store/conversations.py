@@ -177,6 +177,19 @@ async def change(
     )  # fmt: skip
 
 
+BEGIN_GENERATION = """
+UPDATE conversations SET generation = generation + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
+"""
+FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
+
+
+async def begin_generation(connection: Connection, tenant: UUID, conversation_id: str) -> int:
+    """The past has changed: no epoch made before may be shown again. How many were stored."""
+    await connection.execute(BEGIN_GENERATION, tenant, conversation_id)
+    gone = await connection.execute(FORGET_EPOCHS, tenant, conversation_id)
+    return int(gone.rsplit(" ", 1)[-1])
+
+
 # Rows a conversation has in each table, counted before they go with it.
 COUNT_ROWS = """
 SELECT (SELECT count(*) FROM messages WHERE tenant_id = $1 AND conversation_id = $2) AS messages,

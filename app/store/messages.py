@@ -56,6 +56,16 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
+class NewNote:
+    """A standing note that was found in a message."""
+
+    id: UUID
+    seq: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class NewArchive:
     """An archive and its content. ``scope`` is who may read it."""
 
@@ -88,10 +98,10 @@ class NewMemory:
     id: UUID
     owner: UUID
     type: str
-    conversation_id: str
-    conversation_uid: UUID
-    seq: int
-    page: int
+    conversation_id: str | None
+    conversation_uid: UUID | None
+    seq: int | None
+    page: int | None
     archive_id: UUID | None
     start: int
     length: int
@@ -128,8 +138,15 @@ class Append:
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
     memories: Sequence[NewMemory] = ()
+    notes: Sequence[NewNote] = ()
     archives: Sequence[NewArchive] = ()
     once: IdempotentResponse | None = None
+
+
+def array_literal(texts: Sequence[str]) -> str:
+    """A PostgreSQL text array, each element quoted."""
+    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    return "{" + ",".join(quoted) + "}"
 
 
 _TYPES: dict[str, str] = {
@@ -173,7 +190,7 @@ _STATE = (
 _FIRST = 6
 
 
-def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
+def _append_sql(*, new: bool, notes: bool, archives: bool, once: bool) -> str:
     """One statement that stores an append whole or not at all, and returns a row if it did.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client
@@ -206,6 +223,10 @@ def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
     source, names, at = _unnest(NewMemory, at, "s")
     parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
           SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source})""")
+    if notes:
+        source, names, at = _unnest(NewNote, at, "n")
+        parts.append(f"""n AS (INSERT INTO notes (tenant_id, conversation_id, source, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, 'extractive', $5, {_select("n", names)} FROM c, {source})""")
     if archives:
         source, names, at = _unnest(NewArchive, at, "a")
         kept = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
@@ -225,8 +246,9 @@ def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
 
 
 _APPEND_SQL = {
-    (new, archives, once): _append_sql(new=new, archives=archives, once=once)
+    (new, notes, archives, once): _append_sql(new=new, notes=notes, archives=archives, once=once)
     for new in (False, True)
+    for notes in (False, True)
     for archives in (False, True)
     for once in (False, True)
 }
@@ -239,21 +261,24 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     arguments += [totals.full, totals.short, totals.history, append.prompt_tokens, append.language, append.created_at]
     if append.version < 0:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
-    arguments += _columns(NewMessage, append.messages) + _columns(NewPage, append.pages)
-    arguments += _columns(NewMemory, append.memories)
+    arguments += columns_of(NewMessage, append.messages) + columns_of(NewPage, append.pages)
+    arguments += columns_of(NewMemory, append.memories)
+    if append.notes:
+        arguments += columns_of(NewNote, append.notes)
     if append.archives:
-        arguments += _columns(NewArchive, append.archives)
+        arguments += columns_of(NewArchive, append.archives)
     if append.once:
         arguments += [append.once.key, append.once.digest, append.once.response]
     return arguments
 
 
-def _columns(row: type, rows: Sequence[object]) -> list[object]:
+def columns_of(row: type, rows: Sequence[object]) -> list[object]:
+    """Rows as the arrays that ``unnest`` takes, in the order of the fields."""
     return [[getattr(r, f.name) for r in rows] for f in fields(row)]
 
 
 def _statement(append: Append) -> str:
-    return _APPEND_SQL[append.version < 0, bool(append.archives), append.once is not None]
+    return _APPEND_SQL[append.version < 0, bool(append.notes), bool(append.archives), append.once is not None]
 
 
 async def append_alone(database: Database, tenant: UUID, append: Append) -> bool:
@@ -405,3 +430,17 @@ RETURNING count
 async def count_recall(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
     """Whether the page is there. The conversation must be locked, so that counts follow each other."""
     return await connection.fetchrow(RECALL, tenant, conversation_id, page) is not None
+
+
+# Messages by conversation and seq.
+BY_PLACE = f"""
+SELECT m.conversation_id, {MESSAGE_FIELDS}
+  FROM unnest($2::text[], $3::int[]) AS p (conversation_id, seq)
+  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = p.conversation_id AND m.seq = p.seq
+"""
+
+
+async def by_place(connection: Connection, tenant: UUID, places: Sequence[tuple[str, int]]) -> Sequence[Record]:
+    if not places:
+        return []
+    return await connection.fetch(BY_PLACE, tenant, [p[0] for p in places], [p[1] for p in places])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.demo.transcript import TranscriptError, as_chat, batches, groups, load, steps
+from app.demo.transcript import TranscriptError, as_chat, batches, groups, load, steps, transcript
 
 Message = dict[str, Any]
 
@@ -74,6 +74,30 @@ def test_thinking_and_client_id_get_their_names_and_unknown_fields_go() -> None:
         {"role": "assistant", "content": "x", "thinking": "hm", "dia_id": "D1:1", "timestamp": "2023", "tool_calls": []}
     )
     assert found == {"role": "assistant", "content": "x", "reasoning_content": "hm", "client_id": "D1:1"}
+
+
+def ids(messages: list[Message]) -> list[Any]:
+    """The ids of calls (as lists) and of results, in order; None for other messages."""
+    lines = transcript("t", messages).messages
+    return [[c["id"] for c in m["tool_calls"]] if "tool_calls" in m else m.get("tool_call_id") for m in lines]
+
+
+def test_a_result_without_an_id_answers_the_oldest_unanswered_call_of_its_turn() -> None:
+    nameless: Message = {"role": "tool", "content": "seen"}
+    assert ids([user(), call("a", "b"), result("a"), nameless, nameless]) == [None, ["a", "b"], "a", "b", "unpaired-1"]
+    assert ids([call("a"), user(), nameless, nameless]) == [["a"], None, "unpaired-1", "unpaired-2"]
+
+
+def test_a_call_without_an_id_made_the_result_that_no_other_call_made() -> None:
+    lost = {"role": "assistant", "tool_calls": [*call("a")["tool_calls"], {"id": None, "name": "", "arguments": "{"}]}
+    assert ids([user(), lost, result("x"), result("a")]) == [None, ["a", "x"], "x", "a"]
+    assert ids([user(), lost, result("a"), user(), result("x")]) == [None, ["a", "unpaired-1"], "a", None, "x"]
+
+
+def test_empty_names_go_and_a_call_that_lost_its_name_is_unnamed() -> None:
+    found = as_chat({"role": "assistant", "name": "", "tool_calls": [{"id": "", "name": "", "arguments": "{"}]})
+    assert "name" not in found
+    assert found["tool_calls"][0]["function"] == {"name": "unnamed", "arguments": "{"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}'])

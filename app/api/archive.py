@@ -1,0 +1,149 @@
+"""Archives: large tool results, kept whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from app import errors
+from app.api import cursors, schemas
+from app.api.answers import json_text, json_value
+from app.api.body import json_body, parse_model, read_json
+from app.api.paths import check_id
+from app.api.scope import IdempotencyKey, Tenant
+from app.api.services import Wired
+from app.core.canonical import dumps
+from app.db import Connection
+from app.flows import archiving
+from app.flows.archiving import ArchiveRequest, Wanted
+from app.flows.once import Once, do_once
+from app.store import archives
+
+router = APIRouter(tags=["archive"])
+
+EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea in Hangzhou"}, "result": "…"}
+
+
+@router.post(
+    "/archive",
+    status_code=201,
+    response_model=schemas.Archive,
+    openapi_extra=json_body(schemas.ArchiveBody, EXAMPLE),
+)
+async def archive_result(request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None) -> Response:
+    """Archive one tool result outside any message list, for agents that keep their own history.
+
+    The answer's `placeholder` is what to put in the result's place. A result that is not over the archive threshold
+    is passed through: `archived` is false and `placeholder` is the result itself.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ArchiveBody, value)
+    wanted = _checked(body, services.defaults.limits.result_chars)
+
+    async def work(connection: Connection) -> str:
+        return dumps(await archiving.archive(services, connection, tenant, wanted))
+
+    once = Once.of(key, "POST", request.url.path, value)
+    return json_text(await do_once(services.database, tenant, once, work), status=201)
+
+
+def _checked(body: schemas.ArchiveBody, longest: int) -> ArchiveRequest:
+    """Raises Invalid or PayloadTooLarge."""
+    if body.user_id is None and body.conversation_id is None:
+        message = "names whose the archive is; a user or a conversation is needed"
+        raise errors.Invalid("An archive needs an owner.", errors=[{"loc": ["body", "user_id"], "msg": message}])
+    for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
+        if value is not None:
+            check_id(value, ["body", name])
+    for name, text in (("tool_name", body.tool_name), *(("sources", source) for source in body.sources)):
+        if "\x00" in text:
+            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", name], "msg": "must not hold U+0000"}])
+    if len(body.result) > longest:
+        message = f"at most {longest} characters, got {len(body.result)}"
+        raise errors.PayloadTooLarge("The result is too long.", errors=[{"loc": ["body", "result"], "msg": message}])
+    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+        raise errors.Invalid("It would expire at once.", errors=[{"loc": ["body", "expires_at"], "msg": "is past"}])
+    return ArchiveRequest(
+        tool_name=body.tool_name,
+        tool_input=archiving.input_text(body.tool_input),
+        result=body.result,
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        sources=tuple(body.sources),
+        expires_at=body.expires_at,
+    )
+
+
+@router.get("/archive", response_model=schemas.ArchiveList)
+async def list_archives(
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: Annotated[str | None, Query(max_length=128)] = None,
+    user_id: Annotated[str | None, Query(max_length=128)] = None,
+    tool_name: Annotated[str | None, Query(max_length=256)] = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Response:
+    """Archives without their contents, the newest first."""
+    for name, text in (("conversation_id", conversation_id), ("user_id", user_id), ("tool_name", tool_name)):
+        if text is not None and "\x00" in text:
+            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
+    async with services.database.snapshot(tenant) as connection:
+        rows = await archives.browse(
+            connection,
+            tenant,
+            conversation_id=conversation_id,
+            user_id=user_id,
+            tool_name=tool_name,
+            since=_utc(since),
+            until=_utc(until),
+            after=cursors.decode_id(cursor),
+            limit=limit + 1,
+        )
+    items = [archiving.view(row) for row in rows[:limit]]
+    return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    """A time without a zone is UTC."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+
+
+@router.get("/archive/{uuid}", response_model=schemas.Archive)
+async def get_archive(
+    services: Wired,
+    tenant: Tenant,
+    uuid: UUID,
+    query: Annotated[str | None, Query(max_length=10_000, description="give the passages relevant to this")] = None,
+    max_tokens: Annotated[int | None, Query(ge=1, le=1_000_000, description="of the content or the passages")] = None,
+    offset: Annotated[int, Query(ge=0, le=2_147_483_646, description="characters to pass over")] = 0,
+    length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to give")] = None,
+) -> Response:
+    """An archive: whole, a range of characters, or the passages relevant to a query in reading order."""
+    wanted = Wanted(query if query and query.strip() else None, max_tokens, offset, length)
+    async with services.database.snapshot(tenant) as connection:
+        found = await archiving.load(services, connection, tenant, None, uuid, wanted)
+    if found is None:
+        raise errors.NotFound("There is no such archive.")
+    return json_value(found)
+
+
+@router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)
+async def delete_archive(
+    request: Request, services: Wired, tenant: Tenant, uuid: UUID, key: IdempotencyKey = None
+) -> Response:
+    """Erase an archive. Its placeholder says so in every window from now on; another archive of the same
+    content is not touched.
+    """
+
+    async def work(connection: Connection) -> str:
+        return dumps({"uuid": str(uuid), "erased": await archiving.erase(connection, tenant, uuid)})
+
+    once = Once.of(key, "DELETE", request.url.path, None)
+    return json_text(await do_once(services.database, tenant, once, work))

@@ -1,0 +1,320 @@
+"""Archives outside of an append: one tool result at a time, reading, erasing, expiry."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+from asyncpg import Record
+
+from app import bm25, errors
+from app.core.canonical import dumps
+from app.core.model import Language, Policy
+from app.core.placeholder import ArchiveCard, erased, placeholder
+from app.core.profile import policy_of
+from app.db import Connection, Database
+from app.extractive.calls import query_summary
+from app.extractive.results import sources, summarize
+from app.extractive.terms import key_terms
+from app.flows.inspect import time_text
+from app.ids import uuid7
+from app.services import Services
+from app.store import archives, conversations, memories
+from app.store.conversations import Conversation
+from app.store.memories import owner_of
+from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, without_nul
+from app.text import language as language_of
+
+PASSAGES_MAX = 40
+PASSAGE_TOKENS = 2_000
+"""What the passages of one load take, in tokens, unless the caller says otherwise."""
+THREAD_CHARACTERS = 30_000
+SCAN_MAX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRequest:
+    """One tool result, to be archived if it is long."""
+
+    tool_name: str
+    tool_input: str
+    result: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    sources: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    archive: NewArchive
+    memories: list[NewMemory]
+
+
+def make_card(
+    tool_name: str, tool_input: str, text: str, declared: Sequence[str], language: Language, now: datetime
+) -> ArchiveCard:
+    """What Quire says of a result. Reads up to 200 000 characters of it: a matter for a thread when it is long."""
+    return ArchiveCard(
+        uuid=uuid7(),
+        tool_name=tool_name,
+        query_summary=query_summary(tool_name, tool_input),
+        created_at=now,
+        length=len(text),
+        result_summary=summarize(text, language=language),
+        key_terms=tuple(key_terms(text)),
+        sources=tuple(sources(text, declared)),
+    )
+
+
+def make_archive(
+    card: ArchiveCard,
+    text: str,
+    tokens: int,
+    tool_input: str,
+    scope: str,
+    place: tuple[str | None, int | None],
+    language: Language,
+    expires_at: datetime | None,
+) -> NewArchive:
+    """The row of an archived result. ``place`` is its conversation and message, where it has them."""
+    content, offsets = without_nul(text)
+    return NewArchive(
+        id=card.uuid,
+        scope=scope,
+        digest=hashlib.sha256(text.encode()).digest(),
+        user_id=scope[2:] if scope.startswith("u:") else None,
+        conversation_id=place[0],
+        seq=place[1],
+        tool_name=card.tool_name,
+        tool_input=tool_input.replace("\x00", "\ufffd"),
+        query_summary=card.query_summary,
+        result_summary=card.result_summary,
+        key_terms=array_literal(card.key_terms),
+        sources=array_literal(card.sources),
+        placeholder=placeholder(card, language),
+        language=language,
+        expires_at=expires_at,
+        content=content,
+        nul_offsets=f"{{{','.join(map(str, offsets))}}}",
+        length=card.length,
+        tokens=tokens,
+    )
+
+
+def vectors(text: str) -> list[tuple[int, int, str]]:
+    """Start, length and terms of a text's passages."""
+    return [(start, length, bm25.document(text[start : start + length])) for start, length in bm25.passages(text)]
+
+
+async def archive(services: Services, connection: Connection, tenant: UUID, request: ArchiveRequest) -> dict[str, Any]:
+    """Archive a result, or pass it through when it is short. In the caller's transaction."""
+    conversation = None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        if request.user_id is not None and conversation.user_id not in (None, request.user_id):
+            raise errors.Conflict(
+                "The conversation belongs to another user.",
+                errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+            )
+    policy = policy_of(services.defaults, conversations.policy_overrides(conversation) if conversation else {})
+    (tokens,) = await services.tokens.count_many([request.result])
+    if not _is_long(request.result, tokens, policy):
+        return _passed_through(request, tokens)
+    language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
+    prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language)
+    await archives.insert(connection, tenant, prepared.archive, prepared.memories)
+    row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
+    assert row is not None
+    return view(row)
+
+
+def _is_long(text: str, tokens: int, policy: Policy) -> bool:
+    limit = policy.archive_threshold_tokens
+    return len(text) > policy.archive_threshold or bool(limit and tokens > limit)
+
+
+def _prepare(request: ArchiveRequest, conversation: Conversation | None, tokens: int, language: Language) -> _Prepared:
+    user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
+    scope = f"u:{user_id}" if user_id is not None else f"c:{request.conversation_id}"
+    card = make_card(
+        request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
+    )
+    new = make_archive(
+        card, request.result, tokens, request.tool_input, scope, (request.conversation_id, None), language,
+        request.expires_at,
+    )  # fmt: skip
+    rows = [
+        NewMemory(
+            id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
+            conversation_uid=conversation.uid if conversation else None, seq=None, page=None, archive_id=card.uuid,
+            start=start, length=length, terms=terms,
+        )
+        for start, length, terms in vectors(request.result)
+    ]  # fmt: skip
+    return _Prepared(new, rows)
+
+
+def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
+    """The answer for a result that is short enough to stay where it is."""
+    return {
+        "uuid": None,
+        "archived": False,
+        "placeholder": request.result,
+        "tool_name": request.tool_name,
+        "tool_input": _input(request.tool_input),
+        "query_summary": query_summary(request.tool_name, request.tool_input),
+        "result_summary": None,
+        "key_terms": [],
+        "sources": list(request.sources)[:3],
+        "result_length": len(request.result),
+        "tokens": tokens,
+        "conversation_id": request.conversation_id,
+        "user_id": request.user_id,
+        "created_at": None,
+        "expires_at": None,
+        "content": request.result,
+    }
+
+
+def view(row: Record) -> dict[str, Any]:
+    """An archive without its content."""
+    return {
+        "uuid": str(row["id"]),
+        "archived": True,
+        "placeholder": row["placeholder"],
+        "tool_name": row["tool_name"],
+        "tool_input": _input(row["tool_input"]),
+        "query_summary": row["query_summary"],
+        "result_summary": row["result_summary"],
+        "key_terms": row["key_terms"],
+        "sources": row["sources"],
+        "result_length": row["length"],
+        "tokens": row["tokens"],
+        "conversation_id": row["conversation_id"],
+        "user_id": row["user_id"],
+        "created_at": time_text(row["created_at"]),
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+    }
+
+
+def _input(text: str) -> Any:
+    """A call's arguments as JSON where they are that, else as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of an archive is wanted: the passages for a query, a range, or all of it."""
+
+    query: str | None = None
+    max_tokens: int | None = None
+    offset: int = 0
+    length: int | None = None
+
+
+async def load(
+    services: Services, connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, wanted: Wanted
+) -> dict[str, Any] | None:
+    """An archive with what is wanted of it; None if the scope has no such archive."""
+    length = 0 if wanted.query is not None else 2**31 - 1 - wanted.offset
+    if wanted.query is None and wanted.length is not None:
+        length = min(length, wanted.length)
+    row = await archives.read(connection, tenant, scope, uuid, wanted.offset, length)
+    if row is None:
+        return None
+    found = view(row)
+    if wanted.query is not None:
+        limit = wanted.max_tokens or PASSAGE_TOKENS
+        found["passages"] = await _passages(services, connection, tenant, row, wanted.query, limit)
+        return found
+    offsets = [i - wanted.offset for i in row["nul_offsets"] if 0 <= i - wanted.offset < len(row["text"])]
+    content = with_nul(row["text"], offsets)
+    if wanted.max_tokens is not None:
+        content = await _clipped(services, content, wanted.max_tokens)
+    return {**found, "content": content, "offset": wanted.offset, "length": len(content)}
+
+
+async def _clipped(services: Services, text: str, max_tokens: int) -> str:
+    """The longest beginning that is no more than some tokens, to within a few of them."""
+    text = text[: max_tokens * 8]
+    while True:
+        (tokens,) = await services.tokens.count_many([text])
+        if tokens <= max_tokens:
+            return text
+        text = text[: min(len(text) - 1, int(len(text) * max_tokens / tokens))]
+
+
+async def _passages(
+    services: Services, connection: Connection, tenant: UUID, row: Record, query: str, max_tokens: int
+) -> list[dict[str, Any]]:
+    """The passages that fit a query best, up to a cap in tokens, in reading order. The first one is always given."""
+    hits, _ = await memories.search(
+        connection, tenant, owner_of(row["scope"]), bm25.query(query), archive_id=row["id"], limit=PASSAGES_MAX
+    )
+    texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
+    taken: list[dict[str, Any]] = []
+    for hit in hits:
+        text = texts[row["id"], hit.start][1]
+        tokens = services.tokens.count(text)
+        if taken and tokens > max_tokens:
+            continue
+        max_tokens -= tokens
+        score = round(memories.relevance(hit.score), 4)
+        taken.append({"offset": hit.start, "length": hit.length, "text": text, "relevance_score": score})
+    return sorted(taken, key=lambda passage: passage["offset"])
+
+
+async def erase(connection: Connection, tenant: UUID, uuid: UUID) -> dict[str, int]:
+    """Erase an archive. Its placeholder then says so, in every window from now on. Raises NotFound."""
+    row = await archives.read(connection, tenant, None, uuid, 0, 0)
+    if row is None:
+        raise errors.NotFound("There is no such archive.")
+    return await erase_row(connection, tenant, row)
+
+
+async def erase_row(connection: Connection, tenant: UUID, row: Record) -> dict[str, int]:
+    """What ``erase`` does, for an archive that was looked up (it may have expired)."""
+    counts = {"archives": 1, "messages": 0}
+    if row["conversation_id"] is not None and row["seq"] is not None:
+        await conversations.lock(connection, tenant, row["conversation_id"])
+        said = erased(row["id"], row["language"])
+        counts["messages"] = await archives.replace_placeholder(connection, tenant, row, said)
+        counts["epochs"] = await conversations.begin_generation(connection, tenant, row["conversation_id"])
+    counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
+    return counts
+
+
+async def erase_expired(database: Database, tenant: UUID) -> int:
+    """Erase what is past its time, each in a transaction of its own; how many they were."""
+    async with database.snapshot(tenant) as connection:
+        due = await archives.expired(connection, tenant)
+    for row in due:
+        async with database.begin(tenant) as connection:
+            await erase_row(connection, tenant, row)
+    return len(due)
+
+
+def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
+    """What a load brought, as a tool shows it: its text, and which part of the archive it is."""
+    whole = found["result_length"]
+    if "passages" in found:
+        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{p['text']}" for p in found["passages"]]
+        nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
+        about = "相关段落" if language == "zh" else "relevant passages"
+        return "\n".join(parts) or nothing, f"{about} / {whole}"
+    return found["content"], f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
+
+
+def input_text(value: Any) -> str:
+    """A call's arguments as text: canonical JSON, or what the caller had as text."""
+    return value if isinstance(value, str) else dumps(value)

@@ -1,0 +1,234 @@
+"""What must hold of every window, checked from what the API returns and what was sent, and nothing else."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import httpx
+
+from tests.api.kit import Json, canonical, ok, path
+
+Count = Callable[[str], int]
+SECTIONS = {"tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail"}
+HEAD = "<quire-memory>"
+TAIL = "<quire-recalled>"
+KEPT_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message as it was sent, with the page it must be on, if a model may see it."""
+
+    page: int
+    message: Json
+
+
+def visible(messages: Sequence[Json]) -> list[Sent]:
+    """The messages, without a leading prompt, results nobody asked for and a last group that still waits."""
+    found: list[Sent] = []
+    waiting: list[str] = []
+    page, group = 1, 0
+    leading = users = True
+    for message in messages:
+        role = message["role"]
+        if role == "tool":
+            if message["tool_call_id"] in waiting:
+                waiting.remove(message["tool_call_id"])
+                found.append(Sent(page, message))
+            continue
+        if leading and role in ("system", "developer"):
+            continue
+        leading = False
+        if role == "user":
+            page, users = page + (not users), False
+        waiting = [c["id"] for c in message.get("tool_calls") or ()]
+        group = len(found)
+        found.append(Sent(page, message))
+    return found[:group] if waiting else found
+
+
+@dataclass
+class Watch:
+    """Looks at the window of one conversation for one budget and format again and again."""
+
+    client: httpx.Client
+    conversation: str
+    count: Count
+    budget: int | None
+    format: str = "openai"
+    before: Json | None = None
+    looks: int = 0
+    epochs: set[int] = field(default_factory=set)
+
+    def look(self, messages: Sequence[Json]) -> Json | None:
+        """The window, checked; None where the budget is too small for it, and then that is checked."""
+        asked: Json = {"format": self.format, **({"budget": self.budget} if self.budget else {})}
+        answer = self.client.get(path(self.conversation, "context"), params=asked)
+        if answer.status_code == 422:
+            self._assert_too_small(answer)
+            return None
+        found = ok(answer)
+        assert f'"messages":{canonical(found["messages"])},"system":' in answer.text
+        assert_within_budget(found, self.count)
+        assert_pages_add_up(found)
+        (assert_openai if self.format == "openai" else assert_anthropic)(found)
+        if self.format == "openai":
+            assert_nothing_between(found, messages)
+        assert self.budget is None or found["usage"]["budget"] == self.budget
+        assert found["lag"]["last_seq"] == len(messages)
+        if self.before is not None:
+            assert_begins_as(found, self.before)
+        self.before = found
+        self.looks += 1
+        self.epochs.add(found["epoch"])
+        return found
+
+    def _assert_too_small(self, answer: httpx.Response) -> None:
+        smallest = answer.json()["minimum_budget"]
+        assert self.budget is not None
+        assert smallest > self.budget
+        asked = {"format": self.format, "budget": smallest}
+        assert_within_budget(ok(self.client.get(path(self.conversation, "context"), params=asked)), self.count)
+        asked["budget"] -= 1
+        assert self.client.get(path(self.conversation, "context"), params=asked).json()["minimum_budget"] == smallest
+
+
+def assert_within_budget(found: Json, count: Count) -> None:
+    """Invariant 1: a tenth is kept back, every section is itemised, and counting it anew finds no more."""
+    usage = found["usage"]
+    assert usage["sections"].keys() == SECTIONS
+    assert usage["total"] == sum(usage["sections"].values())
+    assert usage["total"] <= usage["budget"] * 9 // 10
+    returned = [*(text for m in found["messages"] for text in texts(m)), found["system"] or ""]
+    weight = sum(map(count, returned)) + 3 * len(found["messages"])
+    weight += sum(count(canonical(tool)) for tool in found["tools"]) * 9 // 10
+    assert weight <= usage["total"], f"{weight} tokens were returned and {usage['total']} reported"
+    assert 0 <= found["stable_tokens"] <= usage["total"]
+    assert 0 <= usage["saved"] <= 1
+
+
+def texts(message: Json) -> Iterator[str]:
+    """What of a message a model reads."""
+    content = message.get("content")
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        yield from texts({"content": block["content"]} if block.get("type") == "tool_result" else {"content": None})
+        yield block.get("text", "") or block.get("thinking", "")
+        if block.get("type") == "tool_use":
+            yield block["name"] + canonical(block["input"])
+    for call in message.get("tool_calls") or ():
+        yield call["function"]["name"]
+        yield call["function"]["arguments"]
+
+
+def assert_pages_add_up(found: Json) -> None:
+    """Invariant 2: each page is in exactly one place."""
+    pages = found["pages"]
+    placed = [*pages["verbatim"], *pages["condensed"], *pages["listed"]]
+    assert len(placed) == len(set(placed))
+    assert len(placed) + pages["unlisted"] == found["lag"]["last_page"]
+    head = head_of(found)
+    assert bool(pages["listed"]) <= bool(head)
+    for page in pages["listed"]:
+        assert f"[Page {page}]" in head or f"[第{page}页]" in head
+
+
+def head_of(found: Json) -> str:
+    for message in found["messages"][:2]:
+        [text, *_] = [*texts(message), ""]
+        if message["role"] == "user" and text.startswith(HEAD):
+            return text
+    return ""
+
+
+def body_of(found: Json) -> list[Json]:
+    """The messages between head and tail, in OpenAI form."""
+    messages = found["messages"]
+    start = 1 if messages and messages[0]["role"] == "system" and found["usage"]["sections"]["system"] else 0
+    start += bool(head_of(found))
+    return [m for m in messages[start:] if not str(m["content"]).startswith(TAIL)]
+
+
+def assert_nothing_between(found: Json, messages: Sequence[Json]) -> None:
+    """Invariant 2: the body is the end of the conversation without a gap, each message in a form of itself.
+
+    Before it may stand the user message whose page it begins in. A window that is squeezed keeps the newest user
+    message, and says so.
+    """
+    sent, body = visible(messages), body_of(found)
+    at = len(sent)
+    for shown in reversed(body):
+        if at and shows(sent[at - 1].message, shown):
+            at -= 1
+            continue
+        earlier = [i for i in range(at) if shows(sent[i].message, shown)]
+        assert earlier, f"{canonical(shown)[:300]} is none of what was sent, or not in its place"
+        pinned = (
+            shown is body[0] and shown["role"] == "user" and [sent[earlier[-1]].page] == [s.page for s in sent[at:][:1]]
+        )
+        assert pinned or is_squeezed(found), f"messages are missing after {canonical(shown)[:300]}"
+        at = earlier[-1]
+    newest = [s.message["content"] for s in sent if s.message["role"] == "user"][-1:]
+    assert all(text in [m["content"] for m in body] for text in newest)
+
+
+def is_squeezed(found: Json) -> bool:
+    return "window_squeezed" in [warning["code"] for warning in found["warnings"]]
+
+
+def shows(sent: Json, shown: Json) -> bool:
+    """Whether the one is a form of the other: as it was, without thinking, cut, or archived."""
+    if sent["role"] != shown["role"]:
+        return False
+    if sent["role"] == "tool":
+        text = shown["content"]
+        cut = text.startswith((sent["content"][:KEPT_CHARACTERS], "[Archived tool", "[已归档的工具"))
+        return sent["tool_call_id"] == shown["tool_call_id"] and (cut or "recall_page(" in text)
+    if sent["role"] == "assistant":
+        answered = {c["id"] for c in shown.get("tool_calls") or ()}
+        lost = [c for c in sent.get("tool_calls") or () if c["id"] not in answered]
+        text = sent.get("content") or ""
+        return str(shown["content"] or "").startswith(text) and (not lost or "no result]" in shown["content"])
+    return bool(sent["content"] == shown["content"])
+
+
+def assert_begins_as(found: Json, before: Json) -> None:
+    """Invariant 3: within an epoch, tools, system and every stable message are as they were, byte for byte."""
+    assert found["epoch"] >= before["epoch"]
+    if found["epoch"] > before["epoch"]:
+        return
+    stable = before["stable_messages"]
+    assert [canonical(m) for m in found["messages"][:stable]] == [canonical(m) for m in before["messages"][:stable]]
+    assert (canonical(found["tools"]), found["system"]) == (canonical(before["tools"]), before["system"])
+    assert found["stable_messages"] >= stable
+    assert found["stable_tokens"] >= before["stable_tokens"]
+
+
+def assert_openai(found: Json) -> None:
+    """Invariant 4: each call is followed at once by its results, and each result has its call before it."""
+    assert found["system"] is None
+    waiting: set[str] = set()
+    for message in found["messages"]:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in waiting, "a result without its call"
+            waiting.remove(message["tool_call_id"])
+        else:
+            assert not waiting, "a call without its result"
+            waiting = {call["id"] for call in message.get("tool_calls") or ()}
+    assert not waiting, "a call without its result at the end"
+
+
+def assert_anthropic(found: Json) -> None:
+    """Invariant 4 in the other form; and what that API demands of the list."""
+    assert [m["role"] for m in found["messages"][:1]] in ([], ["user"])
+    waiting: set[str] = set()
+    for message in found["messages"]:
+        assert message["role"] in ("user", "assistant")
+        assert message["content"], "a message without content"
+        assert all(block.get("text", "x").strip() for block in message["content"]), "an empty text"
+        results = {b["tool_use_id"] for b in message["content"] if b["type"] == "tool_result"}
+        assert results == waiting, "calls and results do not meet"
+        waiting = {b["id"] for b in message["content"] if b["type"] == "tool_use"}
+    assert not waiting
+    marks = canonical([found["tools"], found["messages"]]).count('"cache_control"')
+    assert marks <= 4, "Anthropic takes four cache breakpoints"

@@ -1,0 +1,120 @@
+"""Conversations: made, browsed, changed, erased."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.api.kit import Json, append, assistant, created, ok, path, problem, user
+
+LISTED = {"id", "user_id", "title", "model", "budget", "metadata", "messages", "pages", "tokens", "created_at"}
+
+
+def browse(client: httpx.Client, **query: Any) -> list[str]:
+    return [item["id"] for item in ok(client.get("/conversations", params=query))["items"]]
+
+
+def test_a_conversation_without_an_id_gets_one(client: httpx.Client) -> None:
+    made = created(client, title="Plans", metadata={"b": 1.0, "a": [None, "龙井"]})
+    assert made == ok(client.get(path(made["id"])))
+    assert (made["title"], made["messages"], made["pages"], made["epoch"]) == ("Plans", 0, 0, 0)
+    assert str(made["metadata"]) == "{'b': 1.0, 'a': [None, '龙井']}"
+    assert made["created_at"].endswith("Z")
+
+
+def test_an_id_of_the_clients_own_is_kept_and_taken_only_once(client: httpx.Client) -> None:
+    made = created(client, id="mine", user_id="u", budget=5000, system="Be brief.", model="gpt-4o")
+    assert (made["id"], made["user_id"], made["budget"], made["system"]) == ("mine", "u", 5000, "Be brief.")
+    problem(client.post("/conversations", json={"id": "mine"}), 409, "id", "taken")
+    assert ok(client.get(path("mine"))) == made
+
+
+def test_the_list_has_the_latest_activity_first(client: httpx.Client) -> None:
+    for name in "abc":
+        append(client, name, [user(name)])
+    assert browse(client) == ["c", "b", "a"]
+    append(client, "a", [assistant()])
+    assert browse(client) == ["a", "c", "b"]
+    [first, *_] = ok(client.get("/conversations"))["items"]
+    assert first.keys() >= LISTED
+    assert (first["messages"], first["pages"], first["user_id"]) == (2, 1, "u")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
+def test_a_walk_by_cursor_meets_every_conversation_once(client: httpx.Client, limit: int) -> None:
+    for number in range(7):
+        created(client, id=f"c{number}")
+    met: list[str] = []
+    query: Json = {"limit": limit}
+    while query.get("cursor", "") is not None:
+        answer = ok(client.get("/conversations", params=query))
+        assert len(answer["items"]) <= limit
+        met += [item["id"] for item in answer["items"]]
+        query["cursor"] = answer["next_cursor"]
+    assert met == [f"c{number}" for number in reversed(range(7))]
+
+
+def test_the_list_is_filtered_by_user_and_by_text(client: httpx.Client) -> None:
+    append(client, "trip", [user("Ten days in Hangzhou")], user_id="ann")
+    append(client, "tea", [user("龙井茶怎么泡?"), assistant(), user("How about 100% oolong_tea?")], user_id="ann")
+    created(client, id="spare", user_id="bob", title="Nothing to do with Hangzhou")
+    assert browse(client, user_id="ann") == ["tea", "trip"]
+    assert browse(client, q="hangzhou") == ["spare", "trip"]
+    assert browse(client, q="hangzhou", user_id="ann") == ["trip"]
+    assert browse(client, q="龙井") == browse(client, q="100%") == browse(client, q="oolong_tea") == ["tea"]
+    assert browse(client, q="10_%") == browse(client, q="\\") == browse(client, user_id="nobody") == []
+
+
+def test_what_a_patch_names_changes_and_the_rest_stays(client: httpx.Client) -> None:
+    made = created(client, id="c", title="Old", budget=8000, settings={"active_pages": 3}, metadata={"k": 1})
+    changed = ok(client.patch(path("c"), json={"title": "New"}))
+    assert changed == {**made, "title": "New"} == ok(client.get(path("c")))
+    changed = ok(client.patch(path("c"), json={"settings": {"chapter_lines": False}, "system": "Hi", "model": "o3"}))
+    assert (changed["settings"], changed["system"], changed["model"]) == ({"chapter_lines": False}, "Hi", "o3")
+    reset = ok(client.patch(path("c"), json={"settings": None, "system": None, "budget": None, "metadata": None}))
+    assert [reset[name] for name in ("settings", "system", "budget", "metadata")] == [{}, None, None, {}]
+    assert (reset["title"], reset["model"]) == ("New", "o3")
+
+
+def test_settings_page_the_window_from_the_next_call_on(client: httpx.Client) -> None:
+    for number in range(12):
+        append(client, "c", [user(f"question {number}"), assistant()])
+    assert ok(client.get(path("c", "context")))["pages"]["verbatim"] == list(range(1, 13))
+    ok(client.patch(path("c"), json={"settings": {"active_pages": 4, "full_recent_count": 2}}))
+    pages = ok(client.get(path("c", "context")))["pages"]
+    assert len(pages["verbatim"]) <= 4
+    assert sorted(pages["verbatim"] + pages["condensed"] + pages["listed"]) == list(range(1, 13))
+
+
+def test_an_erased_conversation_is_gone_from_every_path(client: httpx.Client) -> None:
+    append(client, "c", [user(), assistant()])
+    erased = ok(client.delete(path("c")))
+    assert erased["id"] == "c"
+    assert (erased["erased"]["conversations"], erased["erased"]["messages"], erased["erased"]["pages"]) == (1, 2, 1)
+    assert browse(client) == []
+    for part in ("", "messages", "context", "contents", "pages", "pages/1", "summary"):
+        problem(client.get(f"{path('c')}/{part}".rstrip("/")), 404)
+    problem(client.delete(path("c")), 404)
+    problem(client.patch(path("c"), json={"title": "x"}), 404)
+    problem(client.post(path("c", "tools", "recall_page"), json={"arguments": {"page": 1}}), 404)
+    problem(client.post(path("c", "messages"), json={"messages": [user()]}), 404, "user_id")
+
+
+def test_an_id_can_be_used_again_after_it_was_erased(client: httpx.Client) -> None:
+    for number in range(8):
+        append(client, "c", [user(f"first life, question {number} " * 40), assistant("yes " * 40)])
+    assert ok(client.get(path("c", "context"), params={"budget": 2000}))["epoch"] > 0
+    ok(client.delete(path("c")))
+    stored = append(client, "c", [user("second life")])
+    assert (stored["messages"][0]["seq"], stored["page"], stored["epoch"]) == (1, 1, 0)
+    found = ok(client.get(path("c", "context"), params={"budget": 2000}))
+    assert (found["epoch"], found["messages"][-1]) == (0, user("second life"))
+    assert "first life" not in str(found)
+
+
+def test_erasing_takes_the_archives_along(client: httpx.Client, run_as_superuser: Any) -> None:
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    asked = [user(), {"role": "assistant", "content": None, "tool_calls": calls}]
+    append(client, "c", [*asked, {"role": "tool", "tool_call_id": "1", "content": "x" * 20_000}])
+    assert ok(client.delete(path("c")))["erased"]["archives"] == 1
+    assert run_as_superuser("SELECT count(*) FROM archive_contents")[0][0] == 0
