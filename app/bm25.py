@@ -27,6 +27,8 @@ K1, B, LENGTH = 1.2, 0.25, 15
 TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
 QUERY_TERMS_MAX = 64
+WORD_CACHED_MAX = 40
+"""Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
 PASSAGE_CHARACTERS_CJK = 300
 """Every two characters are a term there, and a passage's terms have to fit its vector."""
@@ -55,7 +57,13 @@ def terms(text: str) -> Iterator[str]:
         if _IS_CJK.match(run):
             yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
             continue
-        yield from _word(run)
+        yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
+
+
+@lru_cache(maxsize=50_000)
+def _word_terms(run: str) -> tuple[str, ...]:
+    """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart costs more than all else."""
+    return tuple(_word(run))
 
 
 def _word(run: str) -> Iterator[str]:
