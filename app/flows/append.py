@@ -86,6 +86,16 @@ class _Bench:
     cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
     vectors: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=dict)
     """Of each message (-1) and each archived answer: its passages' start, length and terms."""
+    basis: object = None
+    """What the lines, cards and vectors depend on besides the request."""
+
+    def rest_on(self, basis: object) -> None:
+        """Forget what an earlier try worked out on another basis: it went by a conversation as it was once."""
+        if basis != self.basis:
+            self.lines.clear()
+            self.cards.clear()
+            self.vectors.clear()
+        self.basis = basis
 
     async def count(self, texts: Iterable[str]) -> None:
         """Count what has not been counted yet; off the event loop when it is long."""
@@ -246,6 +256,7 @@ async def _decide(
     placements, tail = place(known.tail if known else Tail(), request.drafts)
     language = (known.language if known else None) or _language(request.drafts)
     policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
+    bench.rest_on((policy, language, [(p.kind, p.answers, p.seq == 1) for p in placements]))
     if policy.archive_threshold_tokens:
         await bench.count(answer.result.text for p in placements for answer in p.answers)
     size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
