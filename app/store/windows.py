@@ -43,6 +43,17 @@ ITEM_COLUMNS = {
 _AGGREGATES = ",\n         ".join(f"array_agg({sql} ORDER BY m.seq) AS m_{name}" for name, sql in ITEM_COLUMNS.items())
 _SOURCE = "FROM messages m WHERE m.tenant_id = $1::uuid AND m.conversation_id = c.id"
 
+
+def _zone(asked: str, name: str, otherwise: int) -> str:
+    """coalesce(), in words that an index can be searched by.
+
+    Under row-level security PostgreSQL searches an index only by what it knows to leak nothing. It does not
+    know that of COALESCE, and would read the conversation from end to end; of CASE it does.
+    """
+    return f"""CASE WHEN {asked}::int IS NOT NULL THEN {asked}::int
+                WHEN e.{name} IS NOT NULL THEN e.{name} ELSE {otherwise} END"""
+
+
 # A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
 # message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
 # no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9).
@@ -51,9 +62,9 @@ SELECT {CONVERSATION_FIELDS}, {EPOCH_FIELDS}, e.head AS e_head, w.*
   FROM conversations c
   LEFT JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
   CROSS JOIN LATERAL (
-    SELECT coalesce($3::int, e.condensed_from, 1) AS condensed_from,
-           coalesce($4::int, e.verbatim_from, 1) AS verbatim_from,
-           coalesce($5::int, e.pinned, 0) AS pinned) z
+    SELECT {_zone("$3", "condensed_from", 1)} AS condensed_from,
+           {_zone("$4", "verbatim_from", 1)} AS verbatim_from,
+           {_zone("$5", "pinned", 0)} AS pinned) z
   LEFT JOIN LATERAL (
     SELECT {_AGGREGATES}
       FROM (
@@ -196,16 +207,22 @@ async def entries(connection: Connection, tenant: UUID, conversation: Conversati
 # Pages that a contents page may list: by recency, or because they were recalled; with the recalls known at a
 # revision.
 LISTABLE = """
-WITH r AS (
-  SELECT DISTINCT ON (page) page, count, at_page FROM recalls
-   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5 AND revision <= $6 AND page <= $3
+WITH recent AS MATERIALIZED (
+  SELECT page, count, at_page, revision FROM recalls
+   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5
+), r AS (
+  SELECT DISTINCT ON (page) page, count, at_page FROM recent
+   WHERE revision <= $6 AND page <= $3
    ORDER BY page, count DESC
 )
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page
   FROM pages p LEFT JOIN r ON r.page = p.page
- WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page <= $3
-   AND (p.page >= $4 OR p.page IN (SELECT page FROM r))
- ORDER BY p.page
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page <= $3 AND p.page >= $4
+UNION ALL
+SELECT p.page, p.title, p.title_tokens, r.count, r.at_page
+  FROM r JOIN pages p ON p.page = r.page
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND r.page < $4
+ ORDER BY page
 """
 
 
@@ -225,17 +242,21 @@ async def listable(
 
 LINES_PER_PAGE = 30
 
-# The contents-page lines of some pages, as far as the pages are archived.
+# The contents-page lines of some pages, as far as the pages are archived. (For the CASE see _zone; the same holds for
+# a sum. OFFSET keeps the look-up of the next page inside.)
 LINES = """
 SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
-  FROM pages p
-  LEFT JOIN pages n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1
+  FROM (
+    SELECT page, first_seq,
+           (SELECT n.first_seq FROM pages n
+             WHERE n.tenant_id = $1 AND n.conversation_id = $2 AND n.page = p.page + 1) AS next_seq
+      FROM pages p WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])
+    OFFSET 0) p
   CROSS JOIN LATERAL (
     SELECT seq, role, kind, line, line_tokens FROM messages
-     WHERE tenant_id = $1 AND conversation_id = $2
-       AND seq >= p.first_seq AND seq < least(coalesce(n.first_seq, 2147483647), $4)
+     WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < $4
+       AND seq < CASE WHEN p.next_seq IS NOT NULL THEN p.next_seq ELSE 2147483647 END
      ORDER BY seq LIMIT $5) m
- WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = ANY ($3::int[])
  ORDER BY m.seq
 """
 
