@@ -30,8 +30,9 @@ QUERY_TERMS_MAX = 64
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
-PASSAGE_CHARACTERS_CJK = 300
-"""Every two characters are a term there, and a passage's terms have to fit its vector."""
+CJK_WEIGHT = 4
+"""Characters that one of Chinese, Japanese or Korean counts as: every two of them are a term, and a passage's terms
+have to fit its vector."""
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
@@ -118,18 +119,24 @@ def any_of(components: Iterable[int]) -> str:
 
 def passages(text: str) -> list[tuple[int, int]]:
     """Offset and length of the passages of a text, cut after a line or a sentence where there is one."""
-    sampled = text[:4_000]
-    mostly_cjk = len(_IS_CJK.findall(sampled)) * 3 > len(sampled)
-    size = PASSAGE_CHARACTERS_CJK if mostly_cjk else PASSAGE_CHARACTERS
     found: list[tuple[int, int]] = []
     at = 0
     while at < len(text):
-        end = min(at + size, len(text))
+        end = _reach(text, at)
         if end < len(text):
-            end = _seam(text, at + size // 2, end)
+            end = _seam(text, (at + end) // 2, end)
         found.append((at, end - at))
         at = end
     return found
+
+
+def _reach(text: str, at: int) -> int:
+    """How far a passage may go: every Chinese, Japanese or Korean character weighs as much as a few others."""
+    end = min(at + PASSAGE_CHARACTERS, len(text))
+    for count, match in enumerate(_IS_CJK.finditer(text, at, end), 1):
+        if match.end() - at + count * (CJK_WEIGHT - 1) >= PASSAGE_CHARACTERS:
+            return match.end()
+    return end
 
 
 def _seam(text: str, low: int, high: int) -> int:

@@ -86,6 +86,16 @@ class _Bench:
     cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
     vectors: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=dict)
     """Of each message (-1) and each archived answer: its passages' start, length and terms."""
+    basis: object = None
+    """What the lines, cards and vectors depend on besides the request."""
+
+    def rest_on(self, basis: object) -> None:
+        """Forget what an earlier try worked out on another basis: it went by a conversation as it was once."""
+        if basis != self.basis:
+            self.lines.clear()
+            self.cards.clear()
+            self.vectors.clear()
+        self.basis = basis
 
     async def count(self, texts: Iterable[str]) -> None:
         """Count what has not been counted yet; off the event loop when it is long."""
@@ -127,7 +137,9 @@ async def _append(
     services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
 ) -> Appended:
     bench = _Bench(services, datetime.now(UTC))
-    known = services.conversations.get((tenant, conversation_id)) or await _current(services, tenant, conversation_id)
+    known = services.conversations.get((tenant, conversation_id))
+    if known is None or _is_anothers(known, request):  # what is remembered may have been erased and made anew
+        known = await _current(services, tenant, conversation_id)
     _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
     alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
@@ -187,11 +199,15 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
         if request.user_id is None:
             raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
-    elif request.user_id is not None and known.user_id is not None and request.user_id != known.user_id:
+    elif _is_anothers(known, request):
         raise errors.Conflict(
             "The conversation belongs to another user.",
             errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
         )
+
+
+def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
+    return request.user_id is not None and known.user_id is not None and request.user_id != known.user_id
 
 
 def _changes_system(known: Conversation, request: AppendRequest) -> bool:
@@ -240,6 +256,7 @@ async def _decide(
     placements, tail = place(known.tail if known else Tail(), request.drafts)
     language = (known.language if known else None) or _language(request.drafts)
     policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
+    bench.rest_on((policy, language, [(p.kind, p.answers, p.seq == 1) for p in placements]))
     if policy.archive_threshold_tokens:
         await bench.count(answer.result.text for p in placements for answer in p.answers)
     size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
