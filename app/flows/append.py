@@ -357,10 +357,9 @@ def _memories(
     owner = owner_of(scope)
     rows = []
     for placement in placements:
-        for (index, answer), found in bench.vectors.items():
-            if index != placement.index:
-                continue
-            archive = bench.cards[index, answer].uuid if answer >= 0 else None
+        for answer in (-1, *range(len(placement.answers))):
+            found = bench.vectors.get((placement.index, answer), ())
+            archive = bench.cards[placement.index, answer].uuid if answer >= 0 else None
             rows += [
                 NewMemory(
                     id=uuid7(), owner=owner, type="episode" if archive is None else "passage",
