@@ -18,7 +18,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 DIMENSIONS = 1_000_000_000
@@ -27,9 +27,12 @@ K1, B, LENGTH = 1.2, 0.25, 15
 TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
 QUERY_TERMS_MAX = 64
+WORD_CACHED_MAX = 40
+"""Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
-PASSAGE_CHARACTERS_CJK = 300
-"""Every two characters are a term there, and a passage's terms have to fit its vector."""
+CJK_WEIGHT = 4
+"""Characters that one of Chinese, Japanese or Korean counts as: every two of them are a term, and a passage's terms
+have to fit its vector."""
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
@@ -55,7 +58,13 @@ def terms(text: str) -> Iterator[str]:
         if _IS_CJK.match(run):
             yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
             continue
-        yield from _word(run)
+        yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
+
+
+@lru_cache(maxsize=50_000)
+def _word_terms(run: str) -> tuple[str, ...]:
+    """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart costs more than all else."""
+    return tuple(_word(run))
 
 
 def _word(run: str) -> Iterator[str]:
@@ -103,20 +112,31 @@ def query(text: str) -> list[int]:
     return sorted({component(term) for term in list(found)[:QUERY_TERMS_MAX]})
 
 
+def any_of(components: Iterable[int]) -> str:
+    """A vector whose inner product with a document's is positive if the document has one of the terms."""
+    return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
+
+
 def passages(text: str) -> list[tuple[int, int]]:
     """Offset and length of the passages of a text, cut after a line or a sentence where there is one."""
-    sampled = text[:4_000]
-    mostly_cjk = len(_IS_CJK.findall(sampled)) * 3 > len(sampled)
-    size = PASSAGE_CHARACTERS_CJK if mostly_cjk else PASSAGE_CHARACTERS
     found: list[tuple[int, int]] = []
     at = 0
     while at < len(text):
-        end = min(at + size, len(text))
+        end = _reach(text, at)
         if end < len(text):
-            end = _seam(text, at + size // 2, end)
+            end = _seam(text, (at + end) // 2, end)
         found.append((at, end - at))
         at = end
     return found
+
+
+def _reach(text: str, at: int) -> int:
+    """How far a passage may go: every Chinese, Japanese or Korean character weighs as much as a few others."""
+    end = min(at + PASSAGE_CHARACTERS, len(text))
+    for count, match in enumerate(_IS_CJK.finditer(text, at, end), 1):
+        if match.end() - at + count * (CJK_WEIGHT - 1) >= PASSAGE_CHARACTERS:
+            return match.end()
+    return end
 
 
 def _seam(text: str, low: int, high: int) -> int:

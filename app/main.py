@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, messages, openapi, operations, problem
+from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -26,7 +26,14 @@ can be called back.
 Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
 """
 
-ROUTERS: tuple[APIRouter, ...] = (conversations.router, messages.router, archive.router, operations.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    conversations.router,
+    messages.router,
+    notes.router,
+    archive.router,
+    memories.router,
+    operations.router,
+)
 
 
 def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> FastAPI:

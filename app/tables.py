@@ -221,6 +221,22 @@ recalls = Table(
 )
 Index("recalls_recent_idx", recalls.c.tenant_id, recalls.c.conversation_id, recalls.c.at_page)
 
+notes = Table(
+    "notes",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("id", Uuid, nullable=False),
+    Column("seq", Integer, nullable=False, comment="the message it was found in; 0 if a person wrote it"),
+    Column("text", Text, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("source", Text, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "id"),
+    _of_conversation("notes"),
+    CheckConstraint("source IN ('person', 'extractive')", name="source"),
+)
+
 archive_contents = Table(
     "archive_contents",
     metadata,

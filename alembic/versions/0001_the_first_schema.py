@@ -21,6 +21,7 @@ TABLES = (
     "pages",
     "epochs",
     "recalls",
+    "notes",
     "archive_contents",
     "archives",
     "memories",
@@ -178,6 +179,19 @@ def upgrade() -> None:
     )
     op.create_index('messages_client_id_key', 'messages', ['tenant_id', 'conversation_id', 'client_id'], unique=True, postgresql_where=sa.text('client_id IS NOT NULL'))
     op.create_index('messages_offset_idx', 'messages', ['tenant_id', 'conversation_id', 'short_before', 'seq'], unique=False)
+    op.create_table('notes',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('seq', sa.Integer(), nullable=False, comment='the message it was found in; 0 if a person wrote it'),
+    sa.Column('text', sa.Text(), nullable=False),
+    sa.Column('tokens', sa.Integer(), nullable=False),
+    sa.Column('source', sa.Text(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint("source IN ('person', 'extractive')", name=op.f('notes_source_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='notes_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'id', name=op.f('notes_pkey'))
+    )
     op.create_table('pages',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
@@ -237,6 +251,7 @@ def downgrade() -> None:
     op.drop_index('recalls_recent_idx', table_name='recalls')
     op.drop_table('recalls')
     op.drop_table('pages')
+    op.drop_table('notes')
     op.drop_index('messages_offset_idx', table_name='messages')
     op.drop_index('messages_client_id_key', table_name='messages', postgresql_where=sa.text('client_id IS NOT NULL'))
     op.drop_table('messages')

@@ -13,7 +13,9 @@ from app.api import body, problem
 TAGS = [
     {"name": "messages", "description": "Turns in, window out."},
     {"name": "conversations", "description": "Conversations and their parts."},
+    {"name": "notes", "description": "What is always in view."},
     {"name": "archive", "description": "Large tool results, kept whole."},
+    {"name": "memories", "description": "Search over everything that was said or archived."},
     {"name": "tools", "description": "What a model recalls with."},
     {"name": "operations", "description": "Is it up, is it ready."},
 ]

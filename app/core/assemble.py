@@ -63,8 +63,8 @@ def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, tot
 
     warnings = [_waiting(held_back)] if held_back else []
     head, layout = epoch.head, epoch.layout
-    if head.tokens + sum(unit.tokens(_Form.WHOLE) for unit in body) <= room:
-        placed = [p for unit in body for p in _place(unit, _Form.WHOLE, layout)]
+    placed = [p for unit in body for p in _place(unit, _Form.WHOLE, layout)]
+    if head.tokens + sum(p.tokens for p in placed) <= room:
         number = layout.number
     else:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
@@ -199,7 +199,7 @@ def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> 
     last_condensed = max((p.seq for p in placed if p.zone == "condensed"), default=0)
     halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
     for p in placed:
-        yield replace(p, cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
+        yield p._replace(cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
 
 
 def _waiting(held_back: Sequence[Item]) -> Warning:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -30,6 +29,8 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
 
 
 def _is_complete(unit: Sequence[Item]) -> bool:
+    if len(unit) == 1:
+        return unit[0].calls == unit[0].results
     return sum(item.calls for item in unit) == sum(item.results for item in unit)
 
 
@@ -39,8 +40,7 @@ def _settled(unit: list[Item]) -> list[Item]:
         return unit
     answered = {call_id for item in unit[1:] for call_id in _answered_ids(item.text)}
     call = unit[0]
-    kept = replace(
-        call,
+    kept = call._replace(
         text=_without_unanswered(call.text, answered),
         short_text=_without_unanswered(call.short_text, answered) if call.short_text else None,
         anthropic=None,

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from app.core.contents import Contents, Count
 from app.core.model import Head, Language, Policy
 
+BULLET = 3
+"""Tokens that the bullet and the line end add to a line."""
 SUMMARY_SHARE = 0.4
 NOTES_SHARE = 0.5
 
@@ -60,7 +62,7 @@ def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
     """The leading lines that fit a room; a line weighs its text and three tokens of bullet and line end."""
     taken: list[SummaryLine] = []
     for line in lines:
-        room -= line.tokens + 3
+        room -= line.tokens + BULLET
         if room < 0:
             break
         taken.append(line)
@@ -95,8 +97,8 @@ def compose(
     return Head(
         text="\n".join(parts),
         frame_tokens=frame,
-        notes_tokens=sum(line.tokens + 3 for line in notes),
-        summary_tokens=sum(line.tokens + 3 for line in summary),
+        notes_tokens=sum(line.tokens + BULLET for line in notes),
+        summary_tokens=sum(line.tokens + BULLET for line in summary),
         contents_tokens=contents.tokens,
         summary="\n".join(line.text for line in summary),
         contents=contents.text,

@@ -19,6 +19,9 @@ from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, ha
 from app.core.model import Kind, Language, Policy
 
 MARK_ARGUMENTS_MAX = 100
+"""Characters of a call's arguments in the mark of what it loaded."""
+OPEN_ARGUMENTS_MAX = 4_000
+"""Characters of a call's arguments that are kept for its archive while the call is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def _place_one(tail: Tail, draft: Draft, index: int) -> tuple[Placement, Tail]:
         user_seq = seq
     elif draft.calls:
         kind = "call"
-        open_calls = tuple(OpenCall(c.id, c.name, c.arguments[:MARK_ARGUMENTS_MAX]) for c in draft.calls)
+        open_calls = tuple(OpenCall(c.id, c.name, c.arguments[:OPEN_ARGUMENTS_MAX]) for c in draft.calls)
     placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
     after = replace(
         tail,
@@ -248,9 +251,10 @@ def _part_text(part: Any) -> str:
 
 
 def _loaded_mark(call: OpenCall, language: Language) -> str:
+    arguments = call.arguments[:MARK_ARGUMENTS_MAX]
     if language == "zh":
-        return f"[{call.name}({call.arguments}) 的结果已在当时完整显示;需要时可再次调用]"
-    return f"[{call.name}({call.arguments}) was shown in full at the time; call it again to see it again]"
+        return f"[{call.name}({arguments}) 的结果已在当时完整显示;需要时可再次调用]"
+    return f"[{call.name}({arguments}) was shown in full at the time; call it again to see it again]"
 
 
 def _without_nul(value: Any) -> Any:

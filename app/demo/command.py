@@ -7,6 +7,7 @@ import httpx
 from rich.console import Console
 
 from app.demo.replay import ServiceError, replay
+from app.demo.service import NotStartedError, some_service
 from app.demo.transcript import TranscriptError
 
 CONVERSATION = Path(__file__).parent / "conversation.jsonl"
@@ -21,12 +22,18 @@ CONVERSATION = Path(__file__).parent / "conversation.jsonl"
 @click.option("--every-message", is_flag=True, help="Look after each message or call group instead of each turn.")
 @click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
 def demo(file: Path, url: str, budget: int, every_message: bool, api_key: str | None) -> None:
-    """Replay FILE (JSON lines; by default the hundred turns that come with Quire) through a running Quire."""
+    """Replay FILE (JSON lines; by default the hundred turns that come with Quire) through a running Quire.
+
+    If none runs at the URL, one is started for the demo, on a database that is thrown away afterwards.
+    """
     try:
-        reports = replay(url, file, budget, Console(), every_message=every_message, api_key=api_key)
+        with some_service(url) as running:
+            reports = replay(running, file, budget, Console(), every_message=every_message, api_key=api_key)
     except (TranscriptError, ServiceError) as error:
         raise click.ClickException(str(error)) from error
+    except NotStartedError as error:
+        raise click.ClickException(f"nothing runs at {url}, and none could be started:\n{error}") from error
     except httpx.TransportError as error:
-        raise click.ClickException(f"no answer from {url} ({error}); is `quire serve` running?") from error
+        raise click.ClickException(f"no answer from {url} ({error})") from error
     if not all(report.kept for report in reports):
         raise click.ClickException("a promise was broken, see the red lines above")

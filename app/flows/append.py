@@ -31,6 +31,7 @@ from app.core.quote import plain_text
 from app.db import Connection
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
+from app.extractive.notes import standing_note
 from app.flows import epochs
 from app.flows.archiving import make_archive, make_card, vectors
 from app.flows.once import Once
@@ -46,6 +47,7 @@ from app.store.messages import (
     NewArchive,
     NewMemory,
     NewMessage,
+    NewNote,
     NewPage,
 )
 from app.text import language as language_of
@@ -84,6 +86,16 @@ class _Bench:
     cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
     vectors: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=dict)
     """Of each message (-1) and each archived answer: its passages' start, length and terms."""
+    basis: object = None
+    """What the lines, cards and vectors depend on besides the request."""
+
+    def rest_on(self, basis: object) -> None:
+        """Forget what an earlier try worked out on another basis: it went by a conversation as it was once."""
+        if basis != self.basis:
+            self.lines.clear()
+            self.cards.clear()
+            self.vectors.clear()
+        self.basis = basis
 
     async def count(self, texts: Iterable[str]) -> None:
         """Count what has not been counted yet; off the event loop when it is long."""
@@ -125,7 +137,9 @@ async def _append(
     services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
 ) -> Appended:
     bench = _Bench(services, datetime.now(UTC))
-    known = services.conversations.get((tenant, conversation_id)) or await _current(services, tenant, conversation_id)
+    known = services.conversations.get((tenant, conversation_id))
+    if known is None or _is_anothers(known, request):  # what is remembered may have been erased and made anew
+        known = await _current(services, tenant, conversation_id)
     _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
     alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
@@ -185,11 +199,15 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
         if request.user_id is None:
             raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
-    elif request.user_id is not None and known.user_id is not None and request.user_id != known.user_id:
+    elif _is_anothers(known, request):
         raise errors.Conflict(
             "The conversation belongs to another user.",
             errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
         )
+
+
+def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
+    return request.user_id is not None and known.user_id is not None and request.user_id != known.user_id
 
 
 def _changes_system(known: Conversation, request: AppendRequest) -> bool:
@@ -238,6 +256,7 @@ async def _decide(
     placements, tail = place(known.tail if known else Tail(), request.drafts)
     language = (known.language if known else None) or _language(request.drafts)
     policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
+    bench.rest_on((policy, language, [(p.kind, p.answers, p.seq == 1) for p in placements]))
     if policy.archive_threshold_tokens:
         await bench.count(answer.result.text for p in placements for answer in p.answers)
     size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
@@ -273,6 +292,7 @@ async def _decide(
             created_at=bench.now,
             messages=rows,
             pages=pages,
+            notes=_notes(bench, placements),
             memories=_memories(bench, placements, scope, conversation_id, after.uid),
             archives=archives,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
@@ -315,6 +335,8 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
             bench.lines[placement.index, "line"] = neutral(_line(placement))
             _index(bench, placement, shapes[-1])
             if _opens(placement) or placement.seq == 1:
+                if (note := standing_note(placement.draft.text[:SCAN_MAX])) is not None:
+                    bench.lines[placement.index, "note"] = neutral(note)
                 bench.lines[placement.index, "title"] = neutral(page_title(placement.draft.text[:SCAN_MAX], ""))
     return shapes
 
@@ -348,6 +370,14 @@ def _memories(
                 for start, length, terms in found
             ]  # fmt: skip
     return rows
+
+
+def _notes(bench: _Bench, placements: Sequence[Placement]) -> list[NewNote]:
+    return [
+        NewNote(uuid7(), p.seq, note, bench.tokens[note])
+        for p in placements
+        if (note := bench.lines.get((p.index, "note"))) is not None
+    ]
 
 
 def _line(placement: Placement) -> str:

@@ -32,9 +32,12 @@ from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, w
 from app.text import language as language_of
 
 PASSAGES_MAX = 40
+PASSAGE_FRAME = 12
+"""Tokens of a passage's offsets, as a tool shows them."""
 PASSAGE_TOKENS = 2_000
 """What the passages of one load take, in tokens, unless the caller says otherwise."""
-THREAD_CHARACTERS = 30_000
+TOKEN_CHARACTERS_MAX = 8
+"""Characters that a token stands for, at most, in text worth loading."""
 SCAN_MAX = 20_000
 
 
@@ -128,7 +131,8 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
     if not _is_long(request.result, tokens, policy):
         return _passed_through(request, tokens)
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
-    prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language)
+    expires_at = request.expires_at or services.archive_expiry(datetime.now(UTC))
+    prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
     await archives.insert(connection, tenant, prepared.archive, prepared.memories)
     row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
     assert row is not None
@@ -140,7 +144,13 @@ def _is_long(text: str, tokens: int, policy: Policy) -> bool:
     return len(text) > policy.archive_threshold or bool(limit and tokens > limit)
 
 
-def _prepare(request: ArchiveRequest, conversation: Conversation | None, tokens: int, language: Language) -> _Prepared:
+def _prepare(
+    request: ArchiveRequest,
+    conversation: Conversation | None,
+    tokens: int,
+    language: Language,
+    expires_at: datetime | None,
+) -> _Prepared:
     user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
     scope = f"u:{user_id}" if user_id is not None else f"c:{request.conversation_id}"
     card = make_card(
@@ -148,7 +158,7 @@ def _prepare(request: ArchiveRequest, conversation: Conversation | None, tokens:
     )
     new = make_archive(
         card, request.result, tokens, request.tool_input, scope, (request.conversation_id, None), language,
-        request.expires_at,
+        expires_at,
     )  # fmt: skip
     rows = [
         NewMemory(
@@ -229,6 +239,8 @@ async def load(
     length = 0 if wanted.query is not None else 2**31 - 1 - wanted.offset
     if wanted.query is None and wanted.length is not None:
         length = min(length, wanted.length)
+    if wanted.max_tokens is not None:
+        length = min(length, wanted.max_tokens * TOKEN_CHARACTERS_MAX)
     row = await archives.read(connection, tenant, scope, uuid, wanted.offset, length)
     if row is None:
         return None
@@ -237,16 +249,20 @@ async def load(
         limit = wanted.max_tokens or PASSAGE_TOKENS
         found["passages"] = await _passages(services, connection, tenant, row, wanted.query, limit)
         return found
-    offsets = [i - wanted.offset for i in row["nul_offsets"] if 0 <= i - wanted.offset < len(row["text"])]
-    content = with_nul(row["text"], offsets)
+    content = _as_sent(row, row["text"], wanted.offset)
     if wanted.max_tokens is not None:
         content = await _clipped(services, content, wanted.max_tokens)
     return {**found, "content": content, "offset": wanted.offset, "length": len(content)}
 
 
+def _as_sent(row: Record, text: str, offset: int) -> str:
+    """A stretch of an archive with the NUL that PostgreSQL could not hold."""
+    return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
+
+
 async def _clipped(services: Services, text: str, max_tokens: int) -> str:
     """The longest beginning that is no more than some tokens, to within a few of them."""
-    text = text[: max_tokens * 8]
+    text = text[: max_tokens * TOKEN_CHARACTERS_MAX]
     while True:
         (tokens,) = await services.tokens.count_many([text])
         if tokens <= max_tokens:
@@ -257,20 +273,24 @@ async def _clipped(services: Services, text: str, max_tokens: int) -> str:
 async def _passages(
     services: Services, connection: Connection, tenant: UUID, row: Record, query: str, max_tokens: int
 ) -> list[dict[str, Any]]:
-    """The passages that fit a query best, up to a cap in tokens, in reading order. The first one is always given."""
+    """The passages that fit a query best, up to a cap in tokens, in reading order; of the best one at least as much
+    as the cap allows.
+    """
     hits, _ = await memories.search(
         connection, tenant, owner_of(row["scope"]), bm25.query(query), archive_id=row["id"], limit=PASSAGES_MAX
     )
     texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
     taken: list[dict[str, Any]] = []
     for hit in hits:
-        text = texts[row["id"], hit.start][1]
-        tokens = services.tokens.count(text)
+        text = _as_sent(row, texts[row["id"], hit.start][1], hit.start)
+        if not taken:
+            text = await _clipped(services, text, max_tokens)
+        tokens = services.tokens.count(text) + PASSAGE_FRAME
         if taken and tokens > max_tokens:
             continue
         max_tokens -= tokens
         score = round(memories.relevance(hit.score), 4)
-        taken.append({"offset": hit.start, "length": hit.length, "text": text, "relevance_score": score})
+        taken.append({"offset": hit.start, "length": len(text), "text": text, "relevance_score": score})
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
@@ -305,14 +325,19 @@ async def erase_expired(database: Database, tenant: UUID) -> int:
 
 
 def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """What a load brought, as a tool shows it: its text, and which part of the archive it is."""
+    """What a load brought, as a tool shows it: its text, and which part of the archive it is.
+
+    NUL has no place in what a model is sent.
+    """
     whole = found["result_length"]
     if "passages" in found:
         parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{p['text']}" for p in found["passages"]]
         nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
         about = "相关段落" if language == "zh" else "relevant passages"
-        return "\n".join(parts) or nothing, f"{about} / {whole}"
-    return found["content"], f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
+        return "\n".join(parts).replace("\x00", "\ufffd") or nothing, f"{about} / {whole}"
+    return found["content"].replace(
+        "\x00", "\ufffd"
+    ), f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
 
 
 def input_text(value: Any) -> str:

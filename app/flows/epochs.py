@@ -20,7 +20,7 @@ from app.db import Connection
 from app.extractive.summary import pick_lines, topics
 from app.recall.tools import GUIDE, schemas
 from app.services import Services
-from app.store import conversations, windows
+from app.store import conversations, notes, windows
 from app.store.conversations import Conversation
 
 SUMMARY_PAGES = 40
@@ -81,7 +81,7 @@ async def derive(
     entries = await windows.entries(connection, tenant, conversation, reach)
     layout = paging.layout(entries, conversation.totals, wanted.shares, wanted.policy)
     if layout.condensed_from <= 1:
-        return Epoch(layout, Head(summary_through_seq=0))
+        return Epoch(layout, await _only_notes(services, connection, tenant, conversation, layout, wanted))
     opens = {e.seq for e in entries if e.opens_page}
     page = next(e.page for e in entries if e.seq == layout.condensed_from)
     last_page = page - 1 if layout.condensed_from in opens else page
@@ -104,9 +104,11 @@ async def _head(
     room = layout.head_room - frame
     if room <= 0 or last_page < 1:
         return Head(unlisted=last_page)
+    noted = await _notes(connection, tenant, conversation.id, layout, int(room * head.NOTES_SHARE))
+    room -= sum(line.tokens + head.BULLET for line in noted)
     for_summary = head.summary_room(room, wanted.policy)
     summary = await _summary(connection, tenant, conversation.id, layout.condensed_from, last_page, for_summary)
-    spent = sum(line.tokens + 3 for line in summary)
+    spent = sum(line.tokens + head.BULLET for line in summary)
     listable = await _listable(connection, tenant, conversation.id, layout, last_page, wanted)
     cap = min(room - spent, wanted.policy.contents_max)
     selection = contents.select(listable, cap, wanted.policy)
@@ -114,9 +116,33 @@ async def _head(
     titles = await windows.titles(connection, tenant, conversation.id, standing_for)
     page = contents.compose(listable, selection, last_page, titles, cap, wanted.policy, language, topics, count)
     return head.compose(
-        (), summary, page, language, frame,
+        noted, summary, page, language, frame,
         summary_through_seq=layout.condensed_from - 1 if summary else 0, indexed_through_page=0,
     )  # fmt: skip
+
+
+async def _only_notes(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    layout: Layout,
+    wanted: Profile,
+) -> Head:
+    """The head while nothing has left the window: what people noted, or nothing."""
+    language = conversation.language or "en"
+    frame = head.frame_tokens(language, services.tokens.count)
+    noted = await _notes(connection, tenant, conversation.id, layout, wanted.shares.head - frame)
+    nothing = contents.Contents()
+    return head.compose(noted, (), nothing, language, frame, summary_through_seq=0, indexed_through_page=0)
+
+
+async def _notes(
+    connection: Connection, tenant: UUID, conversation_id: str, layout: Layout, room: int
+) -> list[SummaryLine]:
+    """The standing notes that lead the head: those of people, and those whose messages have left the window."""
+    found = await notes.for_head(connection, tenant, conversation_id, layout.condensed_from)
+    return head.take([SummaryLine(text, tokens) for text, tokens in dict(found).items()], room)
 
 
 async def _listable(

@@ -56,6 +56,16 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
+class NewNote:
+    """A standing note that was found in a message."""
+
+    id: UUID
+    seq: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class NewArchive:
     """An archive and its content. ``scope`` is who may read it."""
 
@@ -128,6 +138,7 @@ class Append:
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
     memories: Sequence[NewMemory] = ()
+    notes: Sequence[NewNote] = ()
     archives: Sequence[NewArchive] = ()
     once: IdempotentResponse | None = None
 
@@ -179,7 +190,7 @@ _STATE = (
 _FIRST = 6
 
 
-def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
+def _append_sql(*, new: bool, notes: bool, archives: bool, once: bool) -> str:
     """One statement that stores an append whole or not at all, and returns a row if it did.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client
@@ -212,6 +223,10 @@ def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
     source, names, at = _unnest(NewMemory, at, "s")
     parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
           SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source})""")
+    if notes:
+        source, names, at = _unnest(NewNote, at, "n")
+        parts.append(f"""n AS (INSERT INTO notes (tenant_id, conversation_id, source, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, 'extractive', $5, {_select("n", names)} FROM c, {source})""")
     if archives:
         source, names, at = _unnest(NewArchive, at, "a")
         kept = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
@@ -231,8 +246,9 @@ def _append_sql(*, new: bool, archives: bool, once: bool) -> str:
 
 
 _APPEND_SQL = {
-    (new, archives, once): _append_sql(new=new, archives=archives, once=once)
+    (new, notes, archives, once): _append_sql(new=new, notes=notes, archives=archives, once=once)
     for new in (False, True)
+    for notes in (False, True)
     for archives in (False, True)
     for once in (False, True)
 }
@@ -247,6 +263,8 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
     arguments += columns_of(NewMessage, append.messages) + columns_of(NewPage, append.pages)
     arguments += columns_of(NewMemory, append.memories)
+    if append.notes:
+        arguments += columns_of(NewNote, append.notes)
     if append.archives:
         arguments += columns_of(NewArchive, append.archives)
     if append.once:
@@ -260,7 +278,7 @@ def columns_of(row: type, rows: Sequence[object]) -> list[object]:
 
 
 def _statement(append: Append) -> str:
-    return _APPEND_SQL[append.version < 0, bool(append.archives), append.once is not None]
+    return _APPEND_SQL[append.version < 0, bool(append.notes), bool(append.archives), append.once is not None]
 
 
 async def append_alone(database: Database, tenant: UUID, append: Append) -> bool:
