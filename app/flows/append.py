@@ -359,7 +359,7 @@ def _memories(
     for placement in placements:
         for answer in (-1, *range(len(placement.answers))):
             found = bench.vectors.get((placement.index, answer), ())
-            archive = bench.cards[placement.index, answer].uuid if answer >= 0 else None
+            archive = bench.cards[placement.index, answer].uuid if answer >= 0 and found else None
             rows += [
                 NewMemory(
                     id=uuid7(), owner=owner, type="episode" if archive is None else "passage",

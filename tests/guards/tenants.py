@@ -12,8 +12,10 @@ from app.db import Database
 from app.flows import tool_calls
 from app.flows.append import AppendRequest, append
 from app.main import defaults
+from app.ids import uuid7
 from app.services import Services
 from app.settings import Settings
+from app.store import notes
 from app.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -42,6 +44,7 @@ async def settle(made: Services, tenant: UUID, turns: int = 30) -> None:
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
     async with made.database.begin(tenant) as connection:
+        await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
         await tool_calls.run(made, connection, tenant, "c", tool_calls.checked("recall_page", {"page": 2}))
         await connection.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)

@@ -9,21 +9,21 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from app import errors
+from app import bm25, errors
 from app.core.model import Head
 from app.db import Database
 from app.embedded import EmbeddedPostgres
 from app.main import create_app
 from app.services import Services
 from app.settings import Settings
-from app.store import archives, conversations, idempotency, messages, windows
+from app.store import archives, conversations, idempotency, memories, messages, notes, windows
 from app.tables import metadata
 from app.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 
 pytestmark = pytest.mark.anyio
 
-STORE = (archives, conversations, idempotency, messages, windows)
+STORE = (archives, conversations, idempotency, memories, messages, notes, windows)
 LAST = 2**31 - 1
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
@@ -42,6 +42,11 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "lines": (windows.LINES, ("c", [1, 2, 3], LAST, 30)),
     "titles": (windows.TITLES, ("c", [1, 2, 3])),
     "idempotency": (idempotency.FIND, ("k",)),
+    "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
+    "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
+    "message of an archive": (archives.HOLDER, ("c", 3)),
+    "notes": (notes.LIST, ("c",)),
+    "notes for a head": (notes.FOR_HEAD, ("c", LAST)),
 }
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
@@ -50,6 +55,9 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "recall": (messages.RECALL, ("c", 2)),
     "set the epoch": (windows.SET_EPOCH, ("c", 1)),
     "correct an answer": (idempotency.CORRECT, ("k", "forged")),
+    "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
+    "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
+    "replace a placeholder": (archives.REPLACE, ("c", 3, "forged", None, None, "forged", UUID(int=1))),
 }
 
 
@@ -98,6 +106,28 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Servic
         assert found == Head()
 
 
+async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) -> None:
+    async with made.database.begin(BOB) as connection:
+        [archive] = await archives.browse(connection, BOB, conversation_id="c", limit=10)
+        [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
+        [note] = await notes.browse(connection, BOB, "c")
+        wanted = [(archive["id"], passage["start"], 10)]
+        terms = bm25.query(str(BOB))
+        assert await archives.passages(connection, BOB, wanted)
+        assert (await memories.search(connection, BOB, passage["owner"], terms))[1]
+        assert await memories.find(connection, BOB, passage["id"])
+    async with made.database.begin(ANN) as connection:
+        for tenant in (ANN, BOB):
+            assert await archives.passages(connection, tenant, wanted) == {}
+            assert await memories.find(connection, tenant, passage["id"]) is None
+            assert await notes.change(connection, tenant, "c", note["id"], "forged", 1) is None
+            assert not await notes.delete(connection, tenant, "c", note["id"])
+            gone = await archives.delete(connection, tenant, archive["id"], archive["scope"])
+            assert set(gone.values()) == {0}
+        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0)
+        assert await archives.expired(connection, BOB) == []
+
+
 async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -120,6 +150,9 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     tried = [*(sql for sql, _ in READS.values()), *(sql for sql, _ in CHANGES.values())]
     apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
+    by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
+    apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25
     for name, sql in found:
