@@ -132,7 +132,8 @@ def test_a_model_says_what_is_wrong_where_and_not_what_was_sent() -> None:
 
 
 def test_types_are_not_bent() -> None:
-    for wrong in ({"text": 5}, {"text": None}, {"text": "a", "parts": [{"number": "1"}]}, [], "text"):
+    refused: list[Any] = [{"text": 5}, {"text": None}, {"text": "a", "parts": [{"number": "1"}]}, [], "text"]
+    for wrong in refused:
         with pytest.raises(errors.Invalid):
             body.parse_model(Note, wrong)
 
