@@ -30,9 +30,10 @@ class Part(body.RequestModel):
     number: int = Field(0, ge=0)
 
 
+keys = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_characters="\0")), inner),
+    lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
     max_leaves=20,
 )
 
