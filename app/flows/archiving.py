@@ -335,7 +335,9 @@ def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
         nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
         about = "相关段落" if language == "zh" else "relevant passages"
         return "\n".join(parts).replace("\x00", "\ufffd") or nothing, f"{about} / {whole}"
-    return found["content"].replace("\x00", "\ufffd"), f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
+    return found["content"].replace(
+        "\x00", "\ufffd"
+    ), f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
 
 
 def input_text(value: Any) -> str:

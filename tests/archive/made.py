@@ -46,7 +46,9 @@ def _line(kind: str, rng: Random, language: str, number: int) -> str:
     said = sentence(rng, language)
     match kind:
         case "json":
-            return json.dumps({"shipment": f"SH-{number}", "title": said, "weight": rng.randint(1, 900)}, ensure_ascii=False)
+            return json.dumps(
+                {"shipment": f"SH-{number}", "title": said, "weight": rng.randint(1, 900)}, ensure_ascii=False
+            )
         case "table":
             return f"SH-{number},{said[:12].replace(',', ' ')},{rng.randint(1, 900)},{rng.choice(ENGLISH)}"
         case "log":

@@ -123,7 +123,9 @@ def test_what_is_loaded_is_cut_to_what_is_free_instead_of_left_out(
         assert seen["usage"]["total"] > budget * 0.9 - 400
 
 
-def test_what_a_tool_loaded_is_whole_until_the_next_user_message_and_then_a_mark(client: httpx.Client, rows: Rows) -> None:
+def test_what_a_tool_loaded_is_whole_until_the_next_user_message_and_then_a_mark(
+    client: httpx.Client, rows: Rows
+) -> None:
     created(client, id="c", user_id="u", settings={"archive_threshold": 500})
     uuid = archived(client, "c", 1, with_needle())
     append(client, "c", [user("Who is our broker in Tallinn?")])
@@ -215,9 +217,7 @@ def test_ten_million_characters_are_stored_found_and_loaded_by_range(large: http
     assert window(large, "c")["usage"]["total"] < 2_000
 
 
-def test_too_long_a_result_is_refused_with_the_limit_named_and_nothing_stored(
-    large: httpx.Client, rows: Rows
-) -> None:
+def test_too_long_a_result_is_refused_with_the_limit_named_and_nothing_stored(large: httpx.Client, rows: Rows) -> None:
     text = "x" * 20_000_001
     for answer in (
         large.post(path("c", "messages"), json={"user_id": "u", "messages": looked_up(1, text)}),

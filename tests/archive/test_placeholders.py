@@ -223,7 +223,9 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
         )
         answers = (ok(again, 201), ok(alone, 201))
     assert rows("archives") == 2
-    assert loaded(client, answers[0]["messages"][2]["archive_id"])["placeholder"] == answers[0]["messages"][2]["content"]
+    assert (
+        loaded(client, answers[0]["messages"][2]["archive_id"])["placeholder"] == answers[0]["messages"][2]["content"]
+    )
     assert loaded(client, answers[1]["uuid"])["placeholder"] == answers[1]["placeholder"]
 
 
