@@ -358,7 +358,8 @@ def _memories(
     rows = []
     for placement in placements:
         for answer in (-1, *range(len(placement.answers))):
-            found = bench.vectors.get((placement.index, answer), ())
+            if (found := bench.vectors.get((placement.index, answer))) is None:
+                continue
             archive = bench.cards[placement.index, answer].uuid if answer >= 0 else None
             rows += [
                 NewMemory(
