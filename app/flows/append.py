@@ -358,8 +358,9 @@ def _memories(
     rows = []
     for placement in placements:
         for answer in (-1, *range(len(placement.answers))):
-            found = bench.vectors.get((placement.index, answer), ())
-            archive = bench.cards[placement.index, answer].uuid if answer >= 0 and found else None
+            if (found := bench.vectors.get((placement.index, answer))) is None:
+                continue
+            archive = bench.cards[placement.index, answer].uuid if answer >= 0 else None
             rows += [
                 NewMemory(
                     id=uuid7(), owner=owner, type="episode" if archive is None else "passage",

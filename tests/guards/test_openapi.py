@@ -59,14 +59,15 @@ def test_every_operation_says_what_it_answers(document: Json) -> None:
 def test_every_body_has_a_schema_and_an_example_that_works(document: Json, client: httpx.Client) -> None:
     turns = [{"role": "user", "content": f"question {number}"} for number in range(3)]
     client.post("/conversations/c/messages", json={"messages": turns, "user_id": "me"})
+    note = client.post("/conversations/c/notes", json={"text": "Be brief."}).json()["id"]
     for name, operation in operations(document):
         verb, path = name.split()
-        assert ("requestBody" in operation) == (verb in ("post", "patch")), name
+        assert ("requestBody" in operation) == (verb in ("post", "patch", "put")), name
         if "requestBody" not in operation:
             continue
         content = operation["requestBody"]["content"]["application/json"]
         assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name
-        answer = client.request(verb, path.format(conversation_id="c", name="recall_page"), json=content["example"])
+        answer = client.request(verb, path.format(conversation_id="c", name="recall_page", note=note), json=content["example"])
         assert answer.is_success, f"{name}: {answer.text}"
 
 

@@ -58,12 +58,12 @@ async def test_the_models_would_make_the_same_columns_constraints_and_indexes(po
     """Alembic compares neither checks nor collations."""
     async with as_owner(postgres) as connection:
         await connection.execute(text("CREATE SCHEMA twin"))
+        await connection.execute(text("SET search_path = twin, public"))  # the extension's types are in public
+        await connection.run_sync(metadata.create_all, checkfirst=False)
         for question in (COLUMNS, CONSTRAINTS, INDEXES):
             found = []
             for schema in ("public", "twin"):
                 await connection.execute(text(f"SET search_path = {schema}, public"))
-                if schema == "twin":
-                    await connection.run_sync(metadata.create_all, checkfirst=False)
                 rows = await connection.execute(text(question.format(schema).replace(":", r"\:")))
                 found.append({tuple(str(value).replace(f"{schema}.", "") for value in row) for row in rows})
             assert found[0] == found[1]
