@@ -121,9 +121,9 @@ async def list_messages(
     if after is None:
         after = 2**31 - 1 if newest_first else 0
     async with services.database.snapshot(tenant) as connection:
-        await conversations.get(connection, tenant, conversation_id)
+        conversation = await conversations.get(connection, tenant, conversation_id)
         rows = await messages.history(connection, tenant, conversation_id, after, limit + 1, newest_first=newest_first)
-        items = await inspect.message_views(connection, tenant, rows[:limit])
+        items = await inspect.message_views(connection, tenant, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 

@@ -58,3 +58,7 @@ def erased(uuid: UUID, language: Language) -> str:
     if language == "zh":
         return f"[工具结果 {uuid} 已被删除,无法再读取]"
     return f"[Tool result {uuid} was erased and can no longer be read]"
+
+
+ERASED_TOKENS_MAX = 64
+"""What either text weighs at most: a uuid is up to 36 tokens."""

@@ -138,11 +138,12 @@ async def _append(
 ) -> Appended:
     bench = _Bench(services, datetime.now(UTC))
     known = services.conversations.get((tenant, conversation_id))
-    if known is None or _is_anothers(known, request):  # what is remembered may have been erased and made anew
+    if known is None or _is_anothers(known, request):  # what is remembered may be of one erased since
         known = await _current(services, tenant, conversation_id)
     _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
     alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
+    alone = alone and len(decided.append.memories) <= messages.MEMORIES_AT_ONCE
     if alone and await messages.append_alone(services.database, tenant, decided.append):
         return _remember(services, tenant, decided)
     return await _append_locked(bench, tenant, conversation_id, request, once)
@@ -207,7 +208,7 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
 
 
 def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
-    return request.user_id is not None and known.user_id is not None and request.user_id != known.user_id
+    return request.user_id is not None and known.user_id not in (None, request.user_id)
 
 
 def _changes_system(known: Conversation, request: AppendRequest) -> bool:

@@ -15,9 +15,11 @@ from asyncpg import Record
 
 from app import bm25, errors
 from app.core.canonical import dumps
+from app.core.groups import chat_messages
 from app.core.model import Language, Policy
-from app.core.placeholder import ArchiveCard, erased, placeholder
+from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
 from app.core.profile import policy_of
+from app.core.quote import plain_text
 from app.db import Connection, Database
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
@@ -25,7 +27,7 @@ from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
 from app.ids import uuid7
 from app.services import Services
-from app.store import archives, conversations, memories
+from app.store import archives, conversations, memories, messages
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, without_nul
@@ -57,6 +59,7 @@ class ArchiveRequest:
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     archive: NewArchive
+    created_at: datetime
     memories: list[NewMemory]
 
 
@@ -133,7 +136,8 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
     expires_at = request.expires_at or services.archive_expiry(datetime.now(UTC))
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
-    await archives.insert(connection, tenant, prepared.archive, prepared.memories)
+    await archives.insert(connection, tenant, prepared.archive)
+    await messages.remember(connection, tenant, prepared.memories, prepared.created_at)
     row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
     assert row is not None
     return view(row)
@@ -168,7 +172,7 @@ def _prepare(
         )
         for start, length, terms in vectors(request.result)
     ]  # fmt: skip
-    return _Prepared(new, rows)
+    return _Prepared(new, card.created_at, rows)
 
 
 def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
@@ -304,14 +308,32 @@ async def erase(connection: Connection, tenant: UUID, uuid: UUID) -> dict[str, i
 
 async def erase_row(connection: Connection, tenant: UUID, row: Record) -> dict[str, int]:
     """What ``erase`` does, for an archive that was looked up (it may have expired)."""
-    counts = {"archives": 1, "messages": 0}
-    if row["conversation_id"] is not None and row["seq"] is not None:
-        await conversations.lock(connection, tenant, row["conversation_id"])
-        said = erased(row["id"], row["language"])
-        counts["messages"] = await archives.replace_placeholder(connection, tenant, row, said)
-        counts["epochs"] = await conversations.begin_generation(connection, tenant, row["conversation_id"])
+    counts = {"archives": 1, "messages": 0, "epochs": 0}
+    said = erased(row["id"], row["language"])
+    for conversation_id in sorted({m["conversation_id"] for m in await archives.showing(connection, tenant, row)}):
+        await conversations.lock(connection, tenant, conversation_id)
+        counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
+    for message in await archives.showing(connection, tenant, row):
+        view = await archives.replace_shown(connection, tenant, message, row["id"], said, ERASED_TOKENS_MAX)
+        if view is not None:
+            again = _moments(message, owner_of(row["scope"]), view)
+            await messages.remember(connection, tenant, again, message["created_at"])
+        counts["messages"] += 1
+    await archives.redact_answers(connection, tenant, row["id"], said)
     counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
     return counts
+
+
+def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
+    """What search is to find of a message that has changed."""
+    return [
+        NewMemory(
+            id=uuid7(), owner=owner, type="episode", conversation_id=message["conversation_id"],
+            conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
+            start=start, length=length, terms=terms,
+        )
+        for start, length, terms in vectors(plain_text(chat_messages(view)))
+    ]  # fmt: skip
 
 
 async def erase_expired(database: Database, tenant: UUID) -> int:

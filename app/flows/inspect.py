@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from app import errors
 from app.core.contents import Line
-from app.core.model import Epoch
+from app.core.model import Epoch, Language
 from app.core.placeholder import erased
 from app.db import Connection
 from app.flows import epochs
@@ -45,21 +45,23 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-async def message_views(connection: Connection, tenant: UUID, rows: Sequence[Record]) -> list[dict[str, Any]]:
+async def message_views(
+    connection: Connection, tenant: UUID, rows: Sequence[Record], language: Language
+) -> list[dict[str, Any]]:
     """Stored messages as they were sent, with what Quire knows of them."""
     wanted = [uuid for row in rows for uuid in row["archive_ids"]]
     texts = await messages.archived_texts(connection, tenant, wanted) if wanted else {}
-    return [_message_view(row, texts) for row in rows]
+    return [_message_view(row, texts, language) for row in rows]
 
 
-def _message_view(row: Record, texts: dict[UUID, str]) -> dict[str, Any]:
+def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
     original = json.loads(row["body"])
     content = original.get("content")
     if isinstance(content, dict):
-        content = _archived(content, texts)
+        content = _archived(content, texts, language)
     elif isinstance(content, list):
         content = [
-            {**part, "content": _archived(part["content"], texts)}
+            {**part, "content": _archived(part["content"], texts, language)}
             if part.get("type") == "tool_result" and isinstance(part.get("content"), dict)
             else part
             for part in content
@@ -82,10 +84,10 @@ def _message_view(row: Record, texts: dict[UUID, str]) -> dict[str, Any]:
     }
 
 
-def _archived(reference: dict[str, str], texts: dict[UUID, str]) -> str:
+def _archived(reference: dict[str, str], texts: dict[UUID, str], language: Language) -> str:
     """The text that a reference stands for."""
     uuid = UUID(reference["archive"])
-    return texts.get(uuid) or erased(uuid, "en")
+    return texts.get(uuid) or erased(uuid, language)
 
 
 async def own_epoch(services: Services, connection: Connection, tenant: UUID, conversation: Conversation) -> Epoch:
@@ -149,7 +151,7 @@ async def page_view(connection: Connection, tenant: UUID, conversation: Conversa
     found = await windows.lines(connection, tenant, conversation.id, [page], 2**31 - 1)
     return {
         **page_entry(rows[0]),
-        "messages": await message_views(connection, tenant, stored),
+        "messages": await message_views(connection, tenant, stored, conversation.language or "en"),
         "entries": _lines(found.get(page, ())),
     }
 

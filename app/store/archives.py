@@ -12,7 +12,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.db import Connection
-from app.store.messages import NewArchive, NewMemory, columns_of
+from app.store.messages import NewArchive
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
 
@@ -87,9 +87,10 @@ async def browse(
     return await connection.fetch(LIST, tenant, conversation_id, user_id, tool_name, since, until, after, limit)
 
 
+# A content that is there is locked, so that nobody who erases its last other archive takes it away meanwhile.
 INSERT_CONTENT = """
-INSERT INTO archive_contents (tenant_id, scope, digest, content, nul_offsets, length, tokens)
-VALUES ($1, $2, $3, $4, $5::text::int[], $6, $7) ON CONFLICT (tenant_id, scope, digest) DO NOTHING
+INSERT INTO archive_contents AS t (tenant_id, scope, digest, content, nul_offsets, length, tokens)
+VALUES ($1, $2, $3, $4, $5::text::int[], $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length
 """
 INSERT = """
 INSERT INTO archives
@@ -97,18 +98,10 @@ INSERT INTO archives
    key_terms, sources, placeholder, language, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::text[], $13::text::text[], $14, $15, $16)
 """
-INSERT_MEMORIES = """
-INSERT INTO memories
-  (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, archive_id, start, length, terms)
-SELECT $1, id, owner, type, conversation_id, conversation_uid, seq, page, archive_id, start, length, terms::sparsevec
-  FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::int[], $8::int[], $9::uuid[],
-              $10::int[], $11::int[], $12::text[])
-    AS m (id, owner, type, conversation_id, conversation_uid, seq, page, archive_id, start, length, terms)
-"""
 
 
-async def insert(connection: Connection, tenant: UUID, new: NewArchive, found_as: Sequence[NewMemory]) -> None:
-    """An archive with its content (once for a scope) and its passages."""
+async def insert(connection: Connection, tenant: UUID, new: NewArchive) -> None:
+    """An archive with its content (once for a scope)."""
     await connection.execute(
         INSERT_CONTENT, tenant, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens
     )
@@ -117,52 +110,114 @@ async def insert(connection: Connection, tenant: UUID, new: NewArchive, found_as
         new.tool_input, new.query_summary, new.result_summary, new.key_terms, new.sources, new.placeholder,
         new.language, new.expires_at,
     )  # fmt: skip
-    await connection.execute(INSERT_MEMORIES, tenant, *columns_of(NewMemory, found_as))
 
 
-# The message that an archive's placeholder stands in.
-HOLDER = """
-SELECT body, view, short, anthropic, line FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+# The messages that show an archive: the one that its placeholder stands in ($3, $4), and those of its scope that a
+# recall tool loaded it into.
+SHOWING = """
+SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at
+  FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
+ WHERE m.tenant_id = $1 AND m.conversation_id = $3 AND m.seq = $4
+UNION ALL
+SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at
+  FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
+ WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND position($2::text IN m.loaded) > 0
+   AND (c.user_id = $5 OR ($5 IS NULL AND c.id = $6))
+ ORDER BY conversation_id, seq
 """
+
+
+async def showing(connection: Connection, tenant: UUID, row: Record) -> Sequence[Record]:
+    """The messages that show an archive, in order of conversation."""
+    user_id, own = (row["scope"][2:], None) if row["scope"].startswith("u:") else (None, row["scope"][2:])
+    return await connection.fetch(SHOWING, tenant, str(row["id"]), row["conversation_id"], row["seq"], user_id, own)
+
+
 # Erasing changes a message's forms and its line on the contents page; never its offsets, which others build on.
 REPLACE = """
-UPDATE messages SET view = $4, short = $5, anthropic = $6, line = $7, archive_ids = array_remove(archive_ids, $8)
+UPDATE messages
+   SET body = $4, view = $5, short = $6, anthropic = $7, loaded = NULL, loaded_tokens = 0, line = $8, line_tokens = $9,
+       archive_ids = array_remove(archive_ids, $10)
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+"""
+FORGET_MOMENT = """
+DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND type = 'episode' RETURNING id
 """
 
 
-async def replace_placeholder(connection: Connection, tenant: UUID, row: Record, said: str) -> int:
-    """Put ``said`` where the archive's placeholder (or its condensed form) stood."""
-    place = (row["conversation_id"], row["seq"])
-    holder = await connection.fetchrow(HOLDER, tenant, *place)
-    if holder is None:
-        return 0
-    forms = [_replaced(holder[form], row, said) for form in ("view", "short", "anthropic")]
-    await connection.execute(REPLACE, tenant, *place, *forms, said, row["id"])
-    return 1
+async def replace_shown(
+    connection: Connection, tenant: UUID, message: Record, uuid: UUID, said: str, tokens: int
+) -> str | None:
+    """Put ``said`` wherever a message shows the archive, and forget what search knew of it; its view after that,
+    None if search did not know the message.
+    """
+    place = (message["conversation_id"], message["seq"])
+    view = message["view"] or message["body"]
+    calls = {m["tool_call_id"] for m in json.loads(f"[{view}]") if m["role"] == "tool" and _shows(m["content"], uuid)}
+    body = dumps(_without_results(json.loads(message["body"]), calls, uuid, said))
+    view, short, anthropic = (
+        None if text is None else dumps(_swap(json.loads(f"[{text}]"), uuid, said))[1:-1]
+        for text in (view, message["short"], message["anthropic"])
+    )
+    await connection.execute(REPLACE, tenant, *place, body, view, short, anthropic, said, tokens, uuid)
+    return view if await connection.fetch(FORGET_MOMENT, tenant, *place) else None
 
 
-def _replaced(text: str | None, row: Record, said: str) -> str | None:
-    """A form with the texts that name the archive replaced."""
-    if text is None:
-        return None
-    value = json.loads(f"[{text}]")
-    first_line = row["placeholder"].split("\n", 1)[0]
-    return dumps(_swap(value, first_line, said))[1:-1]
+def _shows(value: Any, uuid: UUID) -> bool:
+    return isinstance(value, str) and str(uuid) in value
 
 
-def _swap(value: Any, beginning: str, said: str) -> Any:
+def _without_results(body: dict[str, Any], calls: set[str], uuid: UUID, said: str) -> dict[str, Any]:
+    """A message as sent, without the results of some calls: a reference stands for one that was archived, and what
+    was loaded says that it is gone.
+    """
+    content = body["content"]
+    if body["role"] == "tool":
+        shown = body.get("tool_call_id") in calls and not _shows(content, uuid)
+        return {**body, "content": {"archive": str(uuid)} if shown else _swap(content, uuid, said)}
+    blocks = [
+        {**block, "content": {"archive": str(uuid)}}
+        if block.get("tool_use_id") in calls and not _shows(block.get("content"), uuid)
+        else _swap(block, uuid, said)
+        for block in content
+    ]
+    return {**body, "content": blocks}
+
+
+def _swap(value: Any, uuid: UUID, said: str) -> Any:
+    """Every text that names the archive, replaced; not its bare id."""
     if isinstance(value, str):
-        return said if value.startswith(beginning) else value
+        return said if _shows(value, uuid) and value != str(uuid) else value
     if isinstance(value, list):
-        return [_swap(item, beginning, said) for item in value]
+        return [_swap(item, uuid, said) for item in value]
     if isinstance(value, dict):
-        return {key: _swap(item, beginning, said) for key, item in value.items()}
+        if "archive" in value and len(value) == 1:
+            return value
+        return {key: _swap(item, uuid, said) for key, item in value.items()}
     return value
+
+
+# Answers kept for Idempotency-Keys that speak of an archive.
+ANSWERS = "SELECT key, response FROM idempotency WHERE tenant_id = $1 AND position($2::text IN response) > 0"
+CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
+CARD = {"tool_name": "", "tool_input": "", "query_summary": "", "result_summary": "", "key_terms": [], "sources": []}
+
+
+async def redact_answers(connection: Connection, tenant: UUID, uuid: UUID, said: str) -> None:
+    """A request that is sent again is still answered, but what is erased is not said again."""
+    for row in await connection.fetch(ANSWERS, tenant, str(uuid)):
+        answer = _swap(json.loads(row["response"]), uuid, said)
+        if answer.get("uuid") == str(uuid) and "result_summary" in answer:
+            answer |= CARD
+        await connection.execute(CORRECT, tenant, row["key"], dumps(answer))
 
 
 DELETE = "DELETE FROM archives WHERE tenant_id = $1 AND id = $2 RETURNING digest"
 DELETE_PASSAGES = "DELETE FROM memories WHERE tenant_id = $1 AND archive_id = $2"
+# Waits for whoever is making another archive of the content, and keeps others from doing so.
+LOCK_CONTENT = """
+SELECT 1 FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3 FOR UPDATE
+"""
 # The content goes when no other archive has it.
 DELETE_CONTENT = """
 DELETE FROM archive_contents t
@@ -174,7 +229,10 @@ DELETE FROM archive_contents t
 async def delete(connection: Connection, tenant: UUID, uuid: UUID, scope: str) -> dict[str, int]:
     passages = _count(await connection.execute(DELETE_PASSAGES, tenant, uuid))
     row = await connection.fetchrow(DELETE, tenant, uuid)
-    contents = _count(await connection.execute(DELETE_CONTENT, tenant, scope, row["digest"])) if row else 0
+    contents = 0
+    if row is not None:
+        await connection.execute(LOCK_CONTENT, tenant, scope, row["digest"])
+        contents = _count(await connection.execute(DELETE_CONTENT, tenant, scope, row["digest"]))
     return {"memories": passages, "archive_contents": contents}
 
 

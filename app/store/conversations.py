@@ -201,6 +201,13 @@ SELECT (SELECT count(*) FROM messages WHERE tenant_id = $1 AND conversation_id =
 DELETE_ARCHIVES = """
 DELETE FROM archives WHERE tenant_id = $1 AND conversation_id = $2 RETURNING scope, digest
 """
+# Waits for whoever is making another archive of the contents, and keeps others from doing so.
+LOCK_CONTENTS = """
+SELECT 1 FROM archive_contents t
+  JOIN (SELECT DISTINCT scope, digest FROM unnest($2::text[], $3::bytea[]) AS d (scope, digest)) d
+    ON t.scope = d.scope AND t.digest = d.digest
+ WHERE t.tenant_id = $1 ORDER BY t.scope, t.digest FOR UPDATE OF t
+"""
 # Contents that no archive refers to any more.
 DELETE_CONTENTS = """
 DELETE FROM archive_contents t
@@ -217,6 +224,7 @@ async def erase(connection: Connection, tenant: UUID, conversation_id: str) -> d
     row = await connection.fetchrow(COUNT_ROWS, tenant, conversation_id)
     gone = await connection.fetch(DELETE_ARCHIVES, tenant, conversation_id)
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
+    await connection.execute(LOCK_CONTENTS, tenant, scopes, digests)
     await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
     await connection.execute(DELETE, tenant, conversation_id)
     return {"conversations": 1, **(dict(row) if row else {})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -161,6 +161,10 @@ _TYPES: dict[str, str] = {
 }
 
 
+def _names(row: type) -> list[str]:
+    return [f.name for f in fields(row)]
+
+
 def _unnest(row: type, first: int, alias: str) -> tuple[str, list[str], int]:
     """``unnest($first::…, …) AS alias (columns)``, the columns, and the next parameter's number."""
     names = [f.name for f in fields(row)]
@@ -232,9 +236,10 @@ def _append_sql(*, new: bool, notes: bool, archives: bool, once: bool) -> str:
         kept = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
         parts += [
             f"a AS (SELECT {_select('a', names)} FROM c, {source})",
-            f"""ac AS (INSERT INTO archive_contents (tenant_id, {", ".join(_CONTENT_COLUMNS)})
+            # A content that is there is locked: see store.archives.INSERT_CONTENT.
+            f"""ac AS (INSERT INTO archive_contents AS t (tenant_id, {", ".join(_CONTENT_COLUMNS)})
           SELECT DISTINCT ON (scope, digest) $1::uuid, {", ".join(_CONTENT_COLUMNS)} FROM a
-          ON CONFLICT (tenant_id, scope, digest) DO NOTHING)""",
+          ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length)""",
             f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(kept)})
           SELECT $1::uuid, $5, {", ".join(kept)} FROM a)""",
         ]
@@ -286,9 +291,31 @@ async def append_alone(database: Database, tenant: UUID, append: Append) -> bool
     return await database.fetch_row(_statement(append), *_arguments(tenant, append)) is not None
 
 
+MEMORIES_AT_ONCE = 1_000
+"""Passages that one statement stores: some seconds' worth of a statement's time on a slow machine."""
+
+
 async def append_within(connection: Connection, tenant: UUID, append: Append) -> bool:
-    """The same inside a transaction that holds the conversation's lock."""
-    return await connection.fetchrow(_statement(append), *_arguments(tenant, append)) is not None
+    """The same inside a transaction that holds the conversation's lock, for any number of memories."""
+    rest = append.memories[MEMORIES_AT_ONCE:]
+    first = replace(append, memories=append.memories[:MEMORIES_AT_ONCE])
+    if await connection.fetchrow(_statement(first), *_arguments(tenant, first)) is None:
+        return False
+    await remember(connection, tenant, rest, append.created_at)
+    return True
+
+
+INSERT_MEMORIES = f"""
+INSERT INTO memories (tenant_id, created_at, {", ".join(_names(NewMemory))})
+SELECT $1, $2, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 3, "m")[0]}
+"""
+
+
+async def remember(connection: Connection, tenant: UUID, memories: Sequence[NewMemory], created_at: datetime) -> None:
+    """Let search find passages of messages or archives that are stored already."""
+    for at in range(0, len(memories), MEMORIES_AT_ONCE):
+        some = memories[at : at + MEMORIES_AT_ONCE]
+        await connection.execute(INSERT_MEMORIES, tenant, created_at, *columns_of(NewMemory, some))
 
 
 def violated(error: asyncpg.UniqueViolationError) -> str:

@@ -1,6 +1,7 @@
 """Tool results of every kind, made from a seed, and the calls that the archive's tests make all the time."""
 
 import json
+import re
 from random import Random
 from typing import Any
 
@@ -8,11 +9,15 @@ import httpx
 
 from tests.api.kit import Json, append, call, ok, path, result, user
 
-ENGLISH = (
-    "harbour warehouse ledger invoice shipment customs broker pallet container freight tariff schedule carrier dispatch "
-    "inspection permit insurance crane terminal voyage charter manifest cargo weather delay storage contract"
-).split()
-CHINESE = "港口仓库账本发票货运海关经纪托盘集装箱关税时刻表承运人调度检查许可证保险起重机码头航程租船舱单天气延误仓储合同价格上海宁波"
+ENGLISH = re.findall(
+    r"\w+",
+    "harbour warehouse ledger invoice shipment customs broker pallet container freight tariff schedule carrier cargo "
+    "dispatch inspection permit insurance crane terminal voyage charter manifest weather delay storage contract",
+)
+CHINESE = (
+    "港口仓库账本发票货运海关经纪托盘集装箱关税时刻表承运人调度检查许可证保险起重机码头航程租船舱单"
+    "天气延误仓储合同价格上海宁波"
+)
 
 KINDS = ("json", "table", "log", "code", "prose")
 

@@ -12,6 +12,8 @@ from tests.api.kit import Json, append, call, created, history, ok, path, result
 from tests.archive.conftest import Rows
 from tests.archive.made import KINDS, archive, archived, loaded, looked_up, made
 
+ANY = st.characters(exclude_categories=["Cs"])
+VISIBLE = st.characters(exclude_categories=["Cs", "Cc", "Cn"])
 UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -160,12 +162,11 @@ def test_results_in_anthropic_form_are_archived_too(client: httpx.Client) -> Non
         {"type": "tool_result", "tool_use_id": "c", "content": blocks},
     ]
     append(client, "c", [user(), {"role": "assistant", "content": uses}, {"role": "user", "content": results}])
-    for form in ("anthropic", "openai"):
-        seen = window(client, "c", format=form)
-        shown = _tool_texts(seen)
-        assert [s.startswith("[Archived") for s in shown] == [True, False, True]
-        assert len(seen["archive_refs"]) == 2
-    first, second = (loaded(client, uuid) for uuid in seen["archive_refs"])
+    seen = {form: window(client, "c", format=form) for form in ("anthropic", "openai")}
+    for each in seen.values():
+        assert [s.startswith("[Archived") for s in _tool_texts(each)] == [True, False, True]
+        assert len(each["archive_refs"]) == 2
+    first, second = (loaded(client, uuid) for uuid in seen["openai"]["archive_refs"])
     assert first["content"] == long
     assert second["content"] == blocks[0]["text"] + "\nthe end"
     assert history(client, "c")[2]["content"] == results
@@ -214,6 +215,7 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
     client: httpx.Client, rows: Rows
 ) -> None:
     messages = looked_up(1, made("prose"))
+    answers: list[Json] = []
     for _ in range(3):
         again = client.post(
             path("c", "messages"), json={"messages": messages, "user_id": "u"}, headers={"Idempotency-Key": "k"}
@@ -221,7 +223,7 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
         alone = client.post(
             "/archive", json={"user_id": "u", "tool_name": "t", "result": made("log")}, headers={"Idempotency-Key": "l"}
         )
-        answers = (ok(again, 201), ok(alone, 201))
+        answers = [ok(again, 201), ok(alone, 201)]
     assert rows("archives") == 2
     assert (
         loaded(client, answers[0]["messages"][2]["archive_id"])["placeholder"] == answers[0]["messages"][2]["content"]
@@ -229,12 +231,11 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
     assert loaded(client, answers[1]["uuid"])["placeholder"] == answers[1]["placeholder"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    text=st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=300),
-    arguments=st.dictionaries(st.text(st.characters(exclude_categories=("Cs",)), max_size=20), st.text(
-        st.characters(exclude_categories=("Cs",)), max_size=200), max_size=4),
-    name=st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=40),
+    text=st.text(ANY, min_size=1, max_size=300),
+    arguments=st.dictionaries(st.text(ANY, max_size=20), st.text(ANY, max_size=200), max_size=4),
+    name=st.text(VISIBLE, min_size=1, max_size=40),
 )  # fmt: skip
 def test_whatever_a_tool_says_comes_back_as_it_was(
     client: httpx.Client, text: str, arguments: dict[str, str], name: str
@@ -244,9 +245,7 @@ def test_whatever_a_tool_says_comes_back_as_it_was(
     uuid = append(client, "any", messages)["messages"][2]["archive_id"]
     found = loaded(client, uuid)
     assert found["content"] == long
-    assert found["placeholder"].split("\n")[0] == f"[Archived tool result {uuid}] read it with " + (
-        "load_tool_history(uuid, query)"
-    )
+    assert found["placeholder"].startswith(f"[Archived tool result {uuid}] read it with ")
     assert found["placeholder"] in [m["content"] for m in window(client, "any", budget=100_000)["messages"]]
     assert history(client, "any", limit=1, order="desc")[0]["content"] == long
 
