@@ -32,7 +32,7 @@ class Policy:
 
     full_recent_count: int = 10
     """Messages that stay verbatim when an epoch is made, rounded out to whole pages."""
-    active_pages: int = 20
+    active_pages: int = 40
     """Pages the body may hold before an epoch is made; it then falls to half of them."""
     condensed_tool_max: int = 200
     """Characters a tool result keeps in the condensed zone."""
