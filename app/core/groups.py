@@ -23,7 +23,7 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     """
     shown = [item for item in items if item.kind not in ("orphan", "prompt")]
     found = [list(unit) for _, unit in groupby(shown, key=lambda item: item.group)]
-    if found and not _is_complete(found[-1]):
+    if found and _is_awaited(found[-1]):
         return [_settled(unit) for unit in found[:-1]], found[-1]
     return [_settled(unit) for unit in found], []
 
@@ -32,6 +32,11 @@ def _is_complete(unit: Sequence[Item]) -> bool:
     if len(unit) == 1:
         return unit[0].calls == unit[0].results
     return sum(item.calls for item in unit) == sum(item.results for item in unit)
+
+
+def _is_awaited(unit: Sequence[Item]) -> bool:
+    """Whether results may still come: not once something was said beside those that did."""
+    return not _is_complete(unit) and all(item.parts <= item.results for item in unit[1:])
 
 
 def _settled(unit: list[Item]) -> list[Item]:

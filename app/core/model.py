@@ -83,11 +83,13 @@ class Entry:
 
     @property
     def opens_page(self) -> bool:
-        return self.seq == (self.user_seq if self.page > 1 else 1)
+        """The user message that opens its page; on the first page, the first message that is shown at all."""
+        return self.seq == self.user_seq if self.page > 1 else self.full_before == 0 < self.full
 
     @property
     def opens_group(self) -> bool:
-        return self.seq == self.group
+        """Whether a zone may begin here. (An orphan may stand between a call and its results.)"""
+        return self.seq == self.group and self.kind not in ("orphan", "prompt")
 
 
 @dataclass(frozen=True, slots=True)
