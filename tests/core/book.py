@@ -307,7 +307,10 @@ class Book:
 
     def _system_text(self) -> str:
         prompts = [message["content"] for row in self._prompt() for message in row.shape.view]
-        plain = [p if isinstance(p, str) else "\n".join(part["text"] for part in p) for p in prompts]
+        plain = [
+            p if isinstance(p, str) else "\n".join(part["text"] for part in p if part.get("type") == "text")
+            for p in prompts
+        ]
         return "\n\n".join(text for text in (self.system, *plain) if text)
 
 
