@@ -304,11 +304,12 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
 
     Four tokens a message is what OpenAI's models spend on its frame; ids, names and JSON that other vendors
     also count are counted, so that the sum errs on the side of the budget. In Anthropic form a system message
-    within the conversation, and a user message without content, are told apart by a word more.
+    within the conversation, and a blank user message, are told apart by a word more.
     """
     texts: list[str] = []
     overhead = 12 if view["role"] in ("system", "developer") else 4
-    if view["role"] == "user" and not view.get("content"):
+    content = view.get("content")
+    if view["role"] == "user" and isinstance(content, str) and not content.strip():
         overhead = 8
     for name, value in view.items():
         if name == "role" or value is None:

@@ -22,7 +22,7 @@ import asyncpg
 from app import errors
 from app.core.canonical import dumps
 from app.core.head import neutral
-from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape
+from app.core.ingest import Placement, Shape, Tail, Weights, archived_answers, place, shape, thinking, weights
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy, Totals
 from app.core.placeholder import ArchiveCard, placeholder
@@ -400,6 +400,7 @@ def _texts_to_count(
         for form in (found.view, found.short, found.loaded):
             for message in form or ():
                 yield from weigh(message)[0]
+        yield from thinking(found)
     yield from bench.lines.values()
     yield ""
     if request.system is not None:
@@ -425,13 +426,11 @@ def _rows(
     rows = []
     full_sum, short_sum, history = totals.full, totals.short, totals.history
     for placement, found in zip(placements, shapes, strict=True):
-        visible = placement.kind not in ("prompt", "orphan")
-        full = bench.weight(found.view) if visible else 0
-        short = min(full, bench.weight(found.short)) if visible and found.short is not None else full
-        rows.append(_row(bench, placement, found, full, short, full_sum, short_sum))
-        full_sum += full
-        short_sum += short
-        history += full + sum(
+        weighed = weights(found, placement.kind, bench.weight, bench.tokens.__getitem__)
+        rows.append(_row(bench, placement, found, weighed, full_sum, short_sum))
+        full_sum += weighed.full
+        short_sum += weighed.short
+        history += weighed.full + sum(
             bench.tokens[placement.answers[i].result.text]
             - bench.tokens[placeholder(bench.cards[placement.index, i], language)]
             for i in found.archived
@@ -443,7 +442,7 @@ def _rows(
 
 
 def _row(
-    bench: _Bench, placement: Placement, found: Shape, full: int, short: int, full_before: int, short_before: int
+    bench: _Bench, placement: Placement, found: Shape, weighed: Weights, full_before: int, short_before: int
 ) -> NewMessage:
     draft = placement.draft
     body = dumps(_stored_body(bench, placement, found))
@@ -461,15 +460,15 @@ def _row(
         role=draft.role,
         body=body,
         view=None if view == body else view,
-        short=_text(found.short) if found.short is not None and short < full else None,
+        short=_text(found.short) if found.short is not None and weighed.short < weighed.full else None,
         loaded=_text(found.loaded) if found.loaded is not None else None,
         anthropic=dumps(found.anthropic) if found.anthropic is not None else None,
         parts=len(found.view),
         calls=len(draft.calls),
         results=len(placement.answers),
-        full_tokens=full,
-        short_tokens=short,
-        loaded_tokens=bench.weight(found.loaded) if found.loaded is not None else 0,
+        full_tokens=weighed.full,
+        short_tokens=weighed.short,
+        loaded_tokens=weighed.loaded,
         full_before=full_before,
         short_before=short_before,
         line=line,

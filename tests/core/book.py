@@ -306,12 +306,15 @@ class Book:
         return (row for row in self._kept() if row.entry.kind == "prompt")
 
     def _system_text(self) -> str:
-        prompts = [message["content"] for row in self._prompt() for message in row.shape.view]
-        plain = [
-            p if isinstance(p, str) else "\n".join(part["text"] for part in p if part.get("type") == "text")
-            for p in prompts
-        ]
-        return "\n\n".join(text for text in (self.system, *plain) if text)
+        return "\n\n".join(text for text in (self.system, *map(plain, self._prompt())) if text)
+
+
+def plain(row: Row) -> str:
+    """The words of a prompt, as they go into the system section."""
+    content = row.shape.view[0]["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def joined(chat_messages: Sequence[Message]) -> str:

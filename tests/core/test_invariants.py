@@ -28,7 +28,7 @@ from tests.core.apis import (
     openai_problems,
     openai_tokens,
 )
-from tests.core.book import ANTHROPIC_TOOLS, OPENAI_TOOLS, RECALL_TOOLS, Book, Row, Seen, count
+from tests.core.book import ANTHROPIC_TOOLS, OPENAI_TOOLS, RECALL_TOOLS, Book, Row, Seen, count, plain
 from tests.core.conversations import Transcript, transcripts
 
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, *([Phase.shrink] if os.environ.get("SHRINK") else [])]
@@ -212,7 +212,7 @@ def test_pages_on_the_contents_page_can_be_read_there(transcript: Transcript, sc
 @given(transcripts(), scenes)
 def test_the_system_prompt_and_the_newest_user_message_are_always_there(transcript: Transcript, scene: Setting) -> None:
     for seen in windows(transcript, scene, "openai"):
-        prompts = [row.shape.view[0]["content"] for row in seen.rows if row.entry.kind == "prompt"]
+        prompts = [plain(row) for row in seen.rows if row.entry.kind == "prompt"]
         assert seen.messages[0]["role"] == "system"
         for text in ["You are a careful assistant.", *prompts]:
             assert text in seen.messages[0]["content"]
