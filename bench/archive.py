@@ -91,14 +91,16 @@ def founding(opened: House) -> Table:
     sums = {name: sum(values) for name, values in rows.items()}
     accumulated = sums["full accumulation"]
     loaded = sum(map(counter.count, results))
-    notes = [
+    setup = (
         f"Ten turns, each calling a tool that returns {CHARACTERS:,} characters of Chinese and English; together they "
         f"are {loaded:,} tokens. Total: what the model reads over the ten turns, the window of each counted once. "
         "Loaded: the tail of each turn's window brings an earlier result in, either the passages that fit its question "
-        "(and moments that the question finds) or all of it.",
-        f"Goals: at least 90 % saved in total, reached {1 - sums['Quire, placeholders'] / accumulated:.1%}; the window below "
-        f"8,000 tokens with placeholders, at most {max(rows['Quire, placeholders']):,}.",
-    ]
+        "(and moments that the question finds) or all of it."
+    )
+    goals = (
+        f"Goals: at least 90 % saved in total, reached {1 - sums['Quire, placeholders'] / accumulated:.1%}; the window "
+        f"below 8,000 tokens with placeholders, at most {max(rows['Quire, placeholders']):,}."
+    )
     return Table(
         "Ten turns with 50 000 characters each",
         ("tokens", "turn 1", "turn 5", "turn 10", "total", "saved"),
@@ -106,7 +108,7 @@ def founding(opened: House) -> Table:
             (name, f"{v[0]:,}", f"{v[4]:,}", f"{v[9]:,}", f"{sums[name]:,}", f"{1 - sums[name] / accumulated:.1%}")
             for name, v in rows.items()
         ],
-        notes,
+        (setup, goals),
     )
 
 
@@ -190,15 +192,19 @@ def later(opened: House, data: Path, names: Sequence[str], *, show: bool = False
         shares = {q: 100 * sum(getattr(s, field) for s in scores) / max(n, 1) for q, scores in scored.items()}
         rows.append((title, *(f"{share:.0f} %" for share in shares.values()), reference, f"{goal} %" if goal else ""))
     sets = ", ".join(f"{s} {sum(len(p) for c, _, p in conversations if c.startswith(s))}" for s in names)
-    notes = [
+    about = (
         f"{n} probes ({sets}) of {len(conversations)} conversations; a probe is an agent's first use, three or more "
-        "messages later, of a literal that occurred in exactly one earlier tool result of 2 000 characters or more. "
-        f"With {n} probes a difference of {100 / max(n, 1):.0f} points is one probe.",
+        "messages later, of a literal that occurred in exactly one earlier tool result of 2 000 characters or more, and "
+        f"in no other message before it (see bench/probes.py). One probe is {100 / max(n, 1):.1f} points, so differences "
+        "of a few points say nothing."
+    )
+    queries = (
         "before: the query is the user's last message and the agent's last with its calls. intent: what the agent says "
-        "and calls when it uses the literal, the literals taken out. archive_threshold is 2 000. The placeholders are "
-        "ranked by BM25 of app.bm25 over the placeholders of the conversation.",
-    ]
-    return [Table("What the agent needs later", ("", "before", "intent", "reference", "goal"), rows, notes)]
+        "and calls when it uses the literal, the literals taken out: what it would ask a recall tool for. "
+        "archive_threshold is 2 000. The placeholders are ranked by BM25 of app.bm25 over those of the conversation, "
+        "the archives by their best passage. The reference was measured with other code and its own probes."
+    )
+    return [Table("What the agent needs later", ("", "before", "intent", "reference", "goal"), rows, (about, queries))]
 
 
 async def _replay(

@@ -115,7 +115,7 @@ class Quire:
     def start(self) -> None:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))}
         with (self._folder / "stderr").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - a program of ours
+            self._process = subprocess.Popen(  # a program of ours
                 [sys.executable, "-m", "app", "serve"],
                 env={**kept, "QUIRE_DATA_DIR": str(self._folder / "data"), "QUIRE_PORT": "0"},
                 stdout=subprocess.PIPE,
@@ -165,7 +165,9 @@ class Writer:
                 number = len(self.sent)
                 messages = self._turn(number)
                 body = {"messages": messages, "user_id": "crash"}
-                answer = self._until_answered(client, "POST", f"/conversations/{self.name}/messages", f"{self.name} t{number}", body)
+                answer = self._until_answered(
+                    client, "POST", f"/conversations/{self.name}/messages", f"{self.name} t{number}", body
+                )
                 if answer is None:
                     return
                 self.sent.append(messages)
@@ -199,12 +201,11 @@ class Writer:
         given_up = 0.0
         while True:
             try:
-                json = {"json": body} if body is not None else {}
-                answer = client.request(verb, self._quire.url + path, headers={"Idempotency-Key": key}, **json)
-                if answer.status_code < 300:  # noqa: PLR2004
+                answer = client.request(verb, self._quire.url + path, headers={"Idempotency-Key": key}, json=body)
+                if answer.status_code < 300:
                     found: dict[str, Any] = answer.json()
                     return found
-                if answer.status_code != 503:  # noqa: PLR2004
+                if answer.status_code != 503:
                     self._report.refused.append(f"{verb} {path} {key}: {answer.status_code} {answer.text[:300]}")
                     return None
             except (httpx.TransportError, httpx.InvalidURL):
@@ -240,7 +241,9 @@ def check_history(quire: Quire, writer: Writer) -> list[str]:
                 problems.append(f"{writer.name}: message {was['client_id']} is not as it was sent")
             if erased and "was erased" not in now["content"]:
                 problems.append(f"{writer.name}: message {was['client_id']} was erased and is there")
-        window = client.get(f"/conversations/{writer.name}/context", params={"budget": 60_000}).raise_for_status().json()
+        window = (
+            client.get(f"/conversations/{writer.name}/context", params={"budget": 60_000}).raise_for_status().json()
+        )
         for uuid in window["archive_refs"]:
             digest = hashlib.sha256(client.get(f"/archive/{uuid}").raise_for_status().json()["content"].encode())
             if digest.digest() not in {hashlib.sha256(t[2]["content"].encode()).digest() for t in writer.sent}:

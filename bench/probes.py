@@ -7,7 +7,6 @@ address, a path; never a plain word. An assistant message that uses several lite
 the longest of them.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -53,9 +52,7 @@ def probes(name: str, messages: Sequence[Message]) -> list[Probe]:
         used = [literal for each in sources.values() for literal in each]
         for source, some in sources.items():
             literal = max(some, key=len)
-            found.append(
-                Probe(name, source, use, literal, _before(messages, texts, use), _without(texts[use], used))
-            )
+            found.append(Probe(name, source, use, literal, _before(messages, texts, use), _without(texts[use], used)))
     return found
 
 
@@ -93,9 +90,3 @@ def read(folder: Path, names: Sequence[str]) -> list[tuple[str, list[Message], l
             if some:
                 found.append((f"{name}-{transcript.id}", list(transcript.messages), some))
     return found
-
-
-if __name__ == "__main__":
-    for name, _, some in read(Path("../../shared/data"), ["livemcpbench", "deerflow", "taubench", "sweagent"]):
-        for probe in some:
-            print(name, json.dumps([probe.source, probe.use, probe.literal, probe.before[:80]], ensure_ascii=False))
