@@ -186,7 +186,7 @@ class Writer:
         words = [f"w{rng.randrange(3_000)}" for _ in range(rng.choice([2_600, 4_000, 9_000]))]
         call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": '{"q":"w"}'}}
         result = f"{self.name} {number} " + " ".join(words) + "\x00港口"
-        turn = [
+        turn: list[dict[str, Any]] = [
             {"role": "user", "content": f"question {number}"},
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": f"c{number}", "content": result},
