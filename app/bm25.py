@@ -2,7 +2,7 @@
 
 A document's vector has a component for each of its terms: the saturated term frequency of BM25,
 
-    f * (k1 + 1) / (f + k1 * (1 - b + b * length / LENGTH))        k1 = 1.2, b = 0.25
+    f * (k1 + 1) / (f + k1 * min(1 - b + b * length / LENGTH, 2))        k1 = 1.2, b = 0.25
 
 A query's vector has each term's inverse document frequency, which the statement works out over the user's own
 rows. Their inner product is the BM25 score, so keyword search is an exact scan of a covering index.
@@ -24,12 +24,17 @@ from functools import lru_cache
 DIMENSIONS = 1_000_000_000
 """As many as sparsevec takes: with some thousand terms a user, collisions do not matter."""
 K1, B, LENGTH = 1.2, 0.25, 15
+NORM_MAX = 2.0
+"""A passage is long because we cut it so, not because it is wordy: without a bound, what it repeats would count for
+more than what it says of the query's different terms."""
 TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
 QUERY_TERMS_MAX = 64
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
+ESCAPES_MIN = 4
+"""Backslashes from which on a text is taken for escaped JSON."""
 CJK_WEIGHT = 4
 """Characters that one of Chinese, Japanese or Korean counts as: every two of them are a term, and a passage's terms
 have to fit its vector."""
@@ -38,6 +43,7 @@ _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
 _PARTS = re.compile("[^\\W_]+")
 _CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
 _IS_CJK = re.compile(f"[{_CJK}]")
 
 # Words too common to tell texts apart; in a query they only cost time.
@@ -53,7 +59,7 @@ STOP_PAIRS = frozenset(
 
 def terms(text: str) -> Iterator[str]:
     """The terms of a text, in order, with repetitions."""
-    for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
+    for match in _RUN.finditer(unicodedata.normalize("NFKC", unescaped(text))):
         run = match.group()
         if _IS_CJK.match(run):
             yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
@@ -65,6 +71,15 @@ def terms(text: str) -> Iterator[str]:
 def _word_terms(run: str) -> tuple[str, ...]:
     """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart costs more than all else."""
     return tuple(_word(run))
+
+
+def unescaped(text: str) -> str:
+    r"""JSON inside of JSON, as tools often return it, without its escapes: else a line's first word would be another
+    word (``\nserver``), and Chinese no words at all. A text with few escapes may be something else, such as a path.
+    """
+    if text.count("\\") < ESCAPES_MIN:
+        return text
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text)
 
 
 def _word(run: str) -> Iterator[str]:
@@ -100,7 +115,7 @@ def document(text: str) -> str:
     length = sum(counts.values())
     weights: dict[int, float] = {}
     for term, frequency in counts.most_common(TERMS_MAX):
-        saturated = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / LENGTH))
+        saturated = frequency * (K1 + 1) / (frequency + K1 * min(1 - B + B * length / LENGTH, NORM_MAX))
         weights[component(term)] = max(saturated, weights.get(component(term), 0.0))
     inside = ",".join(f"{index}:{weights[index]:.4g}" for index in sorted(weights))
     return f"{{{inside}}}/{DIMENSIONS}"
@@ -139,10 +154,15 @@ def _reach(text: str, at: int) -> int:
     return end
 
 
+SEAMS = (("\n",), ("\\n",), ("。", "！", "？", ". ", "! ", "? "), ("；", "，", "; ", ", "), (" ",), (",",))
+"""Where to cut, the best first: after a line, a line of escaped JSON, a sentence, a clause, a word; never in a number
+or an address."""
+
+
 def _seam(text: str, low: int, high: int) -> int:
-    """The last good place to cut in a stretch: after a line, else a sentence, else a word; else its end."""
-    for marks in ("\n", "。！？", ".!?", ";；,，", " "):
-        at = max(text.rfind(mark, low, high) for mark in marks)
+    """The last good place to cut in a stretch; its end where there is none."""
+    for marks in SEAMS:
+        at = max((text.rfind(mark, low, high) + len(mark) for mark in marks if mark in text[low:high]), default=-1)
         if at >= 0:
-            return at + 1
+            return at
     return high

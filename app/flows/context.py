@@ -38,7 +38,7 @@ LOAD_FRAME = 60
 MOMENTS_MAX = 300
 """Passages that a query may bring in, if they fit."""
 RELEVANT_SHARE = 0.1
-"""Passages that score less than this part of the best one are not brought in."""
+"""Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
 
 
@@ -244,14 +244,13 @@ async def _moments(
     scope = searching.scope_of(conversation)
     hits = await searching.find(connection, tenant, scope, request.query or "", MOMENTS_MAX)
     in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
-    best = hits[0].score if hits else 0.0
     new = [
         hit
         for hit in hits
-        if hit.score >= best * RELEVANT_SHARE
-        and not (hit.conversation_id == conversation.id and hit.archive_id is None and hit.seq in in_view)
+        if not (hit.conversation_id == conversation.id and hit.archive_id is None and hit.seq in in_view)
     ]
-    return await searching.moments(connection, tenant, new)
+    least = new[0].score * RELEVANT_SHARE if new else 0.0
+    return await searching.moments(connection, tenant, [hit for hit in new if hit.score >= least])
 
 
 def _relevant(
