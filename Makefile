@@ -28,7 +28,7 @@ $(STAMP): requirements.txt requirements-dev.txt
 run: $(STAMP) ## Serve the API with its jobs and a database; obeys DATABASE_URL, QUIRE_*, MEMORY_*
 	@exec $(BIN)/quire serve
 
-demo: $(STAMP) ## Show what it does, on a database of its own
+demo: $(STAMP) ## Replay a long conversation and watch the window; starts a service of its own if none runs
 	@exec $(BIN)/quire demo
 
 migrate: $(STAMP) ## Bring the schema to the newest version

@@ -18,7 +18,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 DIMENSIONS = 1_000_000_000
@@ -30,6 +30,8 @@ more than what it says of the query's different terms."""
 TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
 QUERY_TERMS_MAX = 64
+WORD_CACHED_MAX = 40
+"""Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
 ESCAPES_MIN = 4
 """Backslashes from which on a text is taken for escaped JSON."""
@@ -62,7 +64,13 @@ def terms(text: str) -> Iterator[str]:
         if _IS_CJK.match(run):
             yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
             continue
-        yield from _word(run)
+        yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
+
+
+@lru_cache(maxsize=50_000)
+def _word_terms(run: str) -> tuple[str, ...]:
+    """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart costs more than all else."""
+    return tuple(_word(run))
 
 
 def unescaped(text: str) -> str:
@@ -117,6 +125,11 @@ def query(text: str) -> list[int]:
     """The components of a query, without words that are everywhere; none where nothing can be searched for."""
     found = dict.fromkeys(t for t in terms(text[:20_000]) if t not in STOP_WORDS and t not in STOP_PAIRS)
     return sorted({component(term) for term in list(found)[:QUERY_TERMS_MAX]})
+
+
+def any_of(components: Iterable[int]) -> str:
+    """A vector whose inner product with a document's is positive if the document has one of the terms."""
+    return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
 
 
 def passages(text: str) -> list[tuple[int, int]]:

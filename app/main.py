@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, messages, notes, openapi, operations, problem
+from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -31,6 +31,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     messages.router,
     notes.router,
     archive.router,
+    memories.router,
     operations.router,
 )
 

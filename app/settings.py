@@ -75,7 +75,7 @@ class Settings(BaseSettings):
     memory_archive_ttl_days: int = Field(
         0, ge=0, le=36_500, description="Days after which an archived tool result is erased. 0: never."
     )
-    memory_active_pages: int = Field(20, ge=1, description="Pages in the window before paging is due.")
+    memory_active_pages: int = Field(40, ge=1, description="Pages in the window before paging is due.")
     memory_unlist_after_turns: int = Field(
         40, ge=1, description="Turns without a recall after which a page leaves the contents page (m)."
     )

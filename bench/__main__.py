@@ -7,11 +7,12 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import cost, house, tables
-from bench.house import House
+from bench import cost, house, overhead, replay, tables
 from bench.tables import Table
 
-BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run}
+BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run, "overhead": overhead.run, "replay": replay.run}
+
+PLAIN_WIDTH = 140
 
 
 @click.command()
@@ -20,20 +21,16 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run}
 @click.option("--write", is_flag=True, help="Put the tables into docs/benchmarks.md.")
 def main(names: tuple[str, ...], quick: bool, write: bool) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     with house.opened() as opened:
         for name in names or BENCHMARKS:
             begun = time.monotonic()
-            found = measured(opened, name, quick=quick)
+            found = BENCHMARKS[name](opened, quick=quick)
             for table in found:
                 tables.show(console, table)
             console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
             if write:
                 tables.write(name, found, sys.argv[1:])
-
-
-def measured(opened: House, name: str, *, quick: bool) -> list[Table]:
-    return BENCHMARKS[name](opened, quick=quick)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ SLOT = re.compile(r"\{(?:(\d+)-(\d+)|(\w+))\}")
 
 def read_words(folder: Path) -> dict[str, list[str]]:
     words: dict[str, list[str]] = {}
+    section: list[str] = []
     for file in sorted(folder.glob("words-*.txt")):
         for line in file.read_text("utf-8").splitlines():
             if line.startswith("["):

@@ -3,6 +3,7 @@
 All of them are processes of their own, so that the CPU time of each can be told apart; none outlives the run.
 """
 
+import asyncio
 import http.client
 import json
 import os
@@ -11,12 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import asyncpg
 import psutil
 
 from app import embedded, migrate
@@ -28,6 +31,8 @@ QUIRE = ("-c", "import app.cli; app.cli.main(['serve'])")
 """As `quire serve`, but safe from whoever stops all processes of that name."""
 STOP_SECONDS = 20
 APPEND_MESSAGES_MAX = 1000
+IDLE_SECONDS = 2
+"""A server closes a connection that was idle a little longer."""
 _URL = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -40,6 +45,16 @@ class House:
     quire: "Server"
     clients: "Clients"
     api: "Api"
+
+    def analyze(self) -> None:
+        """What autovacuum does within a minute of a change: the planner knows how large the tables are."""
+        asyncio.run(_execute(self.postgres.superuser_dsn, "ANALYZE"))
+
+
+async def _execute(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(statement)
+    await connection.close()
 
 
 @contextmanager
@@ -177,6 +192,7 @@ class Api:
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        self._used = time.monotonic()
 
     def close(self) -> None:
         self._connection.close()
@@ -196,10 +212,13 @@ class Api:
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
         """The answer's text. Raises RuntimeError unless it is 2xx."""
+        if time.monotonic() > self._used + IDLE_SECONDS:
+            self._connection.close()  # it opens again by itself
+        self._used = time.monotonic()
         headers = {"Content-Type": "application/json"} if body is not None else {}
         self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()
-        if answer.status >= 300:  # noqa: PLR2004
+        if answer.status >= 300:
             raise RuntimeError(f"{method} {path} was answered {answer.status}: {text[:500]}")
         return text

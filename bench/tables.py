@@ -53,10 +53,7 @@ def write(name: str, tables: Sequence[Table], arguments: Sequence[str], document
     command = shlex.join(["python", "-m", "bench", *arguments])
     section = "\n\n".join([opening, *(_markdown(table) for table in tables), f"_{_machine()}; `{command}`._", closing])
     place = re.compile(f"{opening}.*?{closing}", re.DOTALL)
-    if place.search(text):
-        text = place.sub(lambda _: section, text)
-    else:
-        text = f"{text.rstrip()}\n\n{section}\n"
+    text = place.sub(lambda _: section, text) if place.search(text) else f"{text.rstrip()}\n\n{section}\n"
     document.parent.mkdir(exist_ok=True)
     document.write_text(text, "utf-8")
 

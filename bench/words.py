@@ -8,7 +8,7 @@ the order of pallets for warehouse seven was moved to the morning shift because 
 nobody had told Marta about it so please check which invoices carry the wrong date and write down what each driver
 said about the ramp the cold store and the broken scanner then compare totals with last week and tell me where the
 difference comes from before we call the customer who asked twice already whether batteries can travel by air
-""".split()
+""".split()  # noqa: SIM905 - read and edited as text
 WORDS_PER_MESSAGE = 48
 
 
@@ -18,7 +18,7 @@ def pair(rng: Random) -> list[dict[str, Any]]:
 
 
 def history(messages: int, seed: int) -> list[dict[str, Any]]:
-    rng = Random(seed)  # noqa: S311 - words, not secrets
+    rng = Random(seed)
     return [message for _ in range(messages // 2) for message in pair(rng)]
 
 

@@ -3,10 +3,12 @@
 import base64
 import binascii
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from app import errors
+
+LONGEST_NUMBER = 10
 
 
 def encode(*parts: object) -> str:
@@ -20,8 +22,8 @@ def decode_time_and_id(cursor: str | None) -> tuple[datetime, UUID] | None:
         return None
     try:
         when, uid = _parts(cursor)
-        return datetime.fromisoformat(when), UUID(uid)
-    except (ValueError, TypeError) as error:
+        return datetime.fromisoformat(when).astimezone(UTC), UUID(uid)
+    except (ValueError, TypeError, OverflowError) as error:
         raise _bad() from error
 
 
@@ -30,12 +32,11 @@ def decode_int(cursor: str | None) -> int | None:
         return None
     try:
         (number,) = _parts(cursor)
-        found = int(number)
     except (ValueError, TypeError) as error:
         raise _bad() from error
-    if not 0 <= found < 2**31:
+    if not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_NUMBER and int(number) < 2**31):
         raise _bad()
-    return found
+    return int(number)
 
 
 def _parts(cursor: str) -> list[str]:

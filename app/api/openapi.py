@@ -15,6 +15,7 @@ TAGS = [
     {"name": "conversations", "description": "Conversations and their parts."},
     {"name": "notes", "description": "What is always in view."},
     {"name": "archive", "description": "Large tool results, kept whole."},
+    {"name": "memories", "description": "Search over everything that was said or archived."},
     {"name": "tools", "description": "What a model recalls with."},
     {"name": "operations", "description": "Is it up, is it ready."},
 ]

@@ -54,7 +54,7 @@ def check_id(value: str, loc: list[str | int]) -> str:
     return value
 
 
-def _path_id(
+async def _path_id(
     conversation_id: Annotated[
         str, Path(description="1 to 128 characters, none of them a control character", examples=["demo"])
     ],

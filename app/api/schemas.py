@@ -401,3 +401,44 @@ class Topic(BaseModel):
 class TopicList(BaseModel):
     items: list[Topic]
     next_cursor: str | None
+
+
+class SearchBody(RequestModel):
+    """What is searched for, and where."""
+
+    user_id: str | None = None
+    query: str = Field(min_length=1, max_length=10_000)
+    search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
+    keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
+    memory_types: list[Literal["episode", "passage"]] = Field(default=[], max_length=10)
+    time_range_days: int | None = Field(None, ge=1, le=36_500)
+    limit: int = Field(10, ge=1, le=100)
+    min_relevance_score: float = Field(0.0, ge=0, le=1, strict=False)
+    conversation_id: str | None = None
+
+
+class MemoryResult(BaseModel):
+    memory_key: UUID
+    memory_type: Literal["episode", "passage"]
+    summary: str
+    content_preview: str = Field(description="200 characters, the match marked **so**")
+    relevance_score: float
+    created_at: datetime
+    keywords: list[str]
+    conversation_id: str | None
+    page: int | None
+    message_ids: list[UUID]
+    archive_id: UUID | None
+
+
+class MemoryDetail(MemoryResult):
+    content: str
+    is_cut: bool
+
+
+class SearchResults(BaseModel):
+    results: list[MemoryResult]
+    total_found: int
+    mode: Literal["hybrid", "semantic", "keyword"]
+    search_query_expanded: str | None
+    warnings: list[WarningItem]

@@ -8,7 +8,7 @@ from fastapi import Depends, Header
 from app.tenancy import DEFAULT_TENANT
 
 
-def _tenant() -> UUID:
+async def _tenant() -> UUID:
     return DEFAULT_TENANT
 
 

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from app.services import Services
 
 
-def get_services(request: Request) -> Services:
-    """The services of the app that serves this request."""
+async def get_services(request: Request) -> Services:
+    """The services of the app that serves this request. (FastAPI runs what is not async in a thread.)"""
     services: Services = request.app.state.services
     return services
 

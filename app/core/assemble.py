@@ -18,8 +18,10 @@ from app.core.groups import units
 from app.core.model import Epoch, Fixed, Head, Item, Layout, Ledger, Placed, TailItem, Totals, Warning, Window
 from app.errors import BudgetTooSmall
 
-TAIL_OVERHEAD = 24
-"""Tokens of the message and the frame around the tail."""
+TAIL_OVERHEAD = 40
+"""Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
+OPENING_TOKENS = 6
+"""Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
 
 
 class _Form(Enum):
@@ -36,10 +38,14 @@ class _Unit:
 
     @property
     def is_user(self) -> bool:
-        return self.items[0].role == "user" and self.items[0].kind == "message"
+        return _opens_page(self.items[0])
 
     def tokens(self, form: _Form) -> int:
         return sum(_shown(item, form)[1] for item in self.items)
+
+
+def _opens_page(item: Item) -> bool:
+    return item.role == "user" and item.kind == "message"
 
 
 def _shown(item: Item, form: _Form) -> tuple[str, int]:
@@ -54,6 +60,7 @@ def _shown(item: Item, form: _Form) -> tuple[str, int]:
 def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals) -> Window:
     """The window without its tail. Raises BudgetTooSmall, which says the smallest budget that works."""
     room = usable(budget) - fixed.tokens
+    number = _number(items, epoch, room, totals)
     shown, held_back = units(items)
     body = [_Unit(tuple(unit)) for unit in shown]
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
@@ -63,15 +70,13 @@ def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, tot
 
     warnings = [_waiting(held_back)] if held_back else []
     head, layout = epoch.head, epoch.layout
-    if head.tokens + sum(unit.tokens(_Form.WHOLE) for unit in body) <= room:
-        placed = [p for unit in body for p in _place(unit, _Form.WHOLE, layout)]
-        number = layout.number
-    else:
+    opening = _opening(head, body[0].items[0].role if body else "user")
+    placed = [p for unit in body for p in _place(unit, _Form.WHOLE, layout)]
+    if head.tokens + opening + sum(p.tokens for p in placed) > room:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
-        number = totals.last_seq + totals.generation
         warnings.append(squeezed)
     ledger = _ledger(fixed, head, placed, budget, totals)
-    verbatim, condensed, listed = _pages(placed, head)
+    verbatim, condensed, listed = _pages(items, body, placed, head, layout)
     return Window(
         number=number,
         head=head.text,
@@ -139,6 +144,7 @@ def _squeeze(
 ) -> tuple[Head, list[Placed], Warning]:
     """Fit what matters most, in the order the module's docstring says."""
     forms: dict[int, _Form] = {}
+    room -= OPENING_TOKENS  # should the newest user message not be the first
     newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
     if newest_user is not None:
         forms[body.index(newest_user)] = _Form.MARKED
@@ -168,6 +174,33 @@ def _squeeze(
     return head, placed, Warning("window_squeezed", detail)
 
 
+def _opening(head: Head, first_role: str) -> int:
+    return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
+
+
+def _number(items: Sequence[Item], epoch: Epoch, room: int, totals: Totals) -> int:
+    """The epoch's number, which grows with every squeeze and again after it.
+
+    Whether a window was squeezed can be seen from what came after it too, by adding up again what was in view
+    then: so the number needs no memory, and no two windows that differ in what they held have the same.
+    """
+    layout = epoch.layout
+    held, brought_in, page, squeezed, last = epoch.head.tokens + OPENING_TOKENS, 0, 0, 0, 0
+    for item in items:
+        if item.kind in ("orphan", "prompt"):
+            continue
+        if item.page != page:
+            page, brought_in = item.page, 0
+        held += item.tokens
+        brought_in += max(0, item.loaded_tokens - item.tokens)
+        last = item.seq
+        if held + brought_in > room:
+            squeezed = item.seq
+    if not squeezed:
+        return layout.number
+    return max(layout.number, squeezed + (squeezed != last) + totals.generation)
+
+
 def _ledger(fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, totals: Totals) -> Ledger:
     return Ledger(
         budget=budget,
@@ -177,16 +210,26 @@ def _ledger(fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, tot
         summary=head.summary_tokens,
         contents=head.contents_tokens + head.frame_tokens,
         condensed=sum(p.tokens for p in placed if p.zone == "condensed"),
-        recent=sum(p.tokens for p in placed if p.zone == "verbatim"),
+        recent=sum(p.tokens for p in placed if p.zone == "verbatim")
+        + _opening(head, placed[0].role if placed else "user"),
         full_history=fixed.tokens + totals.history,
     )
 
 
-def _pages(placed: Sequence[Placed], head: Head) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Each page in one place only: where the least of it is shown."""
+def _pages(
+    items: Sequence[Item], body: Sequence[_Unit], placed: Sequence[Placed], head: Head, layout: Layout
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Each page in one place only: where the least of it is shown. A page that is in view in part only, and not on
+    the contents page, is none of them.
+    """
     listed = set(head.listed)
-    condensed = {p.page for p in placed if p.zone == "condensed"} - listed
-    verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed
+    shown = {p.seq for p in placed}
+    partly = {item.page for unit in body for item in unit.items if item.seq not in shown}
+    first = next((item for item in items if item.seq >= layout.condensed_from and item.kind != "orphan"), None)
+    if first is not None and layout.condensed_from > 1 and (first.page == 1 or not _opens_page(first)):
+        partly.add(first.page)
+    condensed = {p.page for p in placed if p.zone == "condensed"} - listed - partly
+    verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed - partly
     return tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed))
 
 
@@ -199,7 +242,7 @@ def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> 
     last_condensed = max((p.seq for p in placed if p.zone == "condensed"), default=0)
     halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
     for p in placed:
-        yield replace(p, cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
+        yield p._replace(cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
 
 
 def _waiting(held_back: Sequence[Item]) -> Warning:

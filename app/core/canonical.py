@@ -13,3 +13,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 def dumps(value: Any) -> str:
     """The canonical JSON of a value. NaN and infinities raise ValueError."""
     return _encode(value)
+
+
+def spaced(value: Any) -> str:
+    """JSON with the spaces that most serialisers put in. Schemas are weighed so, since callers may send them so."""
+    return json.dumps(value, ensure_ascii=False)

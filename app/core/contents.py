@@ -172,8 +172,8 @@ def compose(
 ) -> Contents:
     """The contents page of the pages up to ``last_page``.
 
-    ``entries`` are those that the rules leave listed, ``selection`` what of them fits; ``titles`` has the title of every page that may
-    stand for an unlisted run (see ``sample``; pages without one are passed over).
+    ``entries`` are those that the rules leave listed, ``selection`` what of them fits; ``titles`` has the title of
+    every page that may stand for an unlisted run (see ``sample``; pages without one are passed over).
     """
     if last_page < 1:
         return Contents()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -24,13 +23,20 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     """
     shown = [item for item in items if item.kind not in ("orphan", "prompt")]
     found = [list(unit) for _, unit in groupby(shown, key=lambda item: item.group)]
-    if found and not _is_complete(found[-1]):
+    if found and _is_awaited(found[-1]):
         return [_settled(unit) for unit in found[:-1]], found[-1]
     return [_settled(unit) for unit in found], []
 
 
 def _is_complete(unit: Sequence[Item]) -> bool:
+    if len(unit) == 1:
+        return unit[0].calls == unit[0].results
     return sum(item.calls for item in unit) == sum(item.results for item in unit)
+
+
+def _is_awaited(unit: Sequence[Item]) -> bool:
+    """Whether results may still come: not once something was said beside those that did."""
+    return not _is_complete(unit) and all(item.parts <= item.results for item in unit[1:])
 
 
 def _settled(unit: list[Item]) -> list[Item]:
@@ -39,8 +45,7 @@ def _settled(unit: list[Item]) -> list[Item]:
         return unit
     answered = {call_id for item in unit[1:] for call_id in _answered_ids(item.text)}
     call = unit[0]
-    kept = replace(
-        call,
+    kept = call._replace(
         text=_without_unanswered(call.text, answered),
         short_text=_without_unanswered(call.short_text, answered) if call.short_text else None,
         anthropic=None,

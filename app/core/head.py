@@ -7,6 +7,7 @@ framed as quotation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,14 +45,17 @@ class SummaryLine:
     tokens: int
 
 
+_FRAME = re.compile(r"<(?=\s*/?\s*quire-)", re.IGNORECASE)
+
+
 def neutral(text: str) -> str:
     """A quoted line that cannot close or open one of Quire's own frames."""
-    return text.replace("<quire-", "‹quire-").replace("</quire-", "‹/quire-")
+    return _FRAME.sub("‹", text) if "<" in text else text
 
 
 def frame_tokens(language: Language, count: Count) -> int:
-    """What a head weighs before anything is in it."""
-    return sum(count(part) + 1 for part in FRAMES[language].values())
+    """What a head weighs before anything is in it, the frame of its message included."""
+    return sum(count(part) + 1 for part in FRAMES[language].values()) + 4
 
 
 def summary_room(room: int, policy: Policy) -> int:
@@ -86,16 +90,15 @@ def compose(
     if not notes and not summary and not contents.text:
         return Head(unlisted=contents.unlisted, summary_through_seq=summary_through_seq)
     words = FRAMES[language]
-    parts = [words["open"]]
+    parts = []
     if notes:
         parts += [words["notes"], *(f"- {line.text}" for line in notes)]
     if summary:
         parts += [words["summary"], *(f"- {line.text}" for line in summary)]
     if contents.text:
         parts += [words["contents"], contents.text]
-    parts.append(words["close"])
     return Head(
-        text="\n".join(parts),
+        text="\n".join([words["open"], neutral("\n".join(parts)), words["close"]]),
         frame_tokens=frame,
         notes_tokens=sum(line.tokens + BULLET for line in notes),
         summary_tokens=sum(line.tokens + BULLET for line in summary),

@@ -10,7 +10,7 @@ System messages that lead the conversation are its prompt: they are shown in the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,9 +76,7 @@ def place(tail: Tail, drafts: Sequence[Draft]) -> tuple[list[Placement], Tail]:
 
 def _place_one(tail: Tail, draft: Draft, index: int) -> tuple[Placement, Tail]:
     seq = tail.last_seq + 1
-    answers = tuple(
-        Answer(result, call) for result in draft.results for call in tail.open_calls if call.id == result.call_id
-    )
+    answers = _answers(tail, draft)
     page, user_seq = max(tail.last_page, 1), tail.user_seq
     group = seq
     open_calls: tuple[OpenCall, ...] = ()
@@ -112,6 +110,17 @@ def _place_one(tail: Tail, draft: Draft, index: int) -> tuple[Placement, Tail]:
     return placement, after
 
 
+def _answers(tail: Tail, draft: Draft) -> tuple[Answer, ...]:
+    """The results that answer an open call; of two for one call, the first."""
+    open_calls = {call.id: call for call in tail.open_calls}
+    answers = []
+    for result in draft.results:
+        call = open_calls.pop(result.call_id, None)
+        if call is not None:
+            answers.append(Answer(result, call))
+    return tuple(answers)
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How windows show a message: lists of chat messages in OpenAI form."""
@@ -126,6 +135,37 @@ class Shape:
     """As sent, for a message in Anthropic form."""
     archived: tuple[int, ...] = field(default=())
     """Indices of the answers whose results are archived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Tokens of a message's forms."""
+
+    full: int
+    short: int
+    loaded: int
+    """0 where no recall tool brought anything in."""
+
+
+def weights(
+    shape: Shape, kind: Kind, weigh: Callable[[Sequence[dict[str, Any]]], int], count: Callable[[str], int]
+) -> Weights:
+    """What a message weighs in each form; nothing while it is in no zone.
+
+    As sent in Anthropic form it keeps its thinking, which the OpenAI form has not: the larger one is charged,
+    so that the window fits in either.
+    """
+    if kind in ("prompt", "orphan"):
+        return Weights(0, 0, 0)
+    full = weigh(shape.view) + sum(count(text) + 3 for text in thinking(shape))
+    short = weigh(shape.short if shape.short is not None else shape.view)
+    return Weights(full, min(full, short), weigh(shape.loaded) if shape.loaded is not None else 0)
+
+
+def thinking(shape: Shape) -> list[str]:
+    """The texts that a message has as sent in Anthropic form only."""
+    blocks = shape.anthropic["content"] if shape.anthropic else []
+    return [dumps(block) for block in blocks if block["type"] in THINKING_PARTS]
 
 
 def archived_answers(
@@ -159,10 +199,12 @@ def shape(
         if answer.call.name in recall_tools
     }
     view = _without_nul(_messages(placement, {**marks, **placeholders}))
-    first_lines = {text: text.split("\n", 1)[0] for text in placeholders.values()}
+    first_lines = {_without_nul(text): text.split("\n", 1)[0] for text in placeholders.values()}
     short = _condensed(view, placement.page, policy, language, first_lines)
     loaded = _without_nul(_messages(placement, placeholders)) if marks else None
-    anthropic = _as_sent(placement, {**marks, **placeholders}) if draft.is_anthropic else None
+    # Calls beside the content are OpenAI's form: such a message is turned into Anthropic's like any other.
+    as_sent = draft.is_anthropic and not draft.original.get("tool_calls")
+    anthropic = _as_sent(placement, {**marks, **placeholders}) if as_sent else None
     return Shape(
         view=view,
         short=short if short != view else None,
@@ -199,9 +241,9 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         kept = {name: value for name, value in block.items() if name != "cache_control"}
         if block["type"] == "tool_result":
-            if block["tool_use_id"] not in by_call:
+            index = by_call.pop(block["tool_use_id"], None)
+            if index is None:
                 continue
-            index = by_call[block["tool_use_id"]]
             if index in contents:
                 kept["content"] = contents[index]
         blocks.append(kept)
@@ -230,7 +272,7 @@ def _condensed(
 def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
     if isinstance(kept.get("content"), list):
-        kept["content"] = [part for part in kept["content"] if part["type"] not in THINKING_PARTS]
+        kept["content"] = [part for part in kept["content"] if part["type"] not in THINKING_PARTS] or ""
     return kept
 
 

@@ -175,12 +175,17 @@ def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], probl
     if not isinstance(content, list):
         problems.at((*loc, "content"), "must be a string or a list of content parts")
         return []
+    return _typed(content, (*loc, "content"), problems)
+
+
+def _typed(content: list[Any], loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
+    """The parts that are what every later step relies on: objects with a type, and text where they say text."""
     parts = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            problems.at((*loc, "content", i), "must be an object with a `type`")
+            problems.at((*loc, i), "must be an object with a `type`")
         elif part["type"] == "text" and not isinstance(part.get("text"), str):
-            problems.at((*loc, "content", i, "text"), "must be a string")
+            problems.at((*loc, i, "text"), "must be a string")
         else:
             parts.append(part)
     return parts
@@ -245,12 +250,11 @@ def _results(
             problems.at((*loc, "content", i, "tool_use_id"), "a tool_result needs the id of the call that it answers")
             continue
         content = part.get("content", "")
-        if not isinstance(content, str | list) or (
-            isinstance(content, list) and not all(isinstance(p, dict) for p in content)
-        ):
+        if not isinstance(content, str | list):
             problems.at((*loc, "content", i, "content"), "must be a string or a list of content blocks")
             continue
-        text = content if isinstance(content, str) else _plain(content)
+        blocks = _typed(content, (*loc, "content", i, "content"), problems) if isinstance(content, list) else []
+        text = content if isinstance(content, str) else _plain(blocks)
         results.append(Result(part["tool_use_id"], content, text))
     return tuple(results)
 
@@ -265,12 +269,13 @@ def _view(
     """The message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
     if not is_anthropic:
         view = {name: message[name] for name in SENT_FIELDS if message.get(name) is not None}
-        if message["role"] == "assistant" and "content" not in view:
-            view = {"role": "assistant", "content": None, **view}
+        if not view.get("content"):
+            # No API takes an empty list, nor an assistant without both content and calls.
+            view = {**view, "role": message["role"], "content": None if calls else ""}
     else:
         dropped = THINKING_PARTS | {"tool_use", "tool_result"}
         kept = [p for p in parts if p["type"] not in dropped]
-        if not kept and message["role"] == "user":
+        if any(p["type"] == "tool_result" for p in parts) and not any(_says(p) for p in kept):
             return {}
         texts = all(p["type"] == "text" for p in kept)
         view = {"role": message["role"], "content": "\n".join(p["text"] for p in kept) if texts else kept}
@@ -281,6 +286,10 @@ def _view(
     elif "tool_calls" in view:
         del view["tool_calls"]
     return view
+
+
+def _says(part: dict[str, Any]) -> bool:
+    return part["type"] != "text" or bool(part["text"].strip())
 
 
 def has_thinking(view: dict[str, Any]) -> bool:
@@ -294,10 +303,13 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
     """The texts of a chat message whose tokens count, and the tokens of its structure.
 
     Four tokens a message is what OpenAI's models spend on its frame; ids, names and JSON that other vendors
-    also count are counted, so that the sum errs on the side of the budget.
+    also count are counted, so that the sum errs on the side of the budget. In Anthropic form a system message
+    within the conversation, and a user message without content, are told apart by a word more.
     """
     texts: list[str] = []
-    overhead = 4
+    overhead = 12 if view["role"] in ("system", "developer") else 4
+    if view["role"] == "user" and not view.get("content"):
+        overhead = 8
     for name, value in view.items():
         if name == "role" or value is None:
             continue
@@ -308,7 +320,7 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
         elif isinstance(value, str):
             texts.append(value)
             overhead += 0 if name == "content" else 2
-        elif isinstance(value, list):
+        elif name == "content" and isinstance(value, list):
             for part in value:
                 more, extra = _weigh_part(part)
                 texts += more

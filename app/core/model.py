@@ -11,7 +11,7 @@ Three of them carry the design's idea:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 Language = Literal["zh", "en"]
@@ -32,7 +32,7 @@ class Policy:
 
     full_recent_count: int = 10
     """Messages that stay verbatim when an epoch is made, rounded out to whole pages."""
-    active_pages: int = 20
+    active_pages: int = 40
     """Pages the body may hold before an epoch is made; it then falls to half of them."""
     condensed_tool_max: int = 200
     """Characters a tool result keeps in the condensed zone."""
@@ -83,11 +83,13 @@ class Entry:
 
     @property
     def opens_page(self) -> bool:
-        return self.seq == (self.user_seq if self.page > 1 else 1)
+        """The user message that opens its page; on the first page, the first message that is shown at all."""
+        return self.seq == self.user_seq if self.page > 1 else self.full_before == 0 < self.full
 
     @property
     def opens_group(self) -> bool:
-        return self.seq == self.group
+        """Whether a zone may begin here. (An orphan may stand between a call and its results.)"""
+        return self.seq == self.group and self.kind not in ("orphan", "prompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,11 @@ class Epoch:
     head: Head
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A message of the body with its rendered texts, as the window reads it from the store."""
+class Item(NamedTuple):
+    """A message of the body with its rendered texts, as the window reads it from the store.
+
+    A tuple, as ``Placed``: a window makes a hundred of them, and a frozen dataclass takes five times as long to make.
+    """
 
     seq: int
     page: int
@@ -264,8 +268,7 @@ class Ledger:
         return round(1 - self.total / self.full_history, 4)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """An item as the window shows it."""
 
     seq: int

@@ -87,7 +87,7 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
     return replace(
         beginning,
         number=trigger.seq + totals.generation,
-        condensed_from=condensed.seq,
+        condensed_from=condensed.seq if condensed.full_before else 1,
         verbatim_from=verbatim.seq,
         pinned=opener.seq if opener.seq < condensed.seq else 0,
         head_room=head_room,

@@ -12,7 +12,7 @@ from app.text import clip, fold, squeeze
 
 __all__ = ["pick_lines", "standing_note", "summarize_lines", "topics"]
 
-_MAX_LINES = 600
+_MAX_LINES = 80
 _LINE_CHARS = 400
 _MAX_TEXTS = 400
 # Whose words are worth keeping, other things being equal.

@@ -358,10 +358,10 @@ def _memories(
     owner = owner_of(scope)
     rows = []
     for placement in placements:
-        for (index, answer), found in bench.vectors.items():
-            if index != placement.index:
+        for answer in (-1, *range(len(placement.answers))):
+            if (found := bench.vectors.get((placement.index, answer))) is None:
                 continue
-            archive = bench.cards[index, answer].uuid if answer >= 0 else None
+            archive = bench.cards[placement.index, answer].uuid if answer >= 0 else None
             rows += [
                 NewMemory(
                     id=uuid7(), owner=owner, type="episode" if archive is None else "passage",

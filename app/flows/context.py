@@ -17,7 +17,7 @@ from uuid import UUID
 from app import errors
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
-from app.core.canonical import dumps
+from app.core.canonical import dumps, spaced
 from app.core.groups import chat_messages
 from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Warning, Window
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
@@ -145,7 +145,7 @@ async def _profile(
     if not offered:
         tools = guide = 0
     if request.tools:
-        tools += await services.count(dumps(request.tools))
+        tools += await services.count(spaced(request.tools))
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
     else:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from app.core import contents, head, paging
+from app.core.canonical import spaced
 from app.core.contents import Line, PageEntry
 from app.core.head import SummaryLine
 from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
@@ -23,7 +24,7 @@ from app.services import Services
 from app.store import conversations, notes, windows
 from app.store.conversations import Conversation
 
-SUMMARY_PAGES = 40
+SUMMARY_PAGES = 16
 """Pages that an extractive summary looks at: the newest and others evenly before them."""
 SUMMARY_LINES = 12
 FRAME = 4
@@ -35,7 +36,7 @@ def recall_tokens(services: Services, language: Language, form: Format) -> tuple
     count = services.tokens.count
     key = f"recall tools {form}"
     if key not in services.counts:
-        services.counts[key] = sum(count(str(schema)) for schema in schemas(form))
+        services.counts[key] = count(spaced(schemas(form)))
     guide = f"recall guide {language}"
     if guide not in services.counts:
         services.counts[guide] = count(GUIDE[language]) + FRAME

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from app import bm25
 from app.core.model import Language
 from app.core.quote import moment_text
 from app.db import Connection
+from app.extractive.lines import message_line
+from app.extractive.terms import key_terms
+from app.flows.inspect import time_text
 from app.flows.recalling import said_text
 from app.store import archives, memories, messages
 from app.store.conversations import Conversation
-from app.store.memories import Hit
+from app.store.memories import Hit, relevance
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Moment:
     hit: Hit
     role: str
     text: str
+    message_id: UUID | None = None
 
     def framed(self, conversation: Conversation, language: Language) -> str:
         """As a window shows it."""
@@ -60,5 +65,60 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> 
                 found.append(Moment(hit, f"tool {passage[0]}", passage[1]))
         elif (row := said.get((hit.conversation_id, hit.seq))) is not None:
             text = said_text(row)[hit.start : hit.start + hit.length]
-            found.append(Moment(hit, row["role"], text))
+            found.append(Moment(hit, row["role"], text, row["id"]))
     return found
+
+
+PREVIEW_CHARACTERS = 200
+DETAIL_BYTES = 100_000
+
+
+def result(moment: Moment, query: str) -> dict[str, Any]:
+    """A moment as a search answers it."""
+    hit = moment.hit
+    return {
+        "memory_key": str(hit.id),
+        "memory_type": hit.type,
+        "summary": message_line("user", moment.text),
+        "content_preview": preview(moment.text, query),
+        "relevance_score": round(relevance(hit.score), 4),
+        "created_at": time_text(hit.created_at),
+        "keywords": key_terms(moment.text, 5),
+        "conversation_id": hit.conversation_id,
+        "page": hit.page,
+        "message_ids": [str(moment.message_id)] if moment.message_id else [],
+        "archive_id": str(hit.archive_id) if hit.archive_id else None,
+    }
+
+
+def preview(text: str, query: str) -> str:
+    """Up to 200 characters around the first match, which is marked ``**so**``."""
+    at, length = _first_match(text, query)
+    start = max(0, min(at - PREVIEW_CHARACTERS // 3, len(text) - PREVIEW_CHARACTERS + 6))
+    shown = text[start : start + PREVIEW_CHARACTERS - 6]
+    at -= start
+    if length and at + length <= len(shown):
+        shown = f"{shown[:at]}**{shown[at : at + length]}**{shown[at + length :]}"
+    return (
+        ("…" if start else "") + " ".join(shown.split()) + ("…" if start + PREVIEW_CHARACTERS - 6 < len(text) else "")
+    )
+
+
+def _first_match(text: str, query: str) -> tuple[int, int]:
+    """Where the longest of the query's words first stands in a text; (0, 0) if none does."""
+    folded = text.casefold()
+    if len(folded) != len(text):
+        folded = text
+    for word in sorted(set(bm25.terms(query)) - bm25.STOP_WORDS, key=lambda w: (-len(w), w)):
+        at = folded.find(word)
+        if at >= 0:
+            return at, len(word)
+    return 0, 0
+
+
+def detail(moment: Moment) -> dict[str, Any]:
+    """A memory in full, to 100 KB."""
+    content = moment.text.encode()
+    is_cut = len(content) > DETAIL_BYTES
+    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else moment.text
+    return {**result(moment, ""), "content": shown, "is_cut": is_cut}

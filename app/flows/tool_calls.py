@@ -23,7 +23,7 @@ from app.store import conversations, messages
 from app.store.conversations import Conversation
 
 LOAD_TOKENS = 4_000
-"""Tokens of an archive that one call brings in, unless it asks for another number."""
+"""Tokens of an archive that one call brings in, unless it names a length or another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +86,15 @@ async def _load_tool_history(
     language: Language,
 ) -> _Answer:
     uuid = _uuid(arguments.get("uuid"))
-    query = arguments.get("query")
+    query, length = arguments.get("query"), _integer(arguments.get("length"))
     wanted = Wanted(
         query=query if isinstance(query, str) and query.strip() else None,
-        max_tokens=max(1, _integer(arguments.get("max_tokens")) or LOAD_TOKENS),
+        max_tokens=_integer(arguments.get("max_tokens")) or (None if length else LOAD_TOKENS),
         offset=max(0, _integer(arguments.get("offset")) or 0),
-        length=_integer(arguments.get("length")),
+        length=length,
     )
     found = None
-    if uuid is not None and (wanted.length is None or wanted.length > 0):
+    if uuid is not None and min(wanted.length or 1, wanted.max_tokens or 1) > 0:
         found = await archiving.load(services, connection, tenant, scope_of(conversation), uuid, wanted)
     if found is None:
         if language == "zh":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from app import bm25
 from app.db import Connection
 
 NEIGHBOUR = 0.35
@@ -16,6 +17,11 @@ NEIGHBOUR = 0.35
 def owner_of(scope: str) -> UUID:
     """The scope as an index key of fixed size."""
     return uuid5(NAMESPACE_URL, f"quire:{scope}")
+
+
+def first_id(time: datetime) -> UUID:
+    """The smallest UUIDv7 of a moment."""
+    return UUID(int=int(time.timestamp() * 1000) << 80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ WITH terms AS MATERIALIZED (
      AND ($4::uuid IS NULL OR m.conversation_uid = $4)
      AND ($5::text[] IS NULL OR m.type = ANY ($5))
      AND ($6::uuid IS NULL OR m.archive_id = $6)
+     AND ($8::text IS NULL OR (m.terms <#> $8::text::sparsevec) < 0)
+     AND ($9::uuid IS NULL OR m.id >= $9)
 ), turns AS (
   SELECT DISTINCT ON (conversation_uid, seq) * FROM scored WHERE type = 'episode'
    ORDER BY conversation_uid, seq, score DESC
@@ -92,12 +100,21 @@ async def search(
     conversation_uid: UUID | None = None,
     types: Sequence[str] | None = None,
     archive_id: UUID | None = None,
+    keywords: Sequence[int] = (),
+    since: datetime | None = None,
     limit: int = 10,
 ) -> tuple[list[Hit], int]:
-    """The best passages for a query's terms, and how many match at all."""
+    """The best passages for a query's terms, and how many match at all.
+
+    ``keywords`` are terms of which a passage must have at least one. ``since`` is compared with the time in the
+    passages' ids, which is in the index; that of their making, not of what they tell.
+    """
     if not terms:
         return [], 0
-    rows = await connection.fetch(SEARCH, tenant, owner, terms, conversation_uid, types, archive_id, limit)
+    rows = await connection.fetch(
+        SEARCH, tenant, owner, terms, conversation_uid, types, archive_id, limit,
+        bm25.any_of(keywords) if keywords else None, first_id(since) if since else None,
+    )  # fmt: skip
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
@@ -106,3 +123,20 @@ async def search(
         for r in rows
     ]  # fmt: skip
     return hits, rows[0]["total"] if rows else 0
+
+
+FIND = """
+SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, created_at
+  FROM memories WHERE tenant_id = $1 AND id = $2
+"""
+
+
+async def find(connection: Connection, tenant: UUID, memory: UUID) -> Hit | None:
+    """One memory by its id."""
+    r = await connection.fetchrow(FIND, tenant, memory)
+    if r is None:
+        return None
+    return Hit(
+        r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"], 0.0,
+        r["created_at"],
+    )  # fmt: skip

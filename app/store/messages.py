@@ -357,14 +357,15 @@ async def history(
     return await connection.fetch(HISTORY_BACK if newest_first else HISTORY, tenant, conversation_id, after, limit)
 
 
-# The messages of one page: those from its first on to the next page's.
+# The messages of one page: those from its first on to the next page's. (Outside the subquery, coalesce would keep
+# the index from being searched by it: see windows._zone.)
 PAGE_MESSAGES = f"""
 SELECT {MESSAGE_FIELDS} FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2
    AND m.seq >= (SELECT first_seq FROM pages
                   WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3)
    AND m.seq < (SELECT coalesce(min(first_seq), 2147483647) FROM pages
-                 WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 + 1)
+                 WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3::bigint + 1)
  ORDER BY m.seq
 """
 
@@ -404,8 +405,8 @@ def with_nul(text: str, offsets: Sequence[int]) -> str:
     return "".join(characters)
 
 
-# Pages with what is known of their recalls; some of them ($3), or those after a page ($4).
-PAGES = """
+# Pages with what is known of their recalls.
+_PAGES = """
 SELECT p.page, p.title, p.first_seq,
        coalesce((SELECT first_seq - 1 FROM pages
                   WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page
@@ -417,10 +418,9 @@ SELECT p.page, p.title, p.first_seq,
     SELECT count, at_page FROM recalls
      WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page
      ORDER BY count DESC LIMIT 1) r ON true
- WHERE p.tenant_id = $1 AND p.conversation_id = $2
-   AND ($3::int[] IS NULL OR p.page = ANY ($3)) AND p.page > $4
- ORDER BY p.page LIMIT $5
-"""
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND """
+PAGES = f"{_PAGES} p.page > $3 ORDER BY p.page LIMIT $4"
+SOME_PAGES = f"{_PAGES} p.page = ANY ($3::int[]) ORDER BY p.page"
 
 
 async def pages(
@@ -432,8 +432,10 @@ async def pages(
     after: int = 0,
     limit: int = 1000,
 ) -> Sequence[Record]:
-    """Pages in order: all after one, or of ``some``."""
-    return await connection.fetch(PAGES, tenant, conversation_id, some, after, limit)
+    """Pages in order: all after one, or ``some``."""
+    if some is not None:
+        return await connection.fetch(SOME_PAGES, tenant, conversation_id, some)
+    return await connection.fetch(PAGES, tenant, conversation_id, after, limit)
 
 
 # One recall more of a page; nothing if there is no such page.

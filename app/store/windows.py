@@ -208,20 +208,22 @@ async def entries(connection: Connection, tenant: UUID, conversation: Conversati
 # Pages that a contents page may list: by recency, or because they were recalled; with the recalls known at a
 # revision.
 LISTABLE = """
-WITH r AS (
-  SELECT DISTINCT ON (page) page, count, at_page FROM recalls
-   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5 AND revision <= $6 AND page <= $3
+WITH recent AS MATERIALIZED (
+  SELECT page, count, at_page, revision FROM recalls
+   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5
+), r AS (
+  SELECT DISTINCT ON (page) page, count, at_page FROM recent
+   WHERE revision <= $6 AND page <= $3
    ORDER BY page, count DESC
 )
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page
-  FROM (
-    SELECT page, title, title_tokens FROM pages
-     WHERE tenant_id = $1 AND conversation_id = $2 AND page BETWEEN $4 AND $3
-    UNION ALL
-    SELECT page, title, title_tokens FROM pages
-     WHERE tenant_id = $1 AND conversation_id = $2 AND page < $4 AND page = ANY (ARRAY (SELECT page FROM r))
-  ) p LEFT JOIN r ON r.page = p.page
- ORDER BY p.page
+  FROM pages p LEFT JOIN r ON r.page = p.page
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page <= $3 AND p.page >= $4
+UNION ALL
+SELECT p.page, p.title, p.title_tokens, r.count, r.at_page
+  FROM r JOIN pages p ON p.page = r.page
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND r.page < $4
+ ORDER BY page
 """
 
 

@@ -30,9 +30,10 @@ class Part(body.RequestModel):
     number: int = Field(0, ge=0)
 
 
+keys = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_characters="\0")), inner),
+    lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
     max_leaves=20,
 )
 
@@ -132,8 +133,8 @@ def test_a_model_says_what_is_wrong_where_and_not_what_was_sent() -> None:
 
 
 def test_types_are_not_bent() -> None:
-    wrongs: tuple[object, ...] = ({"text": 5}, {"text": None}, {"text": "a", "parts": [{"number": "1"}]}, [], "text")
-    for wrong in wrongs:
+    refused: list[Any] = [{"text": 5}, {"text": None}, {"text": "a", "parts": [{"number": "1"}]}, [], "text"]
+    for wrong in refused:
         with pytest.raises(errors.Invalid):
             body.parse_model(Note, wrong)
 

@@ -132,6 +132,17 @@ def test_a_client_id_that_comes_twice_at_once_is_stored_once(client: httpx.Clien
     assert [m["client_id"] for m in history(client, "c")] == [None, "m"]
 
 
+def test_an_id_erased_and_given_away_elsewhere_is_its_new_users(client: httpx.Client, other: httpx.Client) -> None:
+    """What this process remembers of the conversation is not what it is."""
+    append(client, "c", [user("ann's")], user_id="ann")
+    ok(other.delete(path("c")))
+    assert append(client, "c", [user("bob's")], user_id="bob")["messages"][0]["seq"] == 1
+    ok(other.delete(path("c")))
+    append(other, "c", [user("cid's"), user("cid's")], user_id="cid")
+    assert append(client, "c", [user("cid's")], user_id="cid")["messages"][0]["seq"] == 3
+    assert [m["content"] for m in history(client, "c")] == ["cid's"] * 3
+
+
 def test_a_conversation_erased_under_its_appenders_is_whole_or_gone(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask
 ) -> None:

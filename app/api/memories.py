@@ -1,0 +1,105 @@
+"""Search over everything that was said or archived."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from app import bm25, errors
+from app.api import schemas
+from app.api.answers import json_value
+from app.api.body import json_body, parse_model, read_json
+from app.api.paths import check_id
+from app.api.scope import Tenant
+from app.api.services import Wired
+from app.flows import searching
+from app.services import Services
+from app.store import conversations, memories
+
+router = APIRouter(tags=["memories"])
+
+NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+
+
+@router.post(
+    "/memories/search",
+    response_model=schemas.SearchResults,
+    openapi_extra=json_body(schemas.SearchBody, {"user_id": "me", "query": "what did I say about tea"}),
+)
+async def search_memories(request: Request, services: Wired, tenant: Tenant) -> Response:
+    """Search one user's memories, or one conversation's: messages (episodes) and passages of archives.
+
+    Chinese and English alike. `relevance_score` is from 0 to 1. Semantic and hybrid mode answer by keyword, and say
+    so in `warnings`, as long as no embedding model is in use.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    return await _search(services, tenant, parse_model(schemas.SearchBody, value))
+
+
+@router.get("/memories/search", response_model=schemas.SearchResults)
+async def find_memories(
+    services: Wired,
+    tenant: Tenant,
+    query: Annotated[str, Query(min_length=1, max_length=10_000)],
+    user_id: Annotated[str | None, Query(max_length=128)] = None,
+    conversation_id: Annotated[str | None, Query(max_length=128)] = None,
+    search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+) -> Response:
+    """The same as the POST, for simple queries."""
+    body = schemas.SearchBody(
+        user_id=user_id, query=query, search_mode=search_mode, limit=limit, conversation_id=conversation_id
+    )
+    return await _search(services, tenant, body)
+
+
+async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
+    if body.user_id is None and body.conversation_id is None:
+        message = "a user or a conversation to search in is needed"
+        raise errors.Invalid("A search is within one user.", errors=[{"loc": ["body", "user_id"], "msg": message}])
+    for name, given in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
+        if given is not None:
+            check_id(given, ["body", name])
+    terms = bm25.query(body.query)
+    keywords = [term for word in body.keywords for term in bm25.query(word)]
+    since = datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None
+    async with services.database.snapshot(tenant) as connection:
+        scope, uid = f"u:{body.user_id}", None
+        if body.conversation_id is not None:
+            conversation = await conversations.get(connection, tenant, body.conversation_id)
+            if body.user_id is not None and conversation.user_id != body.user_id:
+                raise conversations.unknown()
+            scope, uid = searching.scope_of(conversation), conversation.uid
+        hits, total = await memories.search(
+            connection, tenant, memories.owner_of(scope), terms or keywords,
+            conversation_uid=uid, types=body.memory_types or None, keywords=keywords, since=since, limit=body.limit,
+        )  # fmt: skip
+        moments = await searching.moments(connection, tenant, hits)
+    results = [searching.result(moment, body.query) for moment in moments]
+    warnings = [] if body.search_mode == "keyword" else [NO_EMBEDDINGS]
+    if not terms and not keywords:
+        warnings.append({"code": "nothing_to_search_for", "detail": "the query has no words to search for"})
+    return json_value(
+        {
+            "results": [r for r in results if r["relevance_score"] >= body.min_relevance_score],
+            "total_found": total,
+            "mode": "keyword",
+            "search_query_expanded": None,
+            "warnings": warnings,
+        }
+    )
+
+
+@router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)
+async def get_memory(services: Wired, tenant: Tenant, memory_key: UUID) -> Response:
+    """A memory in full, to 100 KB."""
+    async with services.database.snapshot(tenant) as connection:
+        hit = await memories.find(connection, tenant, memory_key)
+        moments = await searching.moments(connection, tenant, [hit]) if hit else []
+    if not moments:
+        raise errors.NotFound("There is no such memory.")
+    return json_value(searching.detail(moments[0]))

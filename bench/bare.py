@@ -1,0 +1,100 @@
+"""The yardstick: what a window and an append cost at least with Starlette and asyncpg. `python -m bench.bare DSN FILE`.
+
+It knows nothing but rows. A window is the texts of the same rows by one statement, put into the place they have in
+Quire's own answer (FILE holds what is around them, by conversation). An append is BEGIN, a row locked and updated,
+the messages inserted, COMMIT. Nothing is validated, counted, placed or paged, and no policy is in force: it
+connects as the superuser, whom row-level security does not bind.
+"""
+
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import asyncpg
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from app.tenancy import DEFAULT_TENANT
+
+POOL = 8
+
+TEXTS = """
+SELECT string_agg(CASE WHEN seq < $4 THEN coalesce(short, view, body) ELSE coalesce(view, body) END, ',' ORDER BY seq)
+  FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= $3
+"""
+PLACE = """
+UPDATE conversations SET last_seq = last_seq + $3, version = version + 1, updated_at = now()
+ WHERE tenant_id = $1 AND id = $2 RETURNING last_seq
+"""
+INSERT = """
+INSERT INTO messages (tenant_id, conversation_id, seq, id, role, body, page, user_seq, call_group, kind, parts, calls,
+                      results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens,
+                      revision)
+SELECT $1, $2, seq, id, role, body, 1, 1, 1, 'message', 1, 0, 0, 60, 60, 0, 0, 0, '', 0, 0
+  FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[]) AS m (seq, id, role, body)
+"""
+
+
+def create_app(dsn: str, around: dict[str, list[str]]) -> Starlette:
+    """``around``: by conversation, Quire's answer up to the rows' texts and from them on."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with asyncpg.create_pool(dsn, min_size=1, max_size=POOL, reset=_keep_session) as app.state.pool:
+            yield
+
+    async def window(request: Request) -> Response:
+        conversation = request.path_params["conversation"]
+        before, after, first, verbatim = around[conversation]
+        async with request.app.state.pool.acquire() as connection:
+            texts = await connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, int(first), int(verbatim))
+        return Response(before + texts + after, media_type="application/json")
+
+    return Starlette(
+        routes=[
+            Route("/conversations/{conversation}/context", window),
+            Route("/conversations/{conversation}/messages", _append, methods=["POST"]),
+        ],
+        lifespan=lifespan,
+    )
+
+
+async def _append(request: Request) -> Response:
+    conversation = request.path_params["conversation"]
+    messages = json.loads(await request.body())["messages"]
+    ids = [uuid4() for _ in messages]
+    async with request.app.state.pool.acquire() as connection, connection.transaction():
+        last = await connection.fetchval(PLACE, DEFAULT_TENANT, conversation, len(messages))
+        seqs = list(range(last - len(messages) + 1, last + 1))
+        await connection.execute(INSERT, DEFAULT_TENANT, conversation, *_columns(seqs, ids, messages))
+    stored = [{"id": str(one), "seq": seq} for one, seq in zip(ids, seqs, strict=True)]
+    return Response(json.dumps({"messages": stored}), 201, media_type="application/json")
+
+
+def _columns(seqs: list[int], ids: list[UUID], messages: list[dict[str, str]]) -> tuple[list[object], ...]:
+    bodies = [json.dumps(message, ensure_ascii=False, separators=(",", ":")) for message in messages]
+    return [*seqs], [*ids], [message["role"] for message in messages], [*bodies]
+
+
+async def _keep_session(connection: object) -> None:
+    """As Quire does: no round trip to reset a connection."""
+
+
+def main() -> None:
+    dsn, file = sys.argv[1:]
+    app = create_app(dsn, json.loads(Path(file).read_text("utf-8")))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)  # noqa: T201 - read by who started it
+        config = uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False)
+        uvicorn.Server(config).run([listening])
+
+
+if __name__ == "__main__":
+    main()

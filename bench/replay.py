@@ -1,0 +1,258 @@
+"""Replays: how much of each window a provider's prompt cache knows already, and whether the promises hold.
+
+Each conversation is appended step by step (a message, or a call with its results), and after each step that a model
+would be called at, or that ends a turn, the window is fetched at every budget. Two series come of it: the windows
+before each model call, and those at the end of each turn. What a window shares with the one before in its series is
+counted from the bytes of the answer: the tools, if they are the same, and the leading messages that are.
+
+Tokens are counted here once more with tiktoken, not taken from the ledger.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import tiktoken
+
+from app import tokens
+from app.demo.command import CONVERSATION
+from app.demo.transcript import Message, Transcript, load, steps
+from bench.house import Api, House
+from bench.tables import Table
+
+BUDGETS = (4_000, 8_000, 32_000)
+DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" / "data").is_dir()), Path("none"))
+"""Transcripts that are not part of the project: beside it, or further up."""
+GOAL = 0.9
+LONG_TURNS = 100
+FRAME = 4
+QUICK_CONVERSATIONS = 1
+CALLS, TURNS = "model calls", "turns"
+
+
+class Counter:
+    """Tokens of chat messages, each distinct text counted once."""
+
+    def __init__(self, vocabularies: Path) -> None:
+        tokens.load(vocabularies)  # says where tiktoken finds them
+        self._encoding = tiktoken.get_encoding("o200k_base")
+        self._known: dict[str, int] = {}
+
+    def text(self, text: str) -> int:
+        if text not in self._known:
+            self._known[text] = len(self._encoding.encode_ordinary(text))
+        return self._known[text]
+
+    def message(self, rendered: str) -> int:
+        """A message in OpenAI form, its JSON text: all its texts, and the frame around them."""
+        if rendered not in self._known:
+            message = json.loads(rendered)
+            self._known[rendered] = FRAME + sum(self.text(text) for text in _texts(message))
+        return self._known[rendered]
+
+
+def _texts(message: Message) -> Iterator[str]:
+    """What a model reads of a message."""
+    content = message.get("content")
+    for part in content if isinstance(content, list) else [content]:
+        yield part if isinstance(part, str) else str((part or {}).get("text", ""))
+    yield str(message.get("reasoning_content", ""))
+    yield message.get("tool_call_id", "")
+    for call in message.get("tool_calls", []):
+        yield from (call["id"], call["function"]["name"], call["function"]["arguments"])
+
+
+@dataclass(frozen=True)
+class Window:
+    """One answer of the API, taken apart without losing its bytes."""
+
+    epoch: int
+    tools: str
+    messages: tuple[str, ...]
+    stable: int
+    tokens: int
+    ledger: int
+
+    @staticmethod
+    def read(answer: str, counter: Counter) -> "Window":
+        messages, rest = _elements(answer, answer.index('"messages":[') + len('"messages":['))
+        more: dict[str, Any] = json.loads("{" + rest.removeprefix("]").removeprefix(","))
+        tools = json.dumps(more["tools"], ensure_ascii=False) if more["tools"] else ""
+        total = counter.text(tools) + sum(map(counter.message, messages))
+        stable, ledger = more["stable_messages"], more["usage"]["total"]
+        return Window(more["epoch"], tools, messages, stable, total, ledger)
+
+    def common(self, before: "Window", counter: Counter) -> int:
+        """Tokens of what it begins with that the one before began with too."""
+        if self.tools != before.tools:
+            return 0
+        same = takewhile(lambda two: two[0] == two[1], zip(self.messages, before.messages, strict=False))
+        return counter.text(self.tools) + sum(counter.message(one) for one, _ in same)
+
+    def breaks_prefix_of(self, before: "Window") -> bool:
+        same = self.tools == before.tools and self.messages[: before.stable] == before.messages[: before.stable]
+        return self.epoch == before.epoch and not same
+
+    def splits_pairs(self) -> bool:
+        """Whether a call is without one of its results, or a result without its call."""
+        awaited: list[str] = []
+        for message in map(json.loads, self.messages):
+            if message["role"] == "tool":
+                if message["tool_call_id"] not in awaited:
+                    return True
+                awaited.remove(message["tool_call_id"])
+            elif awaited:
+                return True
+            else:
+                awaited = [call["id"] for call in message.get("tool_calls", [])]
+        return bool(awaited)
+
+
+def _elements(text: str, at: int) -> tuple[tuple[str, ...], str]:
+    """The elements of a JSON array as they are written, from its first on; and what follows them."""
+    decoder, found = json.JSONDecoder(), []
+    while text[at] != "]":
+        at += text[at] == ","
+        _, end = decoder.raw_decode(text, at)
+        found.append(text[at:end])
+        at = end
+    return tuple(found), text[at:]
+
+
+@dataclass
+class Replay:
+    """One conversation at one budget."""
+
+    turns: int
+    series: dict[str, list[Window]] = field(default_factory=lambda: {CALLS: [], TURNS: []})
+    seen: list[Window] = field(default_factory=list)
+    history_tokens: int = 0
+    """Of the whole history, summed over all model calls."""
+
+    def shares(self, name: str, counter: Counter, *, within_epoch: bool = False) -> list[float]:
+        """Of each window but the first; or of those only that are of the same epoch as the one before."""
+        return [
+            after.common(before, counter) / after.tokens
+            for before, after in pairwise(self.series[name])
+            if before.epoch == after.epoch or not within_epoch
+        ]
+
+    @property
+    def epochs(self) -> int:
+        return 1 + sum(before.epoch != after.epoch for before, after in pairwise(self.seen))
+
+
+def run(house: House, *, quick: bool) -> list[Table]:
+    counter = Counter(house.folder / "vocabularies")
+    rows: list[Sequence[str]] = []
+    faults: list[Sequence[str]] = []
+    long: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
+    for name, transcripts in _sets(quick=quick):
+        replays = [replay(house.api, f"replay-{name}-{i}", one, counter) for i, one in enumerate(transcripts)]
+        for budget in BUDGETS:
+            here = [found[budget] for found in replays]
+            rows.append(_stability(name, budget, here, counter))
+            faults.append(_faults(name, budget, here))
+            long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
+    return [_stability_table(rows, long), _budget_table(faults)]
+
+
+def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
+    """The conversation that ships with Quire, and the transcripts beside the project, where they are."""
+    yield "shipped", load(CONVERSATION)
+    for folder in sorted(DATA.glob("*/conversations.jsonl")):
+        found = [one for one in load(folder) if one.messages]
+        yield folder.parent.name, found[:QUICK_CONVERSATIONS] if quick else found
+
+
+def replay(api: Api, conversation: str, transcript: Transcript, counter: Counter) -> dict[int, Replay]:
+    plan = steps(transcript.messages, every_message=True)
+    found = {budget: Replay(turns=plan[-1].turn) for budget in BUDGETS}
+    history = 0
+    api.create(conversation)
+    for step, following in zip(plan, [*plan[1:], None], strict=True):
+        api.append(conversation, step.messages)
+        history += sum(counter.message(json.dumps(message, ensure_ascii=False)) for message in step.messages)
+        ends_turn = following is None or following.turn > step.turn
+        calls_model = step.messages[-1]["role"] in ("user", "tool")
+        for budget, so_far in found.items() if ends_turn or calls_model else ():
+            window = Window.read(api.window(conversation, budget), counter)
+            so_far.seen.append(window)
+            so_far.history_tokens += history if calls_model else 0
+            for name, wanted in ((CALLS, calls_model), (TURNS, ends_turn)):
+                so_far.series[name] += [window] if wanted else []
+    return found
+
+
+def _stability(name: str, budget: int, replays: Sequence[Replay], counter: Counter) -> Sequence[str]:
+    cells = []
+    for series in (CALLS, TURNS):
+        means = [fmean(shares) for one in replays if (shares := one.shares(series, counter))]
+        cells += [f"{fmean(means):.3f}", f"{min(means):.3f}"] if means else ["–", "–"]
+    within = [share for one in replays for share in one.shares(CALLS, counter, within_epoch=True)]
+    turns, epochs = sum(one.turns for one in replays), sum(one.epochs for one in replays)
+    cells.append(f"{fmean(within):.3f}" if within else "–")
+    return (name, f"{len(replays)}", f"{turns}", f"{budget:,}", *cells, f"{epochs}")
+
+
+def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
+    windows = [window for one in replays for window in one.seen]
+    pairs = [pair for one in replays for pair in pairwise(one.seen)]
+    sent = sum(window.tokens for one in replays for window in one.series[CALLS])
+    whole = sum(one.history_tokens for one in replays)
+    return (
+        name,
+        f"{budget:,}",
+        f"{len(windows):,}",
+        f"{sum(window.tokens > budget for window in windows)}",
+        f"{max(window.tokens for window in windows) / budget:.2f}",
+        f"{sum(window.tokens > window.ledger for window in windows)}",
+        f"{sum(after.breaks_prefix_of(before) for before, after in pairs)}",
+        f"{sum(window.splits_pairs() for window in windows)}",
+        f"{whole:,}",
+        f"{sent:,}",
+        f"{1 - sent / whole:.0%}",
+    )
+
+
+def _stability_table(rows: Sequence[Sequence[str]], long: dict[int, list[float]]) -> Table:
+    reached = ", ".join(f"{fmean(shares):.3f} at {budget:,}" for budget, shares in long.items() if shares)
+    return Table(
+        "Cache stability",
+        ("set", "convs", "turns", "budget", "calls: mean", "min", "turns: mean", "min", "calls within epoch", "epochs"),
+        rows,
+        (
+            (
+                "Share of each window that is a byte-identical prefix of the window before it, tools and system prompt "
+                "included, averaged over a conversation; mean and least of a set's conversations. Calls: a window before "
+                "each model call; turns: one after each turn. Within epoch: calls whose window is of the same epoch as the "
+                "one before, so that only what is new was not sent before."
+            ),
+            (
+                f"Goal: {GOAL} on average over a long conversation. Conversations of {LONG_TURNS} turns or more, before "
+                f"each model call: {reached}."
+            ),
+        ),
+    )
+
+
+def _budget_table(rows: Sequence[Sequence[str]]) -> Table:
+    wrong = sum(int(row[at]) for row in rows for at in (3, 6, 7))
+    columns = ("windows", "over budget", "fullest", "over ledger", "prefix breaks", "split pairs")
+    return Table(
+        "Budget",
+        ("set", "budget", *columns, "whole history", "windows' tokens", "saved"),
+        rows,
+        (
+            (
+                "Every window recounted with tiktoken, tools and system prompt included. Over ledger: windows that weigh "
+                "more than their own ledger says. The last columns are sums of tokens over all model calls, against "
+                "sending the whole history (without recall tools) each time."
+            ),
+            f"Goal: no window over its budget, no prefix broken within an epoch, no pair split; found: {wrong}.",
+        ),
+    )

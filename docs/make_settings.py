@@ -1,0 +1,88 @@
+"""Writes docs/settings.md from app/settings.py: `python docs/make_settings.py`. A test holds the two together."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from pydantic.fields import FieldInfo  # noqa: E402 - the path above is for a run by hand
+
+from app.api.schemas import PolicyOverrides  # noqa: E402
+from app.settings import Settings  # noqa: E402
+
+PAGE = ROOT / "docs/settings.md"
+
+INTRODUCTION = """\
+# Settings
+
+*Written by `docs/make_settings.py` from `app/settings.py`.*
+
+A setting is an environment variable, read once, when a process starts. An empty one counts as unset. A value
+that is not valid stops the start with a message that names it. `make run`, `quire serve`, `quire worker` and
+`quire migrate` obey them all.
+"""
+SECTIONS = {
+    "quire_": "The process",
+    "memory_": "Memory: paging, archive, summaries",
+    "": "The database",
+}
+OVERRIDES = """\
+## Of one conversation
+
+`settings` of `POST /conversations` and `PATCH /conversations/{id}` overrides these for one conversation. What is
+left out follows the deployment; what is set takes effect with a new epoch, and for tool results that are
+appended from then on.
+
+| name | takes |
+| --- | --- |
+"""
+NOT_YET = " **Has no effect yet.**"
+
+
+def page() -> str:
+    fields = dict(Settings.model_fields)
+    parts = {title: [name for name in fields if name.startswith(prefix)] for prefix, title in SECTIONS.items()}
+    parts["The database"] = [name for name in fields if not name.startswith(("quire_", "memory_"))]
+    read = _sources()
+    tables = [
+        f"## {title}\n\n| variable | default | |\n| --- | --- | --- |\n"
+        + "".join(_row(name, fields[name], has_effect=f".{name}" in read) for name in names)
+        for title, names in reversed(parts.items())
+    ]
+    overrides = "".join(f"| `{name}` | {_takes(field)} |\n" for name, field in PolicyOverrides.model_fields.items())
+    return "\n".join([INTRODUCTION, *tables, OVERRIDES + overrides])
+
+
+def _sources() -> str:
+    """All of the app's code but the settings themselves."""
+    return "\n".join(file.read_text() for file in (ROOT / "app").rglob("*.py") if file.name != "settings.py")
+
+
+def _row(name: str, field: FieldInfo, *, has_effect: bool) -> str:
+    text = f"{field.description}{'' if has_effect else NOT_YET}"
+    return f"| `{name.upper()}` | {_default(field)} | {text} |\n"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default_factory is not None:
+        return f"`{field.get_default(call_default_factory=True, validated_data={})}`".replace(str(Path.home()), "~")
+    match field.default:
+        case None:
+            return "unset"
+        case bool() as flag:
+            return f"`{str(flag).lower()}`"
+        case value:
+            return f"`{value}`"
+
+
+def _takes(field: FieldInfo) -> str:
+    bounds = {type(bound).__name__: bound for bound in field.metadata}
+    if "Ge" not in bounds:
+        return "`true` or `false`"
+    unit = f" {field.description}" if field.description else ""
+    return f"{bounds['Ge'].ge} to {bounds['Le'].le:,}{unit}".replace(",", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,250 @@
+"""What is refused is refused as a problem that names the field and the limit, and leaves no row behind."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.api import cursors
+from tests.api.kit import Json, append, call, canonical, history, ok, path, problem, result, turn, user
+
+Rows = Callable[[], dict[str, int]]
+JSON = {"content-type": "application/json"}
+MESSAGES = "/conversations/c/messages"
+
+
+@pytest.fixture
+def talk(client: httpx.Client, rows: Rows) -> Iterator[httpx.Client]:
+    """A conversation of one turn; whatever the test sends must leave every table as it was."""
+    append(client, "c", turn(1))
+    before = rows()
+    yield client
+    assert rows() == before
+
+
+def bad(message: Any, *names: str, status: int = 422) -> Any:
+    return pytest.param({"messages": [user(), message]}, status, names, id=canonical(message)[:60])
+
+
+BAD_MESSAGES = [
+    pytest.param({"messages": []}, 422, ("messages", "at least one"), id="empty list"),
+    pytest.param({"messages": {}}, 422, ("messages",), id="no list"),
+    pytest.param({}, 422, ("messages",), id="no messages"),
+    pytest.param([], 422, (), id="a list"),
+    pytest.param("x", 422, (), id="a string"),
+    pytest.param({"messages": [user()] * 1001}, 422, ("messages", "1000", "1001"), id="too many"),
+    pytest.param({"messages": [user()], "tenant_id": "x"}, 422, ("tenant_id",), id="unknown field of the body"),
+    pytest.param({"messages": [user()], "user_id": 7}, 422, ("user_id",), id="user_id is a number"),
+    pytest.param({"messages": [user()], "user_id": "v"}, 409, ("user_id",), id="another user"),
+    pytest.param({"messages": [user()], "system": "a\x00b"}, 422, ("system", "U+0000"), id="NUL in system"),
+    bad("hi", "object"),
+    bad(None, "object"),
+    bad({"content": "x"}, "role"),
+    bad({"role": "robot", "content": "x"}, "role", "must be one of system"),
+    bad({"role": ["user"], "content": "x"}, "role"),
+    bad({"role": "user"}, "content"),
+    bad({"role": "user", "content": 7}, "content"),
+    bad({"role": "user", "content": {"archive": "00000000-0000-7000-8000-000000000001"}}, "content"),
+    bad({"role": "user", "content": ["x"]}, "content", "type"),
+    bad({"role": "user", "content": [{"type": "text"}]}, "text", "must be a string"),
+    bad({"role": "tool", "content": "x"}, "tool_call_id", "needs the id"),
+    bad({"role": "tool", "tool_call_id": "", "content": "x"}, "tool_call_id"),
+    bad({"role": "tool", "tool_call_id": "a", "content": None}, "content"),
+    bad({"role": "assistant", "tool_calls": "x"}, "tool_calls", "list"),
+    bad({"role": "assistant", "tool_calls": [{"id": "a"}]}, "name"),
+    bad({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, "id"),
+    bad({"role": "assistant", "tool_calls": [{"id": "a", "name": "f", "arguments": 7}]}, "arguments"),
+    bad({"role": "assistant", "tool_calls": call("a", "a")["tool_calls"]}, "tool_calls", "same id"),
+    bad({"role": "user", "content": "x", "tool_calls": call("a")["tool_calls"]}, "only an assistant"),
+    bad({"role": "user", "content": [{"type": "tool_result", "content": "x"}]}, "tool_use_id"),
+    bad({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": 7}]}, "content"),
+    bad({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "input": {}}]}, "name"),
+    bad(user(name="x" * 257), "name", "256"),
+    bad(user(name="a\nb"), "name", "control"),
+    bad(user(client_id="x" * 129), "client_id", "128"),
+    bad(user(id=7), "id", "128"),
+    bad(user(id="a\x00"), "id", "control"),
+    *[bad(user(**{field: 1}), field, "set by Quire") for field in ("tenant_id", "seq", "page", "tokens", "created_at")],
+    *[bad(user(**{field: 1}), field, "set by Quire") for field in ("archive_id", "archived", "conversation_id")],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "status", "names"), BAD_MESSAGES)
+def test_a_message_that_is_wrong_is_named_and_none_is_stored(
+    talk: httpx.Client, body: Any, status: int, names: tuple[str, ...]
+) -> None:
+    problem(talk.post(MESSAGES, json=body), status, *names)
+
+
+BAD_BODIES: dict[str, tuple[bytes, int, tuple[str, ...]]] = {
+    "empty": (b"", 400, ("JSON",)),
+    "not JSON": (b"{'messages': 1}", 400, ("JSON", "line 1")),
+    "byte order mark": (b'\xef\xbb\xbf{"messages":[]}', 400, ("byte order mark",)),
+    "UTF-16": (canonical({"messages": [user()]}).encode("utf-16"), 400, ("UTF-8",)),
+    "invalid UTF-8": (b'{"messages":[{"role":"user","content":"\xff"}]}', 400, ("UTF-8", "byte 39")),
+    "overlong UTF-8": (b'{"messages":[{"role":"user","content":"\xc0\xaf"}]}', 400, ("UTF-8",)),
+    "encoded surrogate": (b'{"messages":[{"role":"user","content":"\xed\xa0\x80"}]}', 400, ("UTF-8",)),
+    "lone surrogate": (b'{"messages":[{"role":"user","content":"\\ud800"}]}', 422, ("surrogate", "content")),
+    "lone surrogate in a key": (b'{"messages":[{"role":"user","content":"x","\\udc00":1}]}', 422, ("surrogate",)),
+    "and refused anyway": (b'{"messages":[{"role":"\\ud800","content":7}]}', 422, ("surrogate", "role")),
+    "NUL in a key": (b'{"messages":[{"role":"user","content":"x","a\\u0000":1}]}', 422, ("U+0000",)),
+    "NaN": (b'{"messages":[{"role":"user","content":"x","n":NaN}]}', 422, ("NaN",)),
+    "Infinity": (b'{"messages":[{"role":"user","content":"x","n":-Infinity}]}', 422, ("Infinity",)),
+    "1e999": (b'{"messages":[{"role":"user","content":"x","n":1e999}]}', 422, ("too large",)),
+    "5,000 digits": (b'{"messages":[{"role":"user","content":"x","n":' + b"7" * 5000 + b"}]}", 422, ("4300 digits",)),
+    "a key twice": (b'{"messages":[{"role":"user","content":"x","content":"y"}]}', 422, ("content", "twice")),
+    "200 levels": (b'{"messages":' + b"[" * 200 + b"]" * 200 + b"}", 422, ("64 levels",)),
+    "10,000 levels": (b'{"messages":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_001, 422, ("64 levels",)),
+    "200,000 levels": (b"[" * 200_000 + b"]" * 200_000, 422, ("64 levels",)),
+    "a million containers": (b'{"messages":[' + b"{}," * 340_000 + b"{}]}", 422, ("messages",)),
+    "over the limit": (b'{"messages":"' + b"x" * 1_100_000 + b'"}', 413, ("1048576 bytes",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_a_body_that_cannot_be_kept_as_it_is_is_refused(talk: httpx.Client, name: str) -> None:
+    body, status, names = BAD_BODIES[name]
+    writes = [("POST", MESSAGES), ("POST", "/conversations"), ("PATCH", "/conversations/c")]
+    writes += [("POST", "/conversations/c/context"), ("POST", "/conversations/c/tools/recall_page")]
+    for verb, where in writes:
+        said = names if where == MESSAGES or status != 422 else ()
+        problem(talk.request(verb, where, content=body, headers=JSON), status, *said)
+
+
+def test_a_body_without_length_is_cut_off_at_the_limit(talk: httpx.Client) -> None:
+    def endless() -> Iterator[bytes]:
+        yield b'{"messages":["'
+        for _ in range(100_000):
+            yield b"x" * 65_536
+
+    problem(talk.post(MESSAGES, content=endless(), headers=JSON), 413, "1048576 bytes")
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "multipart/form-data", "application/x-www-form-urlencoded",
+                                  "application/json; charset=latin-1", "application/jsonx"])  # fmt: skip
+def test_a_body_of_another_type_is_refused(talk: httpx.Client, kind: str) -> None:
+    body = canonical({"messages": [user()]}).encode()
+    problem(
+        talk.post(MESSAGES, content=body, headers={"content-type": kind}),
+        415,
+        "Content-Type" if "charset" not in kind else "utf-8",
+    )
+
+
+def test_a_compressed_body_is_refused_unread(talk: httpx.Client) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    problem(talk.post(MESSAGES, content=bomb, headers={**JSON, "content-encoding": "gzip"}), 415, "compressed")
+
+
+def test_a_message_over_its_limit_is_refused_where_the_body_is_not(talk: httpx.Client, other: httpx.Client) -> None:
+    for text in ("x" * 10_000_000, "x" * 1_000_001, "龙" * 1_000_001):
+        problem(other.post(MESSAGES, json={"messages": [user(), user(text)]}), 413, "content", "1000000 characters")
+    problem(other.post(MESSAGES, json={"messages": [result("a", "x" * 20_000_001)]}), 413, "20000000 characters")
+
+
+TIMES_OUT_OF_REACH = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2020", "now")
+
+
+def made_up(when: str) -> str:
+    """A cursor of the list of conversations that Quire did not make."""
+    return cursors.encode(when, "00000000-0000-7000-8000-000000000001")
+
+
+BAD_QUERIES = [
+    *[(f"/conversations?limit={n}", "limit") for n in ("0", "-1", "201", 10**20, "٣", "x", "")],
+    *[(f"{MESSAGES}?limit={n}", "limit") for n in ("0", "-1", "1001", 10**20, "٣")],
+    *[(f"/conversations/c/pages?limit={n}", "limit") for n in ("0", "201", 10**20)],
+    *[(f"{where}?cursor={cursor}", "cursor")
+      for where in ("/conversations", MESSAGES, "/conversations/c/pages")
+      for cursor in ("", "x", "!!", "W10", "bnVsbA", "WyItMSJd", "WyIxIiwiMiJd", "WyI5OTk5OTk5OTk5OTk5OTk5OTk5OSJd",
+                     "WyLZoyJd", "W1tbW1tbW1tb", "龙", "a" * 501)],
+    *[(f"/conversations?cursor={made_up(when)}", "cursor") for when in TIMES_OUT_OF_REACH],
+    (f"{MESSAGES}?order=up", "order"),
+    ("/conversations?q=a%00b", "q"),
+    ("/conversations?user_id=%00", "user_id"),
+    ("/conversations?q=" + "x" * 201, "q"),
+    ("/conversations?user_id=" + "x" * 129, "user_id"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "name"), BAD_QUERIES)
+def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, where: str, name: str) -> None:
+    problem(talk.get(where), 422, name)
+
+
+def test_a_cursor_without_a_time_zone_is_read_as_some_time(talk: httpx.Client) -> None:
+    assert ok(talk.get(f"/conversations?cursor={made_up('2020-01-01T00:00:00')}"))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "where", "body"),
+    [
+        ("GET", "/conversations/nope", None),
+        ("GET", "/conversations/nope/messages", None),
+        ("GET", "/conversations/nope/context", None),
+        ("GET", "/conversations/nope/contents", None),
+        ("GET", "/conversations/nope/pages", None),
+        ("GET", "/conversations/nope/pages/1", None),
+        ("GET", "/conversations/nope/summary", None),
+        ("POST", "/conversations/nope/context", {}),
+        ("POST", "/conversations/nope/messages", {"messages": [user()]}),
+        ("POST", "/conversations/nope/tools/recall_page", {"arguments": {"page": 1}}),
+        ("PATCH", "/conversations/nope", {"title": "t"}),
+        ("DELETE", "/conversations/nope", None),
+        ("GET", "/nothing/here", None),
+        ("GET", "/conversations/a/b/c", None),
+    ],
+)
+def test_what_is_not_there_answers_404(talk: httpx.Client, verb: str, where: str, body: Json | None) -> None:
+    content = None if body is None else canonical(body).encode()
+    problem(talk.request(verb, where, content=content, headers=JSON), 404)
+
+
+def test_a_method_that_is_not_allowed_answers_405(talk: httpx.Client) -> None:
+    for verb, where in (("PUT", "/conversations/c"), ("DELETE", MESSAGES), ("POST", "/tools"), ("PATCH", "/healthz")):
+        problem(talk.request(verb, where), 405)
+
+
+BAD_CHANGES: list[tuple[Json, str]] = [
+    ({"title": "t" * 501}, "title"), ({"title": "a\x00"}, "title"), ({"title": 7}, "title"),
+    ({"system": "s" * 1_000_001}, "system"), ({"system": "\x00"}, "system"), ({"model": ""}, "model"),
+    ({"model": "m" * 201}, "model"), ({"model": "\x00"}, "model"), ({"metadata": []}, "metadata"),
+    ({"tenant_id": "x"}, "tenant_id"), ({"seq": 1}, "seq"), ({"epoch": 1}, "epoch"),
+    ({"settings": {"active_pages": 0}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
+    ({"settings": {"archive_threshold": 10**20}}, "archive_threshold"), ({"settings": []}, "settings"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "name"), BAD_CHANGES)
+def test_a_conversation_takes_no_nonsense(talk: httpx.Client, body: Json, name: str) -> None:
+    problem(talk.post("/conversations", json=body), 422, name)
+    problem(talk.patch("/conversations/c", json=body), 422, name)
+
+
+def test_the_request_id_of_the_caller_is_given_back_if_it_is_sane(talk: httpx.Client) -> None:
+    assert problem(talk.get("/x", headers={"x-request-id": "my-id.1"}), 404)["request_id"] == "my-id.1"
+    assert problem(talk.get("/x", headers={"x-request-id": "a b<"}), 404)["request_id"] != "a b<"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(f"word{n}" for n in range(90_000)),
+        "x" * 900_000,
+        " \t\n" * 1000,
+        "\x00" * 1000,
+        "﷽" * 5000,
+        "<|endoftext|>" * 100,
+        "a\u0301" * 5000,
+        "'; DROP TABLE messages; --",
+    ],
+    ids=["distinct words", "one word", "blank", "NUL", "ligatures", "marks", "combining", "SQL"],
+)
+def test_odd_text_is_kept_as_it_is(other: httpx.Client, text: str) -> None:
+    append(other, "c", [user(text), call("a"), result("a", text), user(" ")])
+    found = history(other, "c")
+    assert [found[0]["content"], found[2]["content"]] == [text, text]
+    assert ok(other.get(path("c", "context"), params={"budget": 1_000_000}))["messages"][-1] == user(" ")
+    assert ok(other.get(path("c", "contents")))["entries"] == []

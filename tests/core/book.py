@@ -1,0 +1,326 @@
+"""The executable specification: append and window, made of core functions and nothing else.
+
+It does what ``app/flows/append.py``, ``epochs.py`` and ``context.py`` do with the database between them: read,
+place, shape, weigh, keep as rows with offsets; then lay out, freeze the head, show the rows zone by zone,
+assemble, render.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from app.core import contents, head, paging
+from app.core.assemble import assemble, with_tail
+from app.core.canonical import dumps
+from app.core.contents import Line, PageEntry
+from app.core.head import SummaryLine, neutral
+from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape, weights
+from app.core.messages import Limits, read, weigh
+from app.core.model import (
+    Entry,
+    Epoch,
+    Fixed,
+    Format,
+    Head,
+    Item,
+    Language,
+    Layout,
+    Policy,
+    TailItem,
+    Totals,
+    Window,
+)
+from app.core.paging import ledger_reach
+from app.core.placeholder import ArchiveCard, placeholder
+from app.core.profile import Profile, profile
+from app.core.render import Rendered, render
+from tests.core.conversations import Message, Transcript
+
+RECALL_TOOLS = frozenset({"recall_page", "load_tool_history"})
+SYSTEM = "You are a careful assistant."
+OPENAI_TOOLS = [{"type": "function", "function": {"name": "recall_page", "parameters": {"type": "object"}}}]
+ANTHROPIC_TOOLS = [{"name": "recall_page", "input_schema": {"type": "object"}}]
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LINES_PER_PAGE = 30
+
+
+def count(text: str) -> int:
+    """Tokens of a text; a join never counts more than its parts, as with real tokenizers (nearly)."""
+    return len(text) // 4 + 1
+
+
+def weight(chat_messages: Sequence[Message]) -> int:
+    weighed = [weigh(message) for message in chat_messages]
+    return sum(overhead + sum(map(count, texts)) for texts, overhead in weighed)
+
+
+def topics(titles: Sequence[str]) -> list[str]:
+    return [title[:12] for title in titles[:3]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stored message."""
+
+    placement: Placement
+    shape: Shape
+    entry: Entry
+    loaded_tokens: int
+    line: Line
+    title: str
+    archives: tuple[str, ...]
+
+    @cached_property
+    def texts(self) -> tuple[str, str | None, str | None, str | None]:
+        """As it is stored: verbatim, condensed where that differs, with what was loaded, in Anthropic form."""
+        found = self.shape
+        return (
+            joined(found.view),
+            joined(found.short) if found.short is not None and self.entry.short < self.entry.full else None,
+            joined(found.loaded) if found.loaded is not None else None,
+            dumps(found.anthropic) if found.anthropic is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one GET saw, and what it was made of."""
+
+    rows: tuple[Row, ...]
+    totals: Totals
+    wanted: Profile
+    epoch: Epoch
+    window: Window
+    rendered: Rendered
+
+    @property
+    def layout(self) -> Layout:
+        return self.epoch.layout
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        messages: list[Message] = json.loads(self.rendered.messages)
+        return messages
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The messages as they are sent, byte for byte."""
+        return [dumps(message) for message in self.messages]
+
+    @cached_property
+    def stable(self) -> list[str]:
+        return self.texts[: self.rendered.stable_messages]
+
+
+@dataclass
+class Book:
+    """A conversation in memory."""
+
+    policy: Policy = field(default_factory=Policy)
+    language: Language = "en"
+    system: str = SYSTEM
+    rows: list[Row] = field(default_factory=list)
+    tail: Tail = field(default_factory=Tail)
+    totals: Totals = field(default_factory=Totals)
+    revision: int = 0
+    recalls: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """Page, count, page at the time, revision."""
+    deleted: set[int] = field(default_factory=set)
+
+    # --- Append ---------------------------------------------------------------------------------------
+
+    def append(self, messages: Sequence[Message]) -> list[Row]:
+        drafts = read(list(messages), Limits())
+        placements, self.tail = place(self.tail, drafts)
+        added = [self._add(placement) for placement in placements]
+        self.totals = replace(self.totals, last_seq=self.tail.last_seq, last_page=self.tail.last_page)
+        return added
+
+    def _add(self, placement: Placement) -> Row:
+        results = {answer.result.text: count(answer.result.text) for answer in placement.answers}
+        cards = {i: self._card(placement, i) for i in archived_answers(placement, self.policy, RECALL_TOOLS, results)}
+        placeholders = {i: placeholder(card, self.language) for i, card in cards.items()}
+        found = shape(placement, placeholders, self.policy, self.language, RECALL_TOOLS)
+        weighed = weights(found, placement.kind, weight, count)
+        totals = self.totals
+        said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
+        line = neutral(" ".join(said.split())[:80])
+        row = Row(
+            placement=placement,
+            shape=found,
+            entry=Entry(
+                seq=placement.seq, page=placement.page, group=placement.group, kind=placement.kind,
+                full=weighed.full, short=weighed.short, full_before=totals.full, short_before=totals.short,
+                user_seq=placement.user_seq, revision=self.revision,
+            ),
+            loaded_tokens=weighed.loaded,
+            line=Line(placement.seq, "tool" if placement.answers else placement.draft.role, line, count(line)),
+            title=line[:40],
+            archives=tuple(str(card.uuid) for card in cards.values()),
+        )  # fmt: skip
+        replaced = sum(count(placement.answers[i].result.text) - count(text) for i, text in placeholders.items())
+        self.totals = replace(
+            totals,
+            full=totals.full + weighed.full,
+            short=totals.short + weighed.short,
+            history=totals.history + weighed.full + replaced,
+        )
+        self.rows.append(row)
+        return row
+
+    def _card(self, placement: Placement, answer: int) -> ArchiveCard:
+        found = placement.answers[answer]
+        return ArchiveCard(
+            uuid=UUID(int=(7 << 76) + placement.seq * 1000 + answer + 1),
+            tool_name=found.call.name,
+            query_summary=found.call.arguments,
+            created_at=NOW,
+            length=len(found.result.text),
+            result_summary=found.result.text[:200],
+            key_terms=("terms",),
+            sources=(),
+        )
+
+    def recall(self, page: int) -> None:
+        """A recall tool is used on a page."""
+        self.revision += 1
+        times = sum(1 for recalled, *_ in self.recalls if recalled == page) + 1
+        self.recalls.append((page, times, self.totals.last_page, self.revision))
+
+    # --- Window ---------------------------------------------------------------------------------------
+
+    def profile(self, budget: int, form: Format = "openai") -> Profile:
+        tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
+        system = count(self.system) + 4 + sum(weight(row.shape.view) for row in self._prompt())
+        return profile(self.policy, budget, Fixed(tools_tokens=count(dumps(tools)), system_tokens=system))
+
+    def window(self, budget: int, form: Format = "openai", tail: Sequence[TailItem] = ()) -> Seen:
+        """The window. Raises BudgetTooSmall."""
+        wanted = self.profile(budget, form)
+        epoch = self.epoch(wanted)
+        window = with_tail(assemble(epoch, self.items(epoch.layout), wanted.fixed, budget, self.totals), tail)
+        tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
+        rendered = render(window, self._system_text(), tools, form, self.language)
+        return Seen(tuple(self._kept()), self.totals, wanted, epoch, window, rendered)
+
+    def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
+        entries = [row.entry for row in self._kept()] if from_scratch else self.entries(ledger_reach(wanted.shares))
+        return paging.layout(entries, self.totals, wanted.shares, wanted.policy)
+
+    def entries(self, reach: int) -> list[Entry]:
+        """The newest entries, as app/store/windows.py reads them."""
+        known = [row.entry for row in self._kept()]
+        bound = max(0, self.totals.short - reach)
+        start = next((e for e in reversed(known) if e.short_before <= bound), None)
+        if start is None:
+            return []
+        opener = [e for e in known if e.seq == start.user_seq and e.seq < start.group]
+        return opener + [e for e in known if e.seq >= start.group]
+
+    def epoch(self, wanted: Profile) -> Epoch:
+        layout = self.layout(wanted)
+        if layout.condensed_from <= 1:
+            return Epoch(layout, Head())
+        entries = self.entries(ledger_reach(wanted.shares))
+        first = next(e for e in entries if e.seq == layout.condensed_from)
+        return Epoch(layout, self._head(layout, first.page - 1 if first.opens_page else first.page, wanted))
+
+    def _head(self, layout: Layout, last_page: int, wanted: Profile) -> Head:
+        policy, language = wanted.policy, self.language
+        frame = head.frame_tokens(language, count)
+        room = layout.head_room - frame
+        if room <= 0 or last_page < 1:
+            return Head(unlisted=last_page)
+        archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
+        said = [row.line for row in archived if row.line.role in ("user", "assistant") and row.line.text]
+        lines = [SummaryLine(line.text, line.tokens) for line in said[-8:]]
+        summary = head.take(lines, head.summary_room(room, policy))
+        cap = min(room - sum(line.tokens + 3 for line in summary), policy.contents_max)
+        entries = [e for e in map(self._page_entry(layout), range(1, last_page + 1)) if self._listed(e, layout)]
+        selection = contents.select(entries, cap, policy)
+        titles = {row.entry.page: row.title for row in reversed(archived)}
+        page = contents.compose(entries, selection, last_page, titles, cap, policy, language, topics, count)
+        return head.compose(
+            (), summary, page, language, frame, summary_through_seq=layout.condensed_from - 1, indexed_through_page=0
+        )
+
+    def _listed(self, entry: PageEntry, layout: Layout) -> bool:
+        recalled, at_page = entry.recall_count, entry.last_recalled_page
+        return contents.is_listed(entry.page, recalled, at_page, layout.trigger_page, self.policy)
+
+    def _page_entry(self, layout: Layout) -> Any:
+        known: Mapping[int, tuple[int, int]] = {
+            page: (times, at) for page, times, at, revision in self.recalls if revision <= layout.revision
+        }
+
+        def entry(page: int) -> PageEntry:
+            rows = [r for r in self._kept() if r.entry.page == page and r.entry.seq < layout.condensed_from]
+            lines = [r.line for r in rows if r.line.text and r.entry.kind != "prompt"][:LINES_PER_PAGE]
+            title = rows[0].title if rows else ""
+            return PageEntry(page, title, count(title), tuple(lines), *known.get(page, (0, 0)))
+
+        return entry
+
+    def items(self, layout: Layout) -> list[Item]:
+        shown = [
+            row
+            for row in self._kept()
+            if row.entry.seq >= layout.condensed_from or row.entry.seq == layout.pinned
+        ]  # fmt: skip
+        return [self._item(row, layout) for row in shown if row.entry.kind != "prompt"]
+
+    def _item(self, row: Row, layout: Layout) -> Item:
+        entry, draft = row.entry, row.placement.draft
+        verbatim = entry.seq >= layout.verbatim_from
+        view, short, loaded, anthropic = row.texts
+        return Item(
+            seq=entry.seq,
+            page=entry.page,
+            group=entry.group,
+            kind=entry.kind,
+            role="tool" if entry.kind == "result" else draft.role,
+            text=view if verbatim or short is None else short,
+            parts=len(row.shape.view),
+            tokens=entry.full if verbatim else entry.short,
+            calls=len(draft.calls),
+            results=len(row.placement.answers),
+            full_after=entry.full_after,
+            loaded_text=loaded if entry.page == self.totals.last_page else None,
+            loaded_tokens=row.loaded_tokens,
+            short_text=short if verbatim else None,
+            short_tokens=entry.short,
+            anthropic=anthropic if verbatim else None,
+            archive_ids=row.archives,
+        )
+
+    def _kept(self) -> Iterator[Row]:
+        return (row for row in self.rows if row.entry.seq not in self.deleted)
+
+    def _prompt(self) -> Iterator[Row]:
+        return (row for row in self._kept() if row.entry.kind == "prompt")
+
+    def _system_text(self) -> str:
+        prompts = [message["content"] for row in self._prompt() for message in row.shape.view]
+        plain = [
+            p if isinstance(p, str) else "\n".join(part["text"] for part in p if part.get("type") == "text")
+            for p in prompts
+        ]
+        return "\n\n".join(text for text in (self.system, *plain) if text)
+
+
+def joined(chat_messages: Sequence[Message]) -> str:
+    return ",".join(dumps(message) for message in chat_messages)
+
+
+def read_whole(transcript: Transcript, policy: Policy) -> Iterator[Book]:
+    """The same book after each of a transcript's batches."""
+    book = Book(policy)
+    for batch in transcript.batches:
+        book.append(batch)
+        yield book

@@ -1,0 +1,98 @@
+"""Fitting a window: who goes first when it is tight."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.core.assemble import TAIL_OVERHEAD, free_for_tail, with_tail
+from app.core.budget import usable
+from app.core.head import FRAMES
+from app.core.model import Policy, TailItem
+from app.core.render import TAIL_FRAMES
+from app.errors import BudgetTooSmall
+from tests.core.book import Book, Seen, count
+from tests.core.conversations import Message, result, user
+
+
+def recall(call_id: str) -> Message:
+    call = {"id": call_id, "type": "function", "function": {"name": "recall_page", "arguments": '{"page": 1}'}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def book_of(*messages: Message) -> Book:
+    book = Book(Policy(active_pages=100))
+    book.append(messages)
+    return book
+
+
+def seqs(seen: Seen) -> list[int]:
+    return [p.seq for p in seen.window.body]
+
+
+def test_the_newest_user_message_is_kept_whatever_happens() -> None:
+    book = book_of(user("a" * 400), user("b" * 400), {"role": "assistant", "content": "c" * 4000})
+    with pytest.raises(BudgetTooSmall) as caught:
+        book.window(100)
+    smallest = caught.value.extra["minimum_budget"]
+    seen = book.window(smallest)
+    assert seqs(seen) == [2]
+    assert [w.code for w in seen.window.warnings] == ["window_squeezed"]
+    assert (seen.window.verbatim_pages, seen.window.unlisted) == ((), 2)
+
+
+def test_an_empty_conversation_has_a_window() -> None:
+    seen = Book().window(1000)
+    assert [m["role"] for m in seen.messages] == ["system"]
+    assert seen.window.unlisted == 0
+
+
+def test_what_was_loaded_is_in_full_until_the_next_user_message_and_then_a_mark_once() -> None:
+    book = book_of(user("what did we say?"), recall("a"), result("a", "the page " * 40))
+    first = book.window(10_000)
+    assert "the page the page" in first.rendered.messages
+    assert first.rendered.stable_messages == 3  # system, question, call
+    book.append([{"role": "assistant", "content": "This."}])
+    assert "the page the page" in book.window(10_000).rendered.messages
+    book.append([user("thanks")])
+    after = book.window(10_000)
+    assert "the page the page" not in after.rendered.messages
+    assert after.rendered.messages.count("was shown in full at the time") == 1
+    assert after.window.number == first.window.number
+    assert after.texts[: len(first.stable)] == first.stable
+
+
+def test_what_was_loaded_may_push_older_messages_out_for_its_page_and_numbers_still_grow() -> None:
+    book = Book(Policy(active_pages=100))
+    numbers = []
+    for message in (user("a" * 800), user("b" * 40), recall("a"), result("a", "x" * 1600), user("c"), user("d")):
+        book.append([message])
+        seen = book.window(700)
+        numbers.append(seen.window.number)
+        squeezed = {"window_squeezed"} & {w.code for w in seen.window.warnings}
+        assert bool(squeezed) == (message["role"] == "tool")
+    assert numbers == [0, 0, 0, 4, 5, 5]
+
+
+def test_the_tail_takes_what_is_free_in_the_order_it_was_asked_for() -> None:
+    seen = book_of(user("hi")).window(1000)
+    free = free_for_tail(seen.window)
+    assert free == usable(1000) - seen.window.ledger.total - TAIL_OVERHEAD
+    found = with_tail(seen.window, [TailItem("a", free - 10), TailItem("b", 11), TailItem("c", 10)])
+    assert [item.text for item in found.tail] == ["a", "c"]
+    assert found.ledger.total == usable(1000)
+    assert [w.code for w in found.warnings] == ["tail_cut"]
+
+
+def test_the_overheads_cover_the_frames() -> None:
+    for opening, closing in TAIL_FRAMES.values():
+        assert count(opening) + count(closing) + 4 + 2 <= TAIL_OVERHEAD
+    assert all(words["open"].startswith("<quire-memory>\n") for words in FRAMES.values())
+
+
+def test_the_full_history_is_counted_with_archived_results_in_full() -> None:
+    book = Book(Policy(archive_threshold=1000))
+    asked = {"id": "a", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    book.append([user("go"), {"role": "assistant", "tool_calls": [asked]}, result("a", "x" * 40_000)])
+    ledger = book.window(2000).window.ledger
+    assert ledger.full_history > 10_000
+    assert ledger.saved > 0.8

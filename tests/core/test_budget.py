@@ -1,0 +1,72 @@
+"""Budgets, windows of models, and shares."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.budget import MODEL_WINDOWS, WINDOW_DEFAULT, model_window, shares, smallest_budget, usable
+from app.core.model import Fixed, Policy
+from app.core.profile import Defaults, budget_of, offers_tools, profile
+
+
+@given(st.integers(0, 10_000_000))
+def test_the_smallest_budget_is_enough_and_one_less_is_not(needed: int) -> None:
+    smallest = smallest_budget(needed)
+    assert usable(smallest) >= needed
+    assert needed == 0 or usable(smallest - 1) < needed
+
+
+@given(st.integers(0, 10_000_000))
+def test_shares_never_add_up_to_more_than_is_available(available: int) -> None:
+    found = shares(available, Policy())
+    assert found.head + found.condensed + found.recent <= max(available, 1)
+    assert 1 <= found.step <= found.recent
+
+
+def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
+    found = profile(Policy(), 10_000, Fixed(tools_tokens=600, system_tokens=400)).shares
+    assert (found.available, found.head, found.condensed, found.recent) == (8000, 800, 2800, 4400)
+
+
+def test_fixed_parts_over_the_budget_leave_nothing() -> None:
+    assert profile(Policy(), 100, Fixed(90, 90)).shares.available == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("gpt-4", 8_192),
+        ("gpt-4o-mini-2024-07-18", 128_000),
+        ("openai/gpt-4.1-nano", 1_047_576),
+        ("GPT-5-mini", 400_000),
+        ("anthropic/claude-sonnet-4", 200_000),
+        ("qwen3-32b", 131_072),
+        ("deepseek-chat", 128_000),
+        (" o3 ", 200_000),
+        ("my-own-model", None),
+        ("", None),
+    ],
+)
+def test_a_model_is_known_by_its_longest_prefix(model: str, window: int | None) -> None:
+    assert model_window(model) == window
+
+
+def test_every_known_window_is_its_own_longest_prefix() -> None:
+    assert all(model_window(prefix) == window for prefix, window in MODEL_WINDOWS.items())
+
+
+def test_the_budget_is_what_the_first_one_says_who_says_anything() -> None:
+    defaults = Defaults(output_reserve=4096)
+    assert budget_of(defaults, 500, 700, "gpt-4") == 500
+    assert budget_of(defaults, None, 700, "gpt-4") == 700
+    assert budget_of(defaults, None, None, "gpt-4") == 8192 - 4096
+    assert budget_of(defaults, None, None, None) == WINDOW_DEFAULT - 4096
+    assert budget_of(Defaults(context_window=32_000), None, None, "gpt-4") == 32_000 - 4096
+    assert budget_of(Defaults(context_window=5000), None, None, None) == 2500  # never under half the window
+
+
+def test_recall_tools_are_offered_where_they_take_at_most_a_quarter() -> None:
+    assert offers_tools(400, 100)
+    assert not offers_tools(399, 100)

@@ -1,0 +1,69 @@
+"""Call groups: shown whole or not at all."""
+
+from __future__ import annotations
+
+from app.core.groups import chat_messages, units
+from tests.core.book import Book
+from tests.core.conversations import Message, calls, result, user
+
+
+def body(*messages: Message) -> tuple[list[list[int]], list[int], list[Message]]:
+    """The seqs of the units that are shown, those held back, and the chat messages shown."""
+    book = Book()
+    book.append(messages)
+    shown, held_back = units(book.items(book.layout(book.profile(100_000))))
+    chat = [message for unit in shown for item in unit for message in chat_messages(item.text)]
+    return [[item.seq for item in unit] for unit in shown], [item.seq for item in held_back], chat
+
+
+def test_a_call_and_its_results_are_one_unit_in_whatever_order_they_come() -> None:
+    shown, held_back, _ = body(user("go"), calls("a", "b"), result("b"), result("a"), user("thanks"))
+    assert shown == [[1], [2, 3, 4], [5]]
+    assert held_back == []
+
+
+def test_a_group_that_awaits_results_is_held_back() -> None:
+    shown, held_back, _ = body(user("go"), calls("a", "b"), result("a"))
+    assert (shown, held_back) == ([[1]], [2, 3])
+
+
+def test_when_the_conversation_goes_on_the_answered_calls_stay_and_a_word_stands_for_the_others() -> None:
+    shown, _, chat = body(user("go"), calls("a", "b", text="Trying."), result("a"), user("never mind"))
+    assert shown == [[1], [2, 3], [4]]
+    assert [call["id"] for call in chat[1]["tool_calls"]] == ["a"]
+    assert chat[1]["content"] == "Trying.\n[do_b: no result]"
+
+
+def test_a_call_that_nothing_answered_becomes_words() -> None:
+    _, _, chat = body(user("go"), calls("a"), user("never mind"))
+    assert chat[1] == {"role": "assistant", "content": "[do_a: no result]"}
+
+
+def test_results_of_nothing_and_second_results_are_not_shown() -> None:
+    shown, _, _ = body(result("x"), user("go"), calls("a"), result("a"), result("a", "again"), user("ok"))
+    assert shown == [[2], [3, 4], [6]]
+
+
+def test_an_orphan_within_a_group_does_not_part_it() -> None:
+    shown, _, _ = body(user("go"), calls("a"), result("x"), result("a"))
+    assert shown == [[1], [2, 4]]
+
+
+def test_words_beside_the_results_end_the_group_and_are_shown_at_once() -> None:
+    uses: list[Message] = [{"type": "tool_use", "id": i, "name": "do", "input": {}} for i in ("a", "b")]
+    answer = {"type": "tool_result", "tool_use_id": "a", "content": "done"}
+    said: Message = {"role": "user", "content": [answer, {"type": "text", "text": "Stop, forget b."}]}
+    shown, held_back, chat = body(user("go"), {"role": "assistant", "content": uses}, said)
+    assert (shown, held_back) == ([[1], [2, 3]], [])
+    assert chat[-1] == {"role": "user", "content": "Stop, forget b."}
+    assert [call["id"] for call in chat[1]["tool_calls"]] == ["a"]
+
+
+def test_two_results_for_one_call_in_one_message_are_one() -> None:
+    uses: list[Message] = [{"type": "tool_use", "id": "a", "name": "do", "input": {}}]
+    answer = {"type": "tool_result", "tool_use_id": "a", "content": "done"}
+    shown, held_back, chat = body(
+        user("go"), {"role": "assistant", "content": uses}, {"role": "user", "content": [answer, answer]}
+    )
+    assert (shown, held_back) == ([[1], [2, 3]], [])
+    assert [m["role"] for m in chat] == ["user", "assistant", "tool"]

@@ -1,0 +1,192 @@
+"""A window as either API takes it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.core.canonical import dumps
+from app.core.model import Ledger, Placed, Policy, TailItem, Window
+from app.core.render import Rendered, render
+from tests.core.apis import anthropic_problems, cache_marks, openai_problems
+from tests.core.book import Book
+from tests.core.conversations import Message, calls, result, user
+
+
+def window(*messages: Message, head: str = "", tail: tuple[str, ...] = (), marks: tuple[int, ...] = ()) -> Window:
+    """A window that shows messages as they are; ``marks`` are the ones with a cache breakpoint."""
+    body = tuple(
+        Placed(i, 1, "verbatim", m["role"], dumps(m), 1, 10, cache_mark=i in marks) for i, m in enumerate(messages)
+    )
+    items = tuple(TailItem(text, 5) for text in tail)
+    return Window(1, head, body, items, Ledger(1000), (1,), (), (), 0)
+
+
+def anthropic(*messages: Message, **more: Any) -> list[Message]:
+    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", [], "anthropic", "en").messages)
+    assert anthropic_problems(found) == []
+    return found
+
+
+def openai(*messages: Message, **more: Any) -> list[Message]:
+    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", [], "openai", "en").messages)
+    assert openai_problems(found) == []
+    return found
+
+
+def rendered(book: Book, form: str, budget: int = 100_000) -> Rendered:
+    return book.window(budget, form).rendered  # type: ignore[arg-type]
+
+
+def text(words: str) -> Message:
+    return {"type": "text", "text": words}
+
+
+def test_openai_has_the_system_prompt_first_then_the_head_the_body_and_the_tail() -> None:
+    found = openai(user("hi"), head="HEAD", tail=("recalled",))
+    assert [m["role"] for m in found] == ["system", "user", "user", "user"]
+    assert [m["content"] for m in found[:3]] == ["Be brief.", "HEAD", "hi"]
+    assert found[3]["content"].splitlines()[2:] == ["recalled", "</quire-recalled>"]
+
+
+def test_anthropic_has_the_system_prompt_beside_the_messages() -> None:
+    found = render(window(user("hi")), "Be brief.", [], "anthropic", "en")
+    assert found.system == "Be brief."
+    assert json.loads(found.messages) == [{"role": "user", "content": [text("hi")]}]
+    assert render(window(user("hi")), "", [], "anthropic", "en").system is None
+
+
+def test_anthropic_has_the_results_of_a_group_in_one_message() -> None:
+    found = anthropic(user("go"), calls("a", "b"), result("b", "2"), result("a", "1"), user("ok"))
+    assert [m["role"] for m in found] == ["user", "assistant", "user", "user"]
+    assert [b["tool_use_id"] for b in found[2]["content"]] == ["b", "a"]
+    assert found[1]["content"][0] == {"type": "tool_use", "id": "a", "name": "do_a", "input": {}}
+
+
+def test_what_is_loaded_beside_a_plain_result_still_shares_its_message() -> None:
+    book = Book()
+    asked = calls("a")
+    asked["tool_calls"].append({"id": "b", "type": "function", "function": {"name": "recall_page", "arguments": "{}"}})
+    book.append([user("go"), asked, result("a", "plain"), result("b", "loaded " * 20)])
+    seen = book.window(100_000, "anthropic")
+    assert anthropic_problems(seen.messages) == []
+    assert seen.rendered.stable_messages == 2
+
+
+def test_anthropic_is_given_a_first_message_of_the_user_where_there_is_none() -> None:
+    found = anthropic({"role": "assistant", "content": "Hello!"}, user("hi"))
+    assert [m["role"] for m in found] == ["user", "assistant", "user"]
+    assert found[0]["content"] == [text("…")]
+    assert len(anthropic({"role": "assistant", "content": "Hello!"}, head="HEAD")) == 2
+
+
+@pytest.mark.parametrize("content", ["", " \n", [], [text("")], [{"type": "reasoning", "text": "hm"}]])
+def test_an_assistant_who_says_nothing_is_left_out_for_anthropic(content: Any) -> None:
+    assert len(anthropic(user("hi"), {"role": "assistant", "content": content}, user("and?"))) == 2
+
+
+@pytest.mark.parametrize("content", ["", " \n", [], [text("")]])
+def test_a_user_who_says_nothing_is_said_to_be_silent(content: Any) -> None:
+    assert anthropic(user(content)) == [user([text("[empty]")])]
+
+
+def test_a_system_message_within_the_conversation_is_the_users_for_anthropic() -> None:
+    found = anthropic(user("hi"), {"role": "system", "content": "Answer in French."})
+    assert found[1] == user([text("[system]"), text("Answer in French.")])
+
+
+def test_thinking_is_sent_to_anthropic_with_its_signature_and_never_last() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    found = anthropic(
+        user("hi"),
+        {"role": "assistant", "content": [thought, text("Yes.")]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "unsigned"}, text("No.")]},
+        {"role": "assistant", "content": [text("Well."), thought]},
+        user([thought, text("a user does not think")]),
+    )
+    assert [[b["type"] for b in m["content"]] for m in found] == [["text"], ["thinking", "text"], *[["text"]] * 3]
+
+
+@pytest.mark.parametrize(
+    ("part", "block"),
+    [
+        (
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+        ),
+        (
+            {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}},
+            {"type": "image", "source": {"type": "url", "url": "https://x.org/a.png"}},
+        ),
+        ({"type": "image_url"}, text('{"type":"image_url"}')),
+        ({"type": "input_audio", "input_audio": {}}, text('{"type":"input_audio","input_audio":{}}')),
+    ],
+)
+def test_parts_in_openai_form_become_blocks(part: Message, block: Message) -> None:
+    assert anthropic(user([part]))[0]["content"] == [block]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [('{"q": 1}', {"q": 1}), ("", {}), ("[1]", {"arguments": "[1]"}), ("not json", {"arguments": "not json"})],
+)
+def test_arguments_become_an_object_for_anthropic(arguments: str, taken: Message) -> None:
+    call = calls("a")
+    call["tool_calls"][0]["function"]["arguments"] = arguments
+    assert anthropic(user("go"), call, result("a"))[1]["content"][0]["input"] == taken
+
+
+def test_results_come_before_the_words_beside_them_and_marks_of_the_caller_are_taken_out() -> None:
+    marked = {"cache_control": {"type": "ephemeral"}}
+    use = {"type": "tool_use", "id": "a", "name": "f", "input": {}, **marked}
+    answer = {"type": "tool_result", "tool_use_id": "a", "content": [{**text("x"), **marked}, text("")], **marked}
+    book = Book()
+    book.append([user([{**text("go"), **marked}]), {"role": "assistant", "content": [use]}])
+    book.append([user([text("Here."), text(" "), answer])])
+    found = book.window(100_000, "anthropic").messages
+    assert anthropic_problems(found) == []
+    assert [b["type"] for b in found[2]["content"]] == ["tool_result", "text"]
+    assert found[2]["content"][0]["content"] == [text("x")]
+    assert cache_marks(found) == 0
+
+
+def test_cache_breakpoints_are_at_the_tools_the_head_and_in_the_body() -> None:
+    tools: list[Message] = [{"name": "mine", "cache_control": {"type": "ephemeral"}}, {"name": "recall_page"}]
+    shown = window(user("a"), user("b"), user("c"), head="HEAD", marks=(0, 2))
+    found = render(shown, "", tools, "anthropic", "en")
+    assert cache_marks(json.loads(found.tools)) == 1
+    assert "cache_control" in json.loads(found.tools)[-1]
+    messages = json.loads(found.messages)
+    assert [i for i, m in enumerate(messages) if cache_marks(m)] == [0, 1, 3]
+    assert cache_marks(json.loads(render(shown, "", tools, "openai", "en").messages)) == 0
+
+
+def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
+    book = Book(Policy(active_pages=100))
+    marked: dict[int, set[int]] = {}
+    for i in range(200):
+        book.append([user(f"question {i} " * 5), {"role": "assistant", "content": f"answer {i} " * 5}])
+        seen = book.window(3000, "anthropic")
+        places = {p.seq for p in seen.window.body if p.cache_mark}
+        before = marked.setdefault(seen.window.number, set())
+        assert before <= places
+        marked[seen.window.number] = places
+    assert len(marked) > 3
+    assert max(map(len, marked.values())) == 2
+
+
+def test_the_prefix_hash_is_that_of_what_is_stable() -> None:
+    plain = render(window(user("a")), "S", [], "openai", "en")
+    assert render(window(user("a"), tail=("x",)), "S", [], "openai", "en").prefix_hash == plain.prefix_hash
+    for other in (
+        render(window(user("b")), "S", [], "openai", "en"),
+        render(window(user("a")), "T", [], "openai", "en"),
+        render(window(user("a")), "S", [{"name": "t"}], "openai", "en"),
+    ):
+        assert other.prefix_hash != plain.prefix_hash
+
+
+def test_unicode_is_sent_as_itself() -> None:
+    assert "你好 👩‍💻" in render(window(user("你好 👩‍💻")), "", [], "openai", "en").messages

@@ -1,0 +1,54 @@
+"""What the README shows is what happens, and no link of the documentation leads nowhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.cli import WELCOME
+from tests.examples.scripted_model import calling, scripted_model
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+MADE_ELSEWHERE = {"docs/benchmarks.md"}
+"""Written by the benchmarks, which may not have run yet."""
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def test_the_first_commands_are_those_that_quire_prints() -> None:
+    printed = WELCOME.format(url="http://127.0.0.1:8000", where="")
+    commands = [line.strip() for line in printed.splitlines() if line.strip().startswith("curl")]
+    assert len(commands) == 2
+    assert [command in README for command in commands] == [True, True]
+
+
+def test_the_agent_loop_runs(client: httpx.Client, base_url: str) -> None:
+    [code] = re.findall("```python\n(.*?)```", README, re.DOTALL)
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 22
+    script = (lambda _: calling("recall_page", page=1), lambda messages: {"content": messages[-1]["content"]})
+    with scripted_model(*script) as model:
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("http://127.0.0.1:8000", base_url)],
+            env={"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "key", "MODEL": "scripted"},
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "[1] user: What did we say on page 1?" in done.stdout
+    assert client.get("/conversations/demo").json()["messages"] == 4
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", page.read_text())
+    for link in links:
+        path, _, anchor = link.partition("#")
+        if link.startswith("https://") or link in MADE_ELSEWHERE:
+            continue
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor:
+            headings = [line.lstrip("# ").lower().replace(" ", "-") for line in target.read_text().splitlines()]
+            assert anchor in headings, f"{page.name} links to {link}"

@@ -1,0 +1,71 @@
+"""The examples of docs/window.md, worked out by the functions they are examples of."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.core.budget import shares, usable
+from app.core.model import Entry, Kind, Policy, Totals
+from app.core.paging import layout
+
+WINDOW = Path(__file__).parents[2] / "docs/window.md"
+POLICY = Policy(active_pages=20)
+SHARES = shares(usable(8000) - 400, POLICY)
+
+Message = tuple[Kind, int, int]
+"""Kind, tokens verbatim, tokens condensed."""
+WITH_TOOLS: Sequence[Message] = (("message", 30, 30), ("call", 40, 40), ("result", 400, 100), ("message", 130, 130))
+WITHOUT: Sequence[Message] = (("message", 20, 20), ("message", 80, 80))
+
+
+def conversation(turn: Sequence[Message], pages: int) -> list[Entry]:
+    entries: list[Entry] = []
+    full_before = short_before = group = 0
+    for page in range(1, pages + 1):
+        opened_by = len(entries) + 1
+        for kind, full, short in turn:
+            seq = len(entries) + 1
+            group = group if kind == "result" else seq
+            entries.append(Entry(seq, page, group, kind, full, short, full_before, short_before, opened_by, 0))
+            full_before += full
+            short_before += short
+    return entries
+
+
+def epochs(entries: Sequence[Entry]) -> list[list[str]]:
+    """The table's row for each epoch but the first, found by looking at the layout after each message."""
+    rows: dict[int, list[str]] = {}
+    for last in entries:
+        totals = Totals(last.seq, last.page, last.full_after, last.short_before + last.short)
+        found = layout(entries[: last.seq], totals, SHARES, POLICY)
+        if found.number in {0, *rows}:
+            continue
+        verbatim, condensed = (entries[seq - 1].page for seq in (found.verbatim_from, found.condensed_from))
+        by_page = (last.page - POLICY.active_pages - 1) % (POLICY.active_pages // 2) == 0 and last.opens_page
+        passed = f"page {last.page}" if by_page else spaced(found.full_until - SHARES.step)
+        contents = f"1–{condensed - 1}" if condensed > 1 else "none"
+        place = [found.number, last.page, spaced(last.full_after)]
+        rows[found.number] = [str(cell) for cell in (*place, passed, verbatim, condensed, contents)]
+    return list(rows.values())
+
+
+def spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def table_below(heading: str) -> list[list[str]]:
+    lines = WINDOW.read_text().split(f"### {heading}\n")[1].split("\n### ")[0].splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+def test_the_caps_are_those_of_the_example() -> None:
+    caps = (SHARES.available, SHARES.head, SHARES.condensed, SHARES.recent, SHARES.step)
+    assert caps == (6800, 680, 2380, 3740, 1870)
+
+
+def test_the_example_by_tokens_is_what_paging_decides() -> None:
+    assert table_below("An example by tokens") == epochs(conversation(WITH_TOOLS, 16))
+
+
+def test_the_example_by_pages_is_what_paging_decides() -> None:
+    assert table_below("An example by pages") == epochs(conversation(WITHOUT, 42))

@@ -1,0 +1,109 @@
+"""The examples, run as their readers run them, against a real Quire and a model that follows a script."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.tokens import TokenCounter
+from tests.examples.scripted_model import Json, ScriptedModel, calling, scripted_model
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BUDGET = 8000
+LITERAL = "the vault code of depot seven is QX7-4410"
+UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+AGENTS = {"agent.py": [sys.executable], "agent.mjs": ["node"]}
+
+
+def needs(program: str) -> str:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed, so the example that needs it cannot be run")
+    return program
+
+
+def report() -> str:
+    """50 000 characters, in which one line matters."""
+    lines = [
+        f"{number:05} depot {number % 6} counted {number * 37 % 991} crates on its shelves" for number in range(940)
+    ]
+    text = "\n".join([*lines[:600], LITERAL, *lines[600:]])
+    return text.ljust(50_000, ".")[:50_000]
+
+
+def text_of(messages: list[Json]) -> str:
+    return "\n".join(str(message["content"]) for message in messages)
+
+
+def asks_for_what_is_archived(messages: list[Json]) -> Json:
+    found = re.search(UUID, text_of(messages))
+    assert found, "there is a placeholder in the window"
+    return calling("load_tool_history", uuid=found[0], query="vault code of depot seven")
+
+
+def answers_from_what_was_loaded(messages: list[Json]) -> Json:
+    found = re.search("vault code of depot seven is (\\S+)", text_of(messages))
+    return {"content": f"The code is {found[1] if found else 'not to be found'}."}
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with scripted_model(
+        lambda _: calling("read_file", path="report.txt"), asks_for_what_is_archived, answers_from_what_was_loaded
+    ) as model:
+        yield model
+
+
+def run(command: list[str], folder: Path, base_url: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "QUIRE_URL": base_url, "OPENAI_API_KEY": "key", "MODEL": "scripted", **environment}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_finds_again_what_left_its_window(
+    name: str, client: httpx.Client, base_url: str, model: ScriptedModel, tmp_path: Path, counter: TokenCounter
+) -> None:
+    needs(AGENTS[name][0])
+    (tmp_path / "report.txt").write_text(report())
+    command = [*AGENTS[name], str(EXAMPLES / name), "depots/7", "What is the vault code of depot seven?"]
+    done = run(command, tmp_path, base_url, OPENAI_BASE_URL=model.url)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "The code is QX7-4410.\n"
+
+    first, second, third = (request["messages"] for request in model.requests)
+    assert LITERAL not in text_of(first) + text_of(second)
+    assert LITERAL in text_of(third)
+    assert max(counter.count(text_of(messages)) for messages in (first, second, third)) < BUDGET
+    offered = {tool["function"]["name"] for tool in model.requests[0]["tools"]}
+    assert offered == {"read_file", "recall_page", "load_tool_history"}
+
+    history: list[dict[str, Any]] = client.get("/conversations/depots%2F7/messages").json()["items"]
+    assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert history[2]["content"] == report()
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_does_not_read_outside_its_folder(
+    name: str, client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    needs(AGENTS[name][0])
+    (tmp_path / "secret.txt").write_text("do not tell")
+    (tmp_path / "inside").mkdir()
+    script = (lambda _: calling("read_file", path="../secret.txt"), lambda m: {"content": m[-1]["content"]})
+    with scripted_model(*script) as model:
+        command = [*AGENTS[name], str(EXAMPLES / name), "secrets", "What is the secret?"]
+        done = run(command, tmp_path / "inside", base_url, OPENAI_BASE_URL=model.url)
+    assert done.stdout == "There is no such file.\n", done.stderr
+
+
+def test_the_curl_example_runs_to_its_end(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    done = run([needs("sh"), str(EXAMPLES / "curl.sh")], tmp_path, base_url, CONVERSATION="from-the-shell")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "take an umbrella" in done.stdout.splitlines()[-1]
+    assert client.get("/conversations/from-the-shell").json()["messages"] == 5

@@ -1,0 +1,92 @@
+"""Tenants with conversations in them, for the tests that keep them apart."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from app import migrate
+from app.core.messages import Limits, read
+from app.db import Database
+from app.flows import tool_calls
+from app.flows.append import AppendRequest, append
+from app.main import defaults
+from app.ids import uuid7
+from app.services import Services
+from app.settings import Settings
+from app.store import notes
+from app.tokens import TokenCounter
+
+ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
+BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
+
+
+def services(settings: Settings, database: Database, counter: TokenCounter) -> Services:
+    return Services(settings, defaults(settings), database, counter, migrate.head())
+
+
+async def say(made: Services, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
+    request = AppendRequest(read(list(messages), Limits()), user_id="u")
+    await append(made, tenant, conversation, request, None)
+
+
+async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
+    """A conversation `c` with something in every table."""
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    archived: list[dict[str, Any]] = [
+        {"role": "user", "content": f"archive for {tenant}", "client_id": "m1"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": f"{tenant} " * 1000},
+    ]
+    await say(made, tenant, "c", archived)
+    for number in range(turns):
+        await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
+
+    async with made.database.begin(tenant) as connection:
+        await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
+        await tool_calls.run(made, connection, tenant, "c", tool_calls.checked("recall_page", {"page": 2}))
+        await connection.execute(
+            "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)
+        )
+
+
+async def fill(
+    superuser: asyncpg.Connection, tenant: UUID, conversation: str, messages: int, *, others: int = 2000
+) -> None:
+    """A long conversation, and many short ones beside it, put in by plain SQL; then the statistics are renewed."""
+    await superuser.execute("SET session_replication_role = replica")  # foreign keys are not what is tested
+    await superuser.execute(f"""
+    INSERT INTO conversations (tenant_id, id, uid, user_id, version, last_seq, last_page, user_seq, full_total,
+                               short_total, history_total, language)
+    SELECT '{tenant}', '{conversation}' || CASE WHEN n > 0 THEN n::text ELSE '' END,
+           CASE n WHEN 0 THEN '{tenant}' ELSE gen_random_uuid() END, 'u', 1,
+           s, s / 2, s - 1, s * 40, s * 40, s * 40, 'en'
+      FROM (SELECT n, CASE n WHEN 0 THEN {messages} ELSE 2 END AS s FROM generate_series(0, {others}) n) n""")
+    await superuser.execute(f"""
+    INSERT INTO messages (tenant_id, conversation_id, seq, id, client_id, page, user_seq, call_group, kind, role, body,
+                          parts, calls, results, full_tokens, short_tokens, loaded_tokens, full_before, short_before,
+                          line, line_tokens, revision)
+    SELECT '{tenant}', c.id, s, gen_random_uuid(), 'm' || s, (s + 1) / 2, s - 1 + s % 2, s, 'message',
+           CASE s % 2 WHEN 1 THEN 'user' ELSE 'assistant' END,
+           format('{{"role":"%s","content":"message %s %s"}}', CASE s % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, s,
+                  repeat('word ', 30)),
+           1, 0, 0, 40, 40, 0, (s - 1) * 40, (s - 1) * 40, 'line ' || s, 4, 0
+      FROM conversations c, generate_series(1, c.last_seq) s
+     WHERE c.tenant_id = '{tenant}' AND c.id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
+    INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens, revision)
+    SELECT tenant_id, conversation_id, page, seq, 'title ' || page, 4, 0 FROM messages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%' AND role = 'user'""")
+    await superuser.execute(f"""
+    INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
+    SELECT tenant_id, conversation_id, page, 1, page, 0 FROM pages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
+    INSERT INTO epochs (tenant_id, conversation_id, number, available, condensed_from, verbatim_from, pinned, head_room,
+                        full_until, pages_until, generation, trigger_page, revision, half_mark, head)
+    SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000,
+           last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[]}}' FROM conversations
+     WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
+    for table in ("conversations", "messages", "pages", "recalls", "epochs"):
+        await superuser.execute(f"ANALYZE {table}")

@@ -1,0 +1,220 @@
+"""Two tenants whose conversations have the same names: no statement, whomever it names, touches the other's."""
+
+import inspect as python_inspect
+from collections.abc import Iterator
+from dataclasses import replace
+from types import ModuleType
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from app import bm25, errors
+from app.core.model import Head
+from app.db import Database
+from app.embedded import EmbeddedPostgres
+from app.main import create_app
+from app.services import Services
+from app.settings import Settings
+from app.store import archives, conversations, idempotency, memories, messages, notes, windows
+from app.tables import metadata
+from app.tokens import TokenCounter
+from tests.guards.tenants import ANN, BOB, fill, say, services, settle
+
+pytestmark = pytest.mark.anyio
+
+STORE = (archives, conversations, idempotency, memories, messages, notes, windows)
+LAST = 2**31 - 1
+
+# Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
+READS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "conversation": (conversations.FIND, ("c",)),
+    "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
+    "list": (conversations.LIST, (None, None, None, None, 10)),
+    "history": (messages.HISTORY, ("c", 0, 100)),
+    "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
+    "page": (messages.PAGE_MESSAGES, ("c", 1)),
+    "pages": (messages.PAGES, ("c", 0, 10)),
+    "some pages": (messages.SOME_PAGES, ("c", [1, 2])),
+    "client ids": (messages.TAKEN_CLIENT_IDS, ("c", ["m1"])),
+    "entries": (windows.ENTRIES, ("c", 0)),
+    "listable pages": (windows.LISTABLE, ("c", 40, 0, 0, 100)),
+    "lines": (windows.LINES, ("c", [1, 2, 3], LAST, 30)),
+    "titles": (windows.TITLES, ("c", [1, 2, 3])),
+    "idempotency": (idempotency.FIND, ("k",)),
+    "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
+    "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
+    "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
+    "answers that speak of an archive": (archives.ANSWERS, ("-0000-7000-8000-",)),
+    "notes": (notes.LIST, ("c",)),
+    "notes for a head": (notes.FOR_HEAD, ("c", LAST)),
+}
+CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
+    "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
+    "delete": (conversations.DELETE, ("c",)),
+    "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
+    "recall": (messages.RECALL, ("c", 2)),
+    "set the epoch": (windows.SET_EPOCH, ("c", 1)),
+    "correct an answer": (idempotency.CORRECT, ("k", "forged")),
+    "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
+    "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
+    "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
+    "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
+    "redact an answer": (archives.CORRECT, ("k", "forged")),
+}
+
+
+@pytest.fixture
+async def made(settings: Settings, database: Database, counter: TokenCounter) -> Services:
+    found = services(settings, database, counter)
+    for tenant in (ANN, BOB):
+        await settle(found, tenant)
+    return found
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_a_read_that_names_another_tenant_sees_nothing(made: Services, name: str) -> None:
+    sql, arguments = READS[name]
+    for own, other in ((ANN, BOB), (BOB, ANN)):
+        async with made.database.begin(own) as connection:
+            assert str(other) not in str(seen := await connection.fetch(sql, own, *arguments))
+            assert seen, "it finds its own"
+            assert await connection.fetch(sql, other, *arguments) == []
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_change_that_names_another_tenant_changes_nothing(
+    made: Services, superuser: asyncpg.Connection, name: str
+) -> None:
+    sql, arguments = CHANGES[name]
+    question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
+    before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
+    async with made.database.begin(ANN) as connection:
+        assert (await connection.execute(sql, BOB, *arguments)).endswith(" 0")
+    assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
+
+
+async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Services) -> None:
+    async with made.database.begin(BOB) as connection:
+        [row] = await connection.fetch("SELECT id, scope FROM archives")
+        assert await archives.read(connection, BOB, row["scope"], row["id"], 0, 10)
+        assert len(await messages.archived_texts(connection, BOB, [row["id"]])) == 1
+    async with made.database.begin(ANN) as connection:
+        for tenant in (ANN, BOB):
+            assert await archives.read(connection, tenant, row["scope"], row["id"], 0, 10) is None
+            assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
+        counted = await connection.fetchrow(conversations.COUNT_ROWS, BOB, "c")
+        assert set(dict(counted or {}).values()) == {0}
+        found = await windows.stored_head(connection, BOB, "c", 31)
+        assert found == Head()
+
+
+async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) -> None:
+    async with made.database.begin(BOB) as connection:
+        [archive] = await archives.browse(connection, BOB, conversation_id="c", limit=10)
+        [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
+        [note] = await notes.browse(connection, BOB, "c")
+        wanted = [(archive["id"], passage["start"], 10)]
+        terms = bm25.query(str(BOB))
+        assert await archives.passages(connection, BOB, wanted)
+        assert (await memories.search(connection, BOB, passage["owner"], terms))[1]
+        assert await memories.find(connection, BOB, passage["id"])
+    async with made.database.begin(ANN) as connection:
+        for tenant in (ANN, BOB):
+            assert await archives.passages(connection, tenant, wanted) == {}
+            assert await memories.find(connection, tenant, passage["id"]) is None
+            assert await notes.change(connection, tenant, "c", note["id"], "forged", 1) is None
+            assert not await notes.delete(connection, tenant, "c", note["id"])
+            gone = await archives.delete(connection, tenant, archive["id"], archive["scope"])
+            assert set(gone.values()) == {0}
+        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0)
+        assert await archives.expired(connection, BOB) == []
+
+
+async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
+    for table in metadata.tables:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with made.database.begin(ANN) as connection:
+                await connection.execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)", BOB)
+
+
+async def test_without_a_tenant_there_are_no_rows(made: Services) -> None:
+    for table in metadata.tables:
+        assert await made.database.fetch_all(f"SELECT FROM {table}") == []
+
+
+def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
+    for name, value in python_inspect.getmembers(module):
+        if isinstance(value, str) and name[0].isupper() and name.isupper() and "$1" in value:
+            yield f"{module.__name__}.{name}", value
+
+
+async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
+    tried = [*(sql for sql, _ in READS.values()), *(sql for sql, _ in CHANGES.values())]
+    apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
+    apart |= {"STORE_EPOCH", "STORED_HEAD"}
+    by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
+    by_id |= {"LOCK_CONTENT"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
+    apart |= by_id | put_in
+    found = [pair for module in STORE for pair in statements(module)]
+    assert len(found) >= 25
+    for name, sql in found:
+        assert "tenant_id" in sql, name
+        assert sql in tried or name.rsplit(".", 1)[1] in apart, f"{name} is not tried with another tenant"
+
+
+@pytest.mark.parametrize("size", ["tiny and not analysed", "large and analysed"])
+async def test_the_hot_statements_find_exactly_the_tenants_rows(
+    made: Services, superuser: asyncpg.Connection, size: str
+) -> None:
+    """They set the tenant in their LIMIT, which must come before the first row; on every plan, cached ones too."""
+    if size.startswith("large"):
+        for tenant in (ANN, BOB):
+            await fill(superuser, tenant, "long", 4000, others=500)
+    for round_ in range(8):  # PostgreSQL turns to a generic plan after five
+        for tenant in (ANN, BOB):
+            found = await windows.load(made.database, tenant, "c", None, anthropic=False)
+            assert found is not None
+            assert found.own_epoch is not None
+            assert found.items
+            assert all(str(tenant) in item.text or item.seq in (2, 3) for item in found.items)
+            for name in ("long", "long1") if size.startswith("large") else ():
+                assert await windows.load(made.database, tenant, name, None, anthropic=True) is not None
+            assert await windows.load(made.database, UUID(int=7), "c", None, anthropic=False) is None
+            await say(made, tenant, "c", [{"role": "user", "content": f"again {round_} of {tenant}"}])
+            await say(made, tenant, f"new {round_}", [{"role": "user", "content": str(tenant)}])
+    counts = await superuser.fetch("SELECT tenant_id, count(*) FROM messages WHERE conversation_id = 'c' GROUP BY 1")
+    assert {row[0]: row[1] for row in counts} == {ANN: 41, BOB: 41}
+    wrong = await superuser.fetch(
+        "SELECT FROM messages WHERE conversation_id NOT LIKE 'long%' AND role = 'user'"
+        " AND body NOT LIKE '%' || tenant_id || '%'"
+    )
+    assert wrong == []
+
+
+async def test_an_append_goes_to_its_own_tenant_only(made: Services, superuser: asyncpg.Connection) -> None:
+    """Not even if the process remembered the other tenant's conversation in its place."""
+    known = made.conversations[BOB, "c"]
+    made.conversations[ANN, "c"] = replace(known, version=known.version)
+    before = await superuser.fetchval("SELECT count(*) FROM messages")
+    await say(made, ANN, "c", [{"role": "user", "content": f"mine, {ANN}"}])
+    rows = await superuser.fetch("SELECT tenant_id, seq FROM messages WHERE body LIKE '%mine, %'")
+    assert [tuple(row) for row in rows] == [(ANN, 34)]
+    assert await superuser.fetchval("SELECT count(*) FROM messages") == before + 1
+
+
+@pytest.mark.parametrize("role", ["superuser", "bypass"])
+async def test_start_up_refuses_a_role_that_row_level_security_does_not_bind(
+    postgres: EmbeddedPostgres, settings: Settings, superuser: asyncpg.Connection, role: str
+) -> None:
+    dsn = postgres.superuser_dsn if role == "superuser" else postgres.app_dsn
+    if role == "bypass":
+        await superuser.fetch("ALTER ROLE quire_app BYPASSRLS")
+    try:
+        app = create_app(settings, dsn)
+        with pytest.raises(errors.UnsafeDatabase):
+            async with app.router.lifespan_context(app):
+                pytest.fail("it started")
+    finally:
+        await superuser.fetch("ALTER ROLE quire_app NOBYPASSRLS")

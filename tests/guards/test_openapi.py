@@ -1,0 +1,94 @@
+"""The published API is the one that is served, is described in full, and its page needs no internet."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+
+PUBLISHED = Path(__file__).parents[2] / "openapi/openapi.json"
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def document() -> Json:
+    """As the command prints it, in a process of its own: other tests describe bodies too."""
+    done = subprocess.run([sys.executable, "-m", "app", "openapi"], capture_output=True, text=True, check=True)
+    found: Json = json.loads(done.stdout)
+    return found
+
+
+def operations(document: Json) -> Iterator[tuple[str, Json]]:
+    for path, verbs in document["paths"].items():
+        for verb, operation in verbs.items():
+            yield f"{verb} {path}", operation
+
+
+def test_the_published_document_is_that_of_the_code(document: Json, client: httpx.Client) -> None:
+    published = json.loads(PUBLISHED.read_text("utf-8"))
+    assert published == document, "run `make openapi`"
+    assert published["paths"] == client.get("/openapi.json").json()["paths"]
+
+
+def test_every_operation_is_described(document: Json) -> None:
+    known = {tag["name"] for tag in document["tags"]}
+    ids = [operation["operationId"] for _, operation in operations(document)]
+    assert len(ids) == len(set(ids))
+    for name, operation in operations(document):
+        assert operation["summary"], name
+        assert operation["description"], name
+        assert operation["tags"], name
+        assert set(operation["tags"]) <= known, name
+
+
+def test_every_operation_says_what_it_answers(document: Json) -> None:
+    for name, operation in operations(document):
+        answers = operation["responses"]
+        [good] = [answer for status, answer in answers.items() if status.startswith("2")]
+        assert "$ref" in good["content"]["application/json"]["schema"], name
+        for status in ("4XX", "5XX"):
+            assert answers[status]["content"].keys() == {"application/problem+json"}, name
+
+
+def test_every_body_has_a_schema_and_an_example_that_works(document: Json, client: httpx.Client) -> None:
+    turns = [{"role": "user", "content": f"question {number}"} for number in range(3)]
+    client.post("/conversations/c/messages", json={"messages": turns, "user_id": "me"})
+    note = client.post("/conversations/c/notes", json={"text": "Be brief."}).json()["id"]
+    for name, operation in operations(document):
+        verb, path = name.split()
+        assert ("requestBody" in operation) == (verb in ("post", "patch", "put")), name
+        if "requestBody" not in operation:
+            continue
+        content = operation["requestBody"]["content"]["application/json"]
+        assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name
+        answer = client.request(
+            verb, path.format(conversation_id="c", name="recall_page", note=note), json=content["example"]
+        )
+        assert answer.is_success, f"{name}: {answer.text}"
+
+
+def test_every_reference_leads_somewhere(document: Json) -> None:
+    for reference in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)):
+        assert reference in document["components"]["schemas"]
+
+
+@pytest.mark.parametrize("page", ["/docs", "/redoc"])
+def test_the_page_loads_from_here_alone(client: httpx.Client, page: str) -> None:
+    answer = client.get(page)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assets = re.findall(r"""(?:src|href)=["']([^"']+)""", answer.text)
+    assert [asset for asset in assets if asset.endswith(".js")]
+    assert "/openapi.json" in answer.text
+    for asset in assets:
+        where = urljoin(str(client.base_url), asset)
+        assert where.startswith(str(client.base_url)), f"{asset} is somebody else's"
+        assert client.get(where).status_code == 200, asset
+    outside = [url for url in re.findall(r"https?://[^\s\"'<>)]+", answer.text) if "w3.org" not in url]
+    assert outside == []

@@ -1,0 +1,98 @@
+"""On a conversation of 20,000 messages, among thousands of others, no hot statement reads a table from end to end."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from itertools import product
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from app.db import Connection, Database
+from app.store import conversations, messages, windows
+from tests.guards.tenants import ANN, BOB, fill
+
+pytestmark = pytest.mark.anyio
+
+LENGTH = 20_000
+BLOCKS_MAX = 500
+"""The conversation from end to end has more than a thousand."""
+ROWS_FILTERED_MAX = 60
+
+STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "window": (windows.WINDOW, (str(ANN), "c", 19_900, 19_950, 19_890, ANN, False, 10**9, 10**6, 0)),
+    "window of the stored epoch": (windows.WINDOW, (str(ANN), "c", None, None, None, None, True, None, None, None)),
+    "conversation": (conversations.FIND, (ANN, "c")),
+    "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),
+    "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000)),
+    "listable pages": (windows.LISTABLE, (ANN, "c", 9990, 9950, 9910, 10**6)),
+    "lines": (windows.LINES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 19_980, 30)),
+    "titles": (windows.TITLES, (ANN, "c", list(range(9950, 9990)))),
+    "history": (messages.HISTORY, (ANN, "c", 10_000, 101)),
+    "history backwards": (messages.HISTORY_BACK, (ANN, "c", 10_000, 101)),
+    "page": (messages.PAGE_MESSAGES, (ANN, "c", 5000)),
+    "first page": (messages.PAGE_MESSAGES, (ANN, "c", 1)),
+    "last page": (messages.PAGE_MESSAGES, (ANN, "c", 10_000)),
+    "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
+    "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
+    "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
+    "list of a user": (conversations.LIST, (ANN, "u", None, None, None, 51)),
+}
+
+
+@pytest.fixture
+async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
+    await fill(superuser, BOB, "c", 2000, others=300)
+    await fill(superuser, ANN, "c", LENGTH, others=1000)
+    async with database.begin(ANN) as opened:
+        yield opened
+
+
+def steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from steps(part)
+
+
+async def test_statements_find_their_rows_by_index(connection: Connection) -> None:
+    """By index conditions: what is only filtered has been read. Prepared statements may turn to generic plans."""
+    for index, (plan, name) in enumerate(product(("custom", "generic"), STATEMENTS)):
+        sql, arguments = STATEMENTS[name]
+        await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE s{index} AS {sql}")
+        execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
+        [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
+        whole = json.loads(row[0])[0]["Plan"]
+        for step in steps(whole):
+            assert step["Node Type"] != "Seq Scan" or not step["Actual Loops"], f"{name}: {step}"
+            for reason in ("Filter", "Index Recheck"):
+                assert step.get(f"Rows Removed by {reason}", 0) < ROWS_FILTERED_MAX, f"{name}: {step}"
+        touched = whole["Shared Hit Blocks"] + whole["Shared Read Blocks"]
+        assert touched < BLOCKS_MAX, f"{name} touches {touched} blocks of 8 kB"
+
+
+def literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    text = "{" + ",".join(map(str, value)) + "}" if isinstance(value, list) else str(value)
+    return f"'{text}'"
+
+
+async def test_an_append_finds_its_conversation_by_index(connection: Connection) -> None:
+    for sql in messages._APPEND_SQL.values():
+        kinds = (await connection.prepare(sql)).get_parameters()
+        arguments = (str(ANN), *(_some(kind.name) for kind in kinds[1:]))
+        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
+        for step in steps(json.loads(text)[0]["Plan"]):
+            assert step["Node Type"] != "Seq Scan", step
+
+
+def _some(kind: str) -> object:
+    """Any value of a type; a plan does not depend on which."""
+    if kind.endswith("[]"):
+        return []
+    values: dict[str, object] = {"uuid": uuid4(), "text": "", "int4": 1, "int8": 1, "bytea": b"", "timestamptz": None}
+    return values.get(kind, "")

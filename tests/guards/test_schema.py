@@ -1,0 +1,126 @@
+"""The migrations make what app.tables says, and every table keeps tenants apart by itself."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.pool import NullPool
+
+from app.embedded import EmbeddedPostgres
+from app.tables import metadata
+
+Ask = Callable[[str], list[asyncpg.Record]]
+
+COLUMNS = """
+SELECT table_name, column_name, data_type, udt_name, collation_name, is_nullable, column_default,
+       col_description(format('%I.%I', table_schema, table_name)::regclass, ordinal_position) AS comment
+  FROM information_schema.columns WHERE table_schema = '{0}' AND table_name <> 'alembic_version'
+"""
+CONSTRAINTS = """
+SELECT conrelid::regclass::text AS table_name, conname, replace(pg_get_constraintdef(oid), '{0}.', '') AS definition
+  FROM pg_constraint WHERE connamespace = '{0}'::regnamespace
+   AND conrelid <> coalesce(to_regclass('public.alembic_version'), 0::regclass)
+"""
+INDEXES = """
+SELECT tablename, indexname, replace(indexdef, '{0}.', '') AS definition
+  FROM pg_indexes WHERE schemaname = '{0}' AND tablename <> 'alembic_version'
+"""
+
+
+@asynccontextmanager
+async def as_owner(postgres: EmbeddedPostgres) -> AsyncIterator[AsyncConnection]:
+    engine = create_async_engine(
+        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(postgres.owner_dsn), poolclass=NullPool
+    )
+    async with engine.connect() as connection:
+        yield connection
+        await connection.rollback()
+    await engine.dispose()
+
+
+@pytest.mark.anyio
+async def test_alembic_finds_nothing_to_migrate(postgres: EmbeddedPostgres) -> None:
+    def difference(connection: Connection) -> list[object]:
+        options = {"compare_type": True, "compare_server_default": True}
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+
+    async with as_owner(postgres) as connection:
+        assert await connection.run_sync(difference) == []
+
+
+@pytest.mark.anyio
+async def test_the_models_would_make_the_same_columns_constraints_and_indexes(postgres: EmbeddedPostgres) -> None:
+    """Alembic compares neither checks nor collations."""
+    async with as_owner(postgres) as connection:
+        await connection.execute(text("CREATE SCHEMA twin"))
+        await connection.execute(text("SET search_path = twin, public"))  # the extension's types are in public
+        await connection.run_sync(metadata.create_all, checkfirst=False)
+        for question in (COLUMNS, CONSTRAINTS, INDEXES):
+            found = []
+            for schema in ("public", "twin"):
+                await connection.execute(text(f"SET search_path = {schema}, public"))
+                rows = await connection.execute(text(question.format(schema).replace(":", r"\:")))
+                found.append({tuple(str(value).replace(f"{schema}.", "") for value in row) for row in rows})
+            assert found[0] == found[1]
+            assert found[0]
+
+
+TABLES = """
+SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity,
+       (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'tenant_id' AND attnotnull) AS tenant,
+       (SELECT array_agg(polpermissive AND polcmd = '*' AND polroles = '{0}' AND polqual IS NOT NULL
+                         AND polwithcheck IS NOT NULL) FROM pg_policy WHERE polrelid = c.oid) AS policies
+  FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+LEADING = """
+SELECT c.relname AS name, i.indexrelid::regclass::text AS what, i.indkey[0] AS leads,
+       (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'tenant_id') AS tenant
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'public'::regnamespace
+UNION ALL
+SELECT c.relname, o.conname, o.conkey[1],
+       (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'tenant_id')
+  FROM pg_constraint o JOIN pg_class c ON c.oid = o.conrelid
+ WHERE c.relnamespace = 'public'::regnamespace AND o.contype IN ('p', 'u', 'f')
+UNION ALL
+SELECT c.relname, o.conname, o.confkey[1],
+       (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'tenant_id')
+  FROM pg_constraint o JOIN pg_class c ON c.oid = o.confrelid
+ WHERE c.relnamespace = 'public'::regnamespace AND o.contype = 'f'
+"""
+
+
+def test_every_table_has_a_tenant_and_forces_its_policy(run_as_superuser: Ask) -> None:
+    found = [row for row in run_as_superuser(TABLES) if row["relname"] != "alembic_version"]
+    assert {row["relname"] for row in found} == set(metadata.tables)
+    for row in found:
+        assert row["tenant"] is not None, row
+        assert row["relrowsecurity"], row
+        assert row["relforcerowsecurity"], row
+        assert row["policies"] == [True], row
+
+
+def test_the_tenant_leads_every_key_and_index(run_as_superuser: Ask) -> None:
+    found = [row for row in run_as_superuser(LEADING) if row["name"] != "alembic_version"]
+    assert len(found) > 20
+    for row in found:
+        assert row["leads"] == row["tenant"], f"{row['what']} of {row['name']}"
+
+
+def test_nothing_runs_inside_the_database_that_a_sharded_one_could_not(run_as_superuser: Ask) -> None:
+    assert run_as_superuser("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
+    functions = """
+    SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+    """
+    assert run_as_superuser(functions) == []
+
+
+def test_no_role_of_ours_passes_row_level_security_by(run_as_superuser: Ask) -> None:
+    found = run_as_superuser("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname LIKE 'quire%'")
+    assert len(found) == 2
+    assert not any(row["rolsuper"] or row["rolbypassrls"] for row in found)
