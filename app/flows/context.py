@@ -199,15 +199,37 @@ async def _tail(
         return [], ()
     free = free_for_tail(window)
     async with services.database.snapshot(tenant) as connection:
-        loaded, missing = await _loaded(services, connection, tenant, conversation, request, free, language)
+        pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
+        free -= sum(item.tokens for item in pages)
+        archives, no_archive = await _archives(services, connection, tenant, conversation, request, free, language)
+        free -= sum(item.tokens for item in archives)
         moments = await _moments(connection, tenant, conversation, request, window) if request.query else []
-    counts = await services.tokens.count_many(item.text for item in loaded)
-    tail = [replace(item, tokens=n) for item, n in zip(loaded, counts, strict=True)]
-    free -= sum(item.tokens for item in tail)
-    return [*tail, *_relevant(services, conversation, moments, free, language)], missing
+    tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
+    return tail, (*no_archive, *no_page)
 
 
-async def _loaded(
+async def _pages(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    request: ContextRequest,
+    language: Language,
+) -> tuple[list[TailItem], list[Warning]]:
+    """The pages that were named, in full."""
+    found: list[TailItem] = []
+    missing: list[Warning] = []
+    for number in request.pages:
+        text = await recalling.page(connection, tenant, conversation.id, number, language)
+        if text is None:
+            missing.append(Warning("page_not_found", f"there is no page {number}"))
+        else:
+            (tokens,) = await services.tokens.count_many([text])
+            found.append(TailItem(text, tokens))
+    return found, missing
+
+
+async def _archives(
     services: Services,
     connection: Connection,
     tenant: UUID,
@@ -215,26 +237,23 @@ async def _loaded(
     request: ContextRequest,
     free: int,
     language: Language,
-) -> tuple[list[TailItem], tuple[Warning, ...]]:
-    """The archives and pages that were named; of an archive, as much as may fit."""
+) -> tuple[list[TailItem], list[Warning]]:
+    """The archives that were named, as much of each as its part of what is free holds."""
     found: list[TailItem] = []
     missing: list[Warning] = []
     for uuid in request.load:
+        room = max(1, free // len(request.load) - LOAD_FRAME)
+        wanted = Wanted(query=request.query, max_tokens=room)
         scope = searching.scope_of(conversation)
-        wanted = Wanted(query=request.query, max_tokens=max(1, free // len(request.load) - LOAD_FRAME))
         archive = await archiving.load(services, connection, tenant, scope, uuid, wanted)
         if archive is None:
             missing.append(Warning("archive_not_found", f"there is no archive {uuid}"))
             continue
-        text, part = archiving.tool_text(archive, language)
-        found.append(TailItem(archive_text(str(uuid), archive["tool_name"], text, part, language), 0, uuid))
-    for number in request.pages:
-        page = await recalling.page(connection, tenant, conversation.id, number, language)
-        if page is None:
-            missing.append(Warning("page_not_found", f"there is no page {number}"))
-        else:
-            found.append(TailItem(page, 0))
-    return found, tuple(missing)
+        shown, part = archiving.tool_text(archive, language)
+        text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
+        (tokens,) = await services.tokens.count_many([text])
+        found.append(TailItem(text, tokens, uuid))
+    return found, missing
 
 
 async def _moments(
