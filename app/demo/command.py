@@ -1,5 +1,6 @@
 """`quire demo`: replay a transcript through a running Quire, on the terminal."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -10,30 +11,31 @@ from app.demo.replay import ServiceError, replay
 from app.demo.service import NotStartedError, some_service
 from app.demo.transcript import TranscriptError
 
+USUAL = "http://127.0.0.1:8000"
 CONVERSATION = Path(__file__).parent / "conversation.jsonl"
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=CONVERSATION)
-@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="Where Quire runs.")
+@click.option("--url", help=f"Where Quire runs. Left out: {USUAL}, or if none runs there, one of the demo's own.")
 @click.option(
     "--budget", default=8000, show_default=True, type=click.IntRange(min=1), help="Tokens for the whole window."
 )
 @click.option("--every-message", is_flag=True, help="Look after each message or call group instead of each turn.")
 @click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
-def demo(file: Path, url: str, budget: int, every_message: bool, api_key: str | None) -> None:
+def demo(file: Path, url: str | None, budget: int, every_message: bool, api_key: str | None) -> None:
     """Replay FILE (JSON lines; by default the hundred turns that come with Quire) through a running Quire.
 
-    If none runs at the URL, one is started for the demo, on a database that is thrown away afterwards.
+    If no URL is given and none runs, one is started for the demo, on a database that is thrown away afterwards.
     """
     try:
-        with some_service(url) as running:
+        with nullcontext(url) if url is not None else some_service(USUAL) as running:
             reports = replay(running, file, budget, Console(), every_message=every_message, api_key=api_key)
     except (TranscriptError, ServiceError) as error:
         raise click.ClickException(str(error)) from error
     except NotStartedError as error:
-        raise click.ClickException(f"nothing runs at {url}, and none could be started:\n{error}") from error
+        raise click.ClickException(f"no Quire could be started:\n{error}") from error
     except httpx.TransportError as error:
-        raise click.ClickException(f"no answer from {url} ({error})") from error
+        raise click.ClickException(f"no answer from {url or USUAL} ({error}); is `quire serve` running?") from error
     if not all(report.kept for report in reports):
         raise click.ClickException("a promise was broken, see the red lines above")

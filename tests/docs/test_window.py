@@ -8,7 +8,7 @@ from app.core.model import Entry, Kind, Policy, Totals
 from app.core.paging import layout
 
 WINDOW = Path(__file__).parents[2] / "docs/window.md"
-POLICY = Policy()
+POLICY = Policy(active_pages=20)
 SHARES = shares(usable(8000) - 400, POLICY)
 
 Message = tuple[Kind, int, int]

@@ -31,7 +31,7 @@ async def say(made: Services, tenant: UUID, conversation: str, messages: Sequenc
     await append(made, tenant, conversation, request, None)
 
 
-async def settle(made: Services, tenant: UUID, turns: int = 30) -> None:
+async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
     """A conversation `c` with something in every table."""
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     archived: list[dict[str, Any]] = [

@@ -44,7 +44,8 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "idempotency": (idempotency.FIND, ("k",)),
     "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
-    "message of an archive": (archives.HOLDER, ("c", 3)),
+    "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
+    "answers that speak of an archive": (archives.ANSWERS, ("-0000-7000-8000-",)),
     "notes": (notes.LIST, ("c",)),
     "notes for a head": (notes.FOR_HEAD, ("c", LAST)),
 }
@@ -57,7 +58,9 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "correct an answer": (idempotency.CORRECT, ("k", "forged")),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
-    "replace a placeholder": (archives.REPLACE, ("c", 3, "forged", None, None, "forged", UUID(int=1))),
+    "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
+    "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
+    "redact an answer": (archives.CORRECT, ("k", "forged")),
 }
 
 
@@ -151,6 +154,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
+    by_id |= {"LOCK_CONTENT"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
