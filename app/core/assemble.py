@@ -4,7 +4,8 @@ The recipe: take the epoch's layout and head, show the body as the layout says, 
 that fits, because the layout leaves room for the body's growth until the next epoch. It can fail to fit when a
 single message is larger than the zone it is in, or when a recall tool brought in more than is free; then the
 window is squeezed: the newest user message is kept whole whatever happens, then the newest unit, the head, and
-older units, newest first, in their condensed form. A squeezed window is an epoch of its own.
+older units, newest first, in their condensed form, which grow again as far as there is room. A squeezed window is
+an epoch of its own.
 """
 
 from __future__ import annotations
@@ -164,14 +165,20 @@ def _squeeze(
             break
         forms[index] = _Form.SHORT
         room -= body[index].tokens(_Form.SHORT)
-    for index in [i for i in newest_first if forms.get(i) is _Form.SHORT]:
-        grown = body[index].tokens(_Form.MARKED) - body[index].tokens(_Form.SHORT)
-        if grown <= room:
-            forms[index] = _Form.MARKED
-            room -= grown
+    _grow(body, forms, newest_first, room)
     placed = [p for index in sorted(forms) for p in _place(body[index], forms[index], layout)]
     detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
     return head, placed, Warning("window_squeezed", detail)
+
+
+def _grow(body: Sequence[_Unit], forms: dict[int, _Form], newest_first: Sequence[int], room: int) -> None:
+    """Give the room that is left to units in a smaller form than they could have, the newest first."""
+    for smaller, larger in ((_Form.SHORT, _Form.MARKED), (_Form.MARKED, _Form.WHOLE)):
+        for index in newest_first:
+            grown = body[index].tokens(larger) - body[index].tokens(smaller)
+            if forms.get(index) is smaller and grown <= room:
+                forms[index] = larger
+                room -= grown
 
 
 def _opening(head: Head, first_role: str) -> int:

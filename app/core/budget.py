@@ -96,10 +96,8 @@ class Shares:
 
     @property
     def step(self) -> int:
-        """How far the recent zone grows between two epochs: it falls to two fifths of its cap, and is paged less often
-        than if it fell to half.
-        """
-        return max(1, self.recent * 3 // 5)
+        """How far the recent zone grows between two epochs: half its cap, so it falls to about half."""
+        return max(1, self.recent // 2)
 
 
 def shares(available: int, policy: Policy) -> Shares:

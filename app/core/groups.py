@@ -19,10 +19,11 @@ from app.core.model import Item
 def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     """The body's items as the units that are shown together, and those held back because results are awaited.
 
-    Orphaned tool messages belong to no unit.
+    Orphaned tool messages belong to no unit; neither do results whose call has been deleted.
     """
     shown = [item for item in items if item.kind not in ("orphan", "prompt")]
     found = [list(unit) for _, unit in groupby(shown, key=lambda item: item.group)]
+    found = [unit for unit in found if unit[0].kind != "result"]
     if found and _is_awaited(found[-1]):
         return [_settled(unit) for unit in found[:-1]], found[-1]
     return [_settled(unit) for unit in found], []

@@ -226,7 +226,7 @@ async def _change_system(
     await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
     return replace(
         known, system=system, system_tokens=changed.system_tokens, version=known.version + 1,
-        totals=replace(known.totals, generation=known.totals.generation + 1),
+        totals=replace(known.totals, generation=known.totals.generation + known.totals.last_seq + 1),
     )  # fmt: skip
 
 

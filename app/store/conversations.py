@@ -163,7 +163,7 @@ async def create(connection: Connection, tenant: UUID, new: NewConversation) -> 
 CHANGE = """
 UPDATE conversations
    SET title = $3, system = $4, system_tokens = $5, model = $6, budget = $7, policy = $8, metadata = $9,
-       version = version + 1, generation = generation + $10
+       version = version + 1, generation = generation + $10 * (last_seq + 1)
  WHERE tenant_id = $1 AND id = $2
 """
 
@@ -177,8 +177,9 @@ async def change(
     )  # fmt: skip
 
 
+# By more than any epoch's number could have grown, so that the numbers after it are larger than all before.
 BEGIN_GENERATION = """
-UPDATE conversations SET generation = generation + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
+UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
 """
 FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
 

@@ -257,9 +257,35 @@ sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
 
 
 @st.composite
-def transcripts(draw: st.DrawFn, max_steps: int = 12) -> Transcript:
+def mixed(draw: st.DrawFn) -> Transcript:
     """A conversation of a few steps, or of the same steps several times over."""
+    times, max_steps = draw(st.sampled_from(((1, 12), (1, 12), (3, 8), (6, 5))))
     leading = draw(st.lists(st.builds(Say, st.sampled_from(("system", "developer")), brief), max_size=2))
     steps = draw(st.lists(st.one_of(turns, turns, turns, loops, loops, strays), min_size=1, max_size=max_steps))
-    times = draw(st.sampled_from((1, 1, 1, 3, 6)))
     return Transcript((*leading, *steps * times), draw(sizes), draw(st.booleans()))
+
+
+said = st.builds(Text, st.integers(0, len(SAMPLES) - 1), st.sampled_from((3, 8, 20)))
+asked = st.builds(Say, st.just("user"), said)
+answered = st.builds(Say, st.just("assistant"), said, thinking=st.sampled_from(("", "field", "part")))
+short_loops = st.builds(
+    Loop,
+    anthropic=st.booleans(),
+    calls=st.lists(st.builds(CallPlan, st.sampled_from(TOOLS), texts), min_size=1, max_size=2).map(tuple),
+    text=brief,
+)
+
+
+@st.composite
+def long_talks(draw: st.DrawFn) -> Transcript:
+    """Question and answer, now and then by way of a tool, over many pages."""
+    rounds = draw(st.lists(st.tuples(asked, st.none() | short_loops, answered), min_size=1, max_size=4))
+    steps = [step for turn in rounds for step in turn if step is not None]
+    times = draw(st.integers(20, 80)) // len(rounds)
+    return Transcript(
+        tuple(steps * times), draw(st.lists(st.integers(2, 12), min_size=1, max_size=3).map(tuple)), False
+    )
+
+
+def transcripts() -> st.SearchStrategy[Transcript]:
+    return st.one_of(mixed(), mixed(), long_talks())

@@ -73,6 +73,16 @@ def test_what_was_loaded_may_push_older_messages_out_for_its_page_and_numbers_st
     assert numbers == [0, 0, 0, 4, 5, 5]
 
 
+def test_of_what_was_loaded_in_a_loop_as_much_stays_in_full_as_there_is_room_for() -> None:
+    book = book_of(user("compare the pages"))
+    in_full = []
+    for i in range(5):
+        book.append([recall(f"c{i}"), result(f"c{i}", "x" * 4000)])
+        seen = book.window(4000)
+        in_full.append([p.seq for p in seen.window.body if p.passing])
+    assert in_full == [[3], [3, 5], [3, 5, 7], [5, 7, 9], [7, 9, 11]]
+
+
 def test_the_tail_takes_what_is_free_in_the_order_it_was_asked_for() -> None:
     seen = book_of(user("hi")).window(1000)
     free = free_for_tail(seen.window)

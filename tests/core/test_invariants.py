@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.core.budget import usable
@@ -31,13 +31,10 @@ from tests.core.apis import (
 from tests.core.book import ANTHROPIC_TOOLS, OPENAI_TOOLS, RECALL_TOOLS, Book, Row, Seen, count, plain
 from tests.core.conversations import Transcript, transcripts
 
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate, *([Phase.shrink] if os.environ.get("SHRINK") else [])]
 FORMATS: tuple[Format, ...] = ("openai", "anthropic")
 moderate = settings(
-    max_examples=int(os.environ.get("EXAMPLES", "25")),
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "25")),  # a few hundred for a thorough search
     deadline=None,
-    report_multiple_bugs=False,
-    phases=PHASES,
     suppress_health_check=[HealthCheck.too_slow],
 )
 
@@ -333,6 +330,20 @@ def test_a_call_still_without_its_results_is_held_back_and_said_so(transcript: T
             continue
         awaited = {"tool_results_awaited"} & {w.code for w in seen.window.warnings}
         assert bool(awaited) == bool(book.tail.open_calls)
+
+
+@moderate
+@given(transcripts(), scenes, st.data())
+def test_messages_may_have_been_deleted_anywhere(transcript: Transcript, scene: Setting, data: st.DataObject) -> None:
+    book = list(books(transcript, scene))[-1]
+    book.deleted = data.draw(st.sets(st.integers(1, book.totals.last_seq), max_size=12))
+    for form in FORMATS:
+        try:
+            seen = book.window(scene.budget, form)
+        except BudgetTooSmall:
+            return
+        assert sent_tokens(seen, form) <= seen.window.ledger.total <= scene.budget
+        assert (openai_problems if form == "openai" else anthropic_problems)(seen.messages) == []
 
 
 # --- 5. A placeholder always resolves ------------------------------------------------------------------

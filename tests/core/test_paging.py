@@ -1,7 +1,7 @@
 """Where zones begin, in numbers.
 
-The examples have a recent zone of 550 tokens, which grows by 330 between epochs: one is due at 550, 880, 1210 ...
-tokens of history. Messages have 10 tokens (4 when condensed), in pages of 5.
+The examples have a recent zone of 550 tokens, so an epoch is due at 550, 825, 1100 ... tokens of history, and
+messages of 10 tokens (4 when condensed) in pages of 5.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def laid_out(entries: list[Entry], policy: Policy = POLICY, known: Shares = SHAR
 
 @pytest.mark.parametrize(
     ("full", "passed"),
-    [(0, 0), (550, 0), (551, 550), (880, 550), (881, 880), (1210, 880), (1211, 1210)],
+    [(0, 0), (550, 0), (551, 550), (825, 550), (826, 825), (1100, 825), (1101, 1100)],
 )
-def test_an_epoch_is_due_when_the_recent_zone_is_full_and_then_after_every_three_fifths(full: int, passed: int) -> None:
+def test_an_epoch_is_due_when_the_recent_zone_is_full_and_then_after_every_half_of_it(full: int, passed: int) -> None:
     assert token_threshold(full, SHARES) == passed
 
 
@@ -75,28 +75,28 @@ def test_at_the_threshold_the_last_messages_stay_verbatim_rounded_out_to_a_page(
     #   condensed  | verbatim        10 messages back from 56 is 47; its page begins at 46
     found = laid_out(small_pages(56))
     assert (found.number, found.verbatim_from, found.condensed_from) == (56, 46, 1)
-    assert found.full_until == 880
+    assert found.full_until == 825
     assert found.trigger_page == 12
 
 
 def test_within_an_epoch_nothing_moves() -> None:
     made = laid_out(small_pages(56))
-    for messages in range(57, 89):  # 88 x 10 = 880
+    for messages in range(57, 83):  # 82 x 10 = 820 <= 825
         assert laid_out(small_pages(messages)) == made
-    assert laid_out(small_pages(89)).number == 89
+    assert laid_out(small_pages(83)).number == 83
 
 
-def test_more_recent_messages_than_the_zone_holds_are_cut_to_two_fifths_of_it() -> None:
-    #   floor: 550 - 220 = 330 tokens; the first page that begins after it is the eighth, at 350
+def test_more_recent_messages_than_the_zone_holds_are_cut_to_about_half_of_it() -> None:
+    #   floor: 550 - 275 = 275 tokens; the first page that begins after it is the seventh, at 300
     found = laid_out(small_pages(56), replace(POLICY, full_recent_count=1000))
-    assert found.verbatim_from == 36
+    assert found.verbatim_from == 31
 
 
 def test_what_does_not_fit_the_condensed_zone_goes_to_the_contents_page() -> None:
-    #   the last threshold is 550 + 13 x 330 = 4840; 350 tokens of room, 4 a message: 87 messages before 476,
-    #   from where the next page begins at 391
+    #   the last threshold is 550 + 16 x 275 = 4950; 350 tokens of room, 4 a message: 87 messages before 486,
+    #   from where the next page begins at 401
     found = laid_out(small_pages(511))
-    assert (found.number, found.verbatim_from, found.condensed_from) == (485, 476, 391)
+    assert (found.number, found.verbatim_from, found.condensed_from) == (496, 486, 401)
     assert found.head_room == 100
 
 
@@ -112,9 +112,9 @@ def test_pages_alone_make_an_epoch_due_too() -> None:
 def test_a_page_larger_than_the_zone_is_cut_inside_and_its_question_stays() -> None:
     entries = history([(10, 4)] * 200)
     found = laid_out(entries)
-    #   the last threshold is 1870, the floor 220 before it: message 166 begins there. Of 1000 tokens, growth
+    #   the last threshold is 1925, the floor 275 before it: message 166 begins there. Of 1000 tokens, growth
     #   takes 550, the head 100, the question 10; in the 340 that are left 85 condensed messages fit
-    assert (found.number, found.verbatim_from, found.condensed_from) == (188, 166, 81)
+    assert (found.number, found.verbatim_from, found.condensed_from) == (193, 166, 81)
     assert found.pinned == 1
 
 
