@@ -7,10 +7,18 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import cost, house, overhead, replay, tables
+from bench import archive, cost, house, overhead, replay, tables
 from bench.tables import Table
 
-BENCHMARKS: dict[str, Callable[..., list[Table]]] = {"cost": cost.run, "overhead": overhead.run, "replay": replay.run}
+BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
+    "cost": cost.run,
+    "overhead": overhead.run,
+    "replay": replay.run,
+    "archive": archive.run,
+}
+
+DOCUMENTS = {"archive": archive.DOCUMENT}
+"""Where a benchmark's tables go, if not with the others."""
 
 PLAIN_WIDTH = 140
 
@@ -18,7 +26,7 @@ PLAIN_WIDTH = 140
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 @click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories: for a look, not for the docs.")
-@click.option("--write", is_flag=True, help="Put the tables into docs/benchmarks.md.")
+@click.option("--write", is_flag=True, help="Put the tables into docs/.")
 def main(names: tuple[str, ...], quick: bool, write: bool) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
@@ -30,7 +38,7 @@ def main(names: tuple[str, ...], quick: bool, write: bool) -> None:
                 tables.show(console, table)
             console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
             if write:
-                tables.write(name, found, sys.argv[1:])
+                tables.write(name, found, sys.argv[1:], DOCUMENTS.get(name, tables.DOCUMENT))
 
 
 if __name__ == "__main__":

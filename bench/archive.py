@@ -27,12 +27,12 @@ from app.db import Database
 from app.store import archives, memories
 from app.store.memories import Hit, owner_of
 from app.tenancy import DEFAULT_TENANT
-from bench import conversation_results, house, probes, tables
+from bench import conversation_results, house, probes, replay, tables
 from bench.house import House
 from bench.probes import Probe
 from bench.tables import Table
 
-DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data"
+DATA = replay.DATA
 SETS = ("livemcpbench", "deerflow", "taubench", "sweagent")
 DOCUMENT = tables.DOCUMENT.with_name("archive-benchmarks.md")
 CHARACTERS = 50_000

@@ -103,7 +103,7 @@ class Totals:
     history: int = 0
     """Tokens of the whole history as it was sent, archived results in full."""
     generation: int = 0
-    """Counts what changed the past (erasures, edited notes): each begins a new epoch."""
+    """Grows past every epoch's number when the past is changed (erasures, edited notes), so a new epoch begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ MOMENTS_MAX = 300
 RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
+MOMENTS_TOKENS_MAX = 6_000
+"""Tokens that a query's passages take at the most: in a large budget they must not fill whatever is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ def _relevant(
 ) -> list[TailItem]:
     """The best moments that fit, older ones before newer."""
     taken: list[tuple[Moment, TailItem]] = []
+    free = min(free, MOMENTS_TOKENS_MAX)
     for moment in moments:
         text = moment.framed(conversation, language)
         tokens = services.tokens.count(text) + 1

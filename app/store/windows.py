@@ -77,7 +77,7 @@ SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*
         SELECT m.* {_SOURCE} AND m.seq >= (SELECT condensed_from FROM z)
       ) m
      WHERE $3::int IS NULL
-        OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int AND c.generation = $10::int)
+        OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int AND c.generation = $10::bigint)
   ) w ON true
  LIMIT length(set_config('app.tenant', $1::text, true)) / 36
 """

@@ -154,7 +154,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
-    by_id |= {"LOCK_CONTENT"}
+    by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
@@ -185,7 +185,7 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
             await say(made, tenant, "c", [{"role": "user", "content": f"again {round_} of {tenant}"}])
             await say(made, tenant, f"new {round_}", [{"role": "user", "content": str(tenant)}])
     counts = await superuser.fetch("SELECT tenant_id, count(*) FROM messages WHERE conversation_id = 'c' GROUP BY 1")
-    assert {row[0]: row[1] for row in counts} == {ANN: 41, BOB: 41}
+    assert {row[0]: row[1] for row in counts} == {ANN: 71, BOB: 71}
     wrong = await superuser.fetch(
         "SELECT FROM messages WHERE conversation_id NOT LIKE 'long%' AND role = 'user'"
         " AND body NOT LIKE '%' || tenant_id || '%'"
@@ -200,7 +200,7 @@ async def test_an_append_goes_to_its_own_tenant_only(made: Services, superuser: 
     before = await superuser.fetchval("SELECT count(*) FROM messages")
     await say(made, ANN, "c", [{"role": "user", "content": f"mine, {ANN}"}])
     rows = await superuser.fetch("SELECT tenant_id, seq FROM messages WHERE body LIKE '%mine, %'")
-    assert [tuple(row) for row in rows] == [(ANN, 34)]
+    assert [tuple(row) for row in rows] == [(ANN, 64)]
     assert await superuser.fetchval("SELECT count(*) FROM messages") == before + 1
 
 
