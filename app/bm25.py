@@ -69,7 +69,7 @@ def terms(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=50_000)
 def _word_terms(run: str) -> tuple[str, ...]:
-    """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart costs more than all else."""
+    """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart is dear."""
     return tuple(_word(run))
 
 

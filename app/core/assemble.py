@@ -16,7 +16,7 @@ from enum import Enum
 
 from app.core.budget import smallest_budget, usable
 from app.core.groups import units
-from app.core.model import Epoch, Fixed, Head, Item, Layout, Ledger, Placed, TailItem, Totals, Warning, Window
+from app.core.model import Epoch, Fixed, Head, Item, Layout, Ledger, Placed, TailItem, Totals, Window, WindowWarning
 from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
@@ -110,7 +110,7 @@ def with_tail(window: Window, wanted: Iterable[TailItem]) -> Window:
             left_out += 1
     warnings = window.warnings
     if left_out:
-        warnings += (Warning("tail_cut", f"{left_out} requested part(s) did not fit the budget"),)
+        warnings += (WindowWarning("tail_cut", f"{left_out} requested part(s) did not fit the budget"),)
     if not taken:
         return replace(window, warnings=warnings)
     tokens = sum(item.tokens for item in taken) + TAIL_OVERHEAD
@@ -142,7 +142,7 @@ def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
 
 def _squeeze(
     body: Sequence[_Unit], newest_user: _Unit | None, head: Head, layout: Layout, room: int
-) -> tuple[Head, list[Placed], Warning]:
+) -> tuple[Head, list[Placed], WindowWarning]:
     """Fit what matters most, in the order the module's docstring says."""
     forms: dict[int, _Form] = {}
     room -= OPENING_TOKENS  # should the newest user message not be the first
@@ -168,7 +168,7 @@ def _squeeze(
     _grow(body, forms, newest_first, room)
     placed = [p for index in sorted(forms) for p in _place(body[index], forms[index], layout)]
     detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
-    return head, placed, Warning("window_squeezed", detail)
+    return head, placed, WindowWarning("window_squeezed", detail)
 
 
 def _grow(body: Sequence[_Unit], forms: dict[int, _Form], newest_first: Sequence[int], room: int) -> None:
@@ -252,6 +252,8 @@ def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> 
         yield p._replace(cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
 
 
-def _waiting(held_back: Sequence[Item]) -> Warning:
+def _waiting(held_back: Sequence[Item]) -> WindowWarning:
     missing = sum(item.calls for item in held_back) - sum(item.results for item in held_back)
-    return Warning("tool_results_awaited", f"message {held_back[0].seq} has {missing} call(s) without a result yet")
+    return WindowWarning(
+        "tool_results_awaited", f"message {held_back[0].seq} has {missing} call(s) without a result yet"
+    )

@@ -215,7 +215,7 @@ class TailItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:  # noqa: A001 - the API's word for it
+class WindowWarning:
     code: str
     detail: str
 
@@ -298,4 +298,4 @@ class Window:
     condensed_pages: tuple[int, ...]
     listed_pages: tuple[int, ...]
     unlisted: int
-    warnings: tuple[Warning, ...] = field(default=())
+    warnings: tuple[WindowWarning, ...] = field(default=())

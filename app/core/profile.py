@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from app.core.budget import WINDOW_DEFAULT, Shares, model_window, shares, usable
@@ -21,8 +21,8 @@ TOOLS_SHARE = 4
 class Defaults:
     """What the deployment says where neither a request nor a conversation does."""
 
-    policy: Policy = Policy()
-    limits: Limits = Limits()
+    policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=Limits)
     context_window: int = 0
     """Tokens of the model's context window; 0: infer it from the model."""
     output_reserve: int = 4096

@@ -19,7 +19,7 @@ from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
 from app.core.groups import chat_messages
-from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Warning, Window
+from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.quote import archive_text
 from app.core.render import Rendered, render
@@ -195,7 +195,7 @@ async def _tail(
     request: ContextRequest,
     window: Window,
     language: Language,
-) -> tuple[list[TailItem], tuple[Warning, ...]]:
+) -> tuple[list[TailItem], tuple[WindowWarning, ...]]:
     """What this call asked for, framed and weighed. What cannot be found is said in a warning."""
     if not request.load and not request.pages and not request.query:
         return [], ()
@@ -217,14 +217,14 @@ async def _pages(
     conversation: Conversation,
     request: ContextRequest,
     language: Language,
-) -> tuple[list[TailItem], list[Warning]]:
+) -> tuple[list[TailItem], list[WindowWarning]]:
     """The pages that were named, in full."""
     found: list[TailItem] = []
-    missing: list[Warning] = []
+    missing: list[WindowWarning] = []
     for number in request.pages:
         text = await recalling.page(connection, tenant, conversation.id, number, language)
         if text is None:
-            missing.append(Warning("page_not_found", f"there is no page {number}"))
+            missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
             (tokens,) = await services.tokens.count_many([text])
             found.append(TailItem(text, tokens))
@@ -239,17 +239,17 @@ async def _archives(
     request: ContextRequest,
     free: int,
     language: Language,
-) -> tuple[list[TailItem], list[Warning]]:
+) -> tuple[list[TailItem], list[WindowWarning]]:
     """The archives that were named, as much of each as its part of what is free holds."""
     found: list[TailItem] = []
-    missing: list[Warning] = []
+    missing: list[WindowWarning] = []
     for uuid in request.load:
         room = max(1, free // len(request.load) - LOAD_FRAME)
         wanted = Wanted(query=request.query, max_tokens=room)
         scope = searching.scope_of(conversation)
         archive = await archiving.load(services, connection, tenant, scope, uuid, wanted)
         if archive is None:
-            missing.append(Warning("archive_not_found", f"there is no archive {uuid}"))
+            missing.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
             continue
         shown, part = archiving.tool_text(archive, language)
         text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
@@ -293,13 +293,15 @@ def _relevant(
     return [item for _, item in taken]
 
 
-def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[Warning, ...]:
+def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[WindowWarning, ...]:
     found = []
     if not offered:
-        found.append(Warning("recall_tools_left_out", "the budget is too small for the recall tools"))
+        found.append(WindowWarning("recall_tools_left_out", "the budget is too small for the recall tools"))
     model = request.model or conversation.model
     if model is not None and model_window(model) is None:
-        found.append(Warning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts"))
+        found.append(
+            WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")
+        )
     return tuple(found)
 
 

@@ -11,8 +11,8 @@ from app.core.messages import Limits, read
 from app.db import Database
 from app.flows import tool_calls
 from app.flows.append import AppendRequest, append
-from app.main import defaults
 from app.ids import uuid7
+from app.main import defaults
 from app.services import Services
 from app.settings import Settings
 from app.store import notes
