@@ -78,12 +78,13 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
         return beginning
 
     trigger = _trigger(entries, tokens_at, page_at)
-    verbatim = _verbatim_start(entries, trigger, tokens_at, shares, policy)
+    oldest_page = page_at - page_step(policy) if page_at else 0
+    verbatim = _verbatim_start(entries, trigger, tokens_at, oldest_page, shares, policy)
     growth = full_until - verbatim.full_before
     opener = next((e for e in entries if e.seq == verbatim.user_seq), verbatim)
     room = max(0, shares.available - growth - (opener.full if opener.seq < verbatim.seq else 0))
     head_room = min(shares.head, room)
-    condensed = _condensed_start(entries, verbatim, min(shares.condensed, room - head_room), page_at, policy)
+    condensed = _condensed_start(entries, verbatim, min(shares.condensed, room - head_room), oldest_page)
     return replace(
         beginning,
         number=trigger.seq + totals.generation,
@@ -104,11 +105,13 @@ def _trigger(entries: Sequence[Entry], tokens_at: int, page_at: int) -> Entry:
     return max(by_tokens, by_page, key=lambda e: e.seq)
 
 
-def _verbatim_start(entries: Sequence[Entry], trigger: Entry, tokens_at: int, shares: Shares, policy: Policy) -> Entry:
+def _verbatim_start(
+    entries: Sequence[Entry], trigger: Entry, tokens_at: int, oldest_page: int, shares: Shares, policy: Policy
+) -> Entry:
     """The first message that stays verbatim: a page's first where one is in reach, else a call group's."""
     floor = tokens_at - (shares.recent - shares.step) if tokens_at else 0
     unit = next((e for e in entries if e.seq == trigger.group), trigger)
-    reachable = [e for e in entries if e.full_before >= floor and e.seq <= unit.seq]
+    reachable = [e for e in entries if e.full_before >= floor and e.page >= oldest_page and e.seq <= unit.seq]
     pages = [e for e in reachable if e.opens_page]
     if pages:
         recent = trigger.seq - policy.full_recent_count + 1
@@ -117,9 +120,8 @@ def _verbatim_start(entries: Sequence[Entry], trigger: Entry, tokens_at: int, sh
     return next((e for e in reachable if e.opens_group), unit)
 
 
-def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, page_at: int, policy: Policy) -> Entry:
+def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:
     """The first message of the condensed zone: as far back as its room reaches, at a page's first if it can."""
-    oldest_page = page_at - page_step(policy) if page_at else 0
     reachable = [
         e
         for e in entries

@@ -75,11 +75,11 @@ def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
     blocks = take_apart(seen)
     ranked = _ranked(role, blocks.prose)
     if not ranked:
-        return one_line(_without_prose(blocks) or seen, max_chars)
+        return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
     line = _plain(ranked[0])
     if _telling(line) < 2:
         line = _completed(line, ranked[1:], blocks, max_chars)
-    return one_line(line, max_chars)
+    return one_line(line, max_chars) or one_line(seen, max_chars)
 
 
 def page_title(user_text: str, assistant_text: str) -> str:
