@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test check bench openapi lock clean
+.PHONY: help install run demo migrate test lint check bench openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,12 +37,13 @@ migrate: $(STAMP) ## Bring the schema to the newest version
 test: $(STAMP) ## Run the tests; ARGS are passed to pytest
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(STAMP) ## Lint, formatting, types, import contracts, tests
+lint: $(STAMP) ## Lint, formatting, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest $(ARGS)
+
+check: lint test ## All that a change must pass
 
 bench: $(STAMP) ## Measure; prints tables
 	$(BIN)/python -m bench $(ARGS)
