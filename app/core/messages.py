@@ -156,6 +156,8 @@ def _client_id(message: dict[str, Any], loc: tuple[str | int, ...], problems: _P
     if not _is_id(value, ID_MAX):
         problems.at((*loc, field_name), f"must be a string of 1 to {ID_MAX} characters without control characters")
         return None
+    if message.get("id", value) not in (None, value):
+        problems.at((*loc, "id"), "is not the client_id that is sent beside it; only one of them can be kept")
     return cast(str, value)
 
 

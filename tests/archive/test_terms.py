@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app import bm25
 
-RECORDS = [{"server_name": "osm-mcp", "说明": "查找停车场", "path": f"/root/notes/{n}.md"} for n in range(5)]
+RECORDS = [{"server_name": "osm-mcp", "说明": "查找停车场", "path": f"/home/ann/notes/{n}.md"} for n in range(5)]
 
 
 def test_json_inside_of_json_has_the_terms_of_what_it_says() -> None:

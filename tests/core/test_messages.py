@@ -37,6 +37,7 @@ def refused(message: Any) -> list[tuple[str, str]]:
         ({**USER, "client_id": ""}, "client_id", "1 to 128"),
         ({**USER, "id": "x" * 129}, "id", "1 to 128"),
         ({**USER, "client_id": "a\nb"}, "client_id", "control characters"),
+        ({**USER, "client_id": "a", "id": "b"}, "id", "only one of them"),
         ({**USER, "name": 5}, "name", "1 to 256"),
         ({**USER, "tool_calls": [{"id": "a"}]}, "tool_calls", "only an assistant"),
         ({"role": "assistant", "tool_calls": {}}, "tool_calls", "must be a list"),
