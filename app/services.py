@@ -18,6 +18,8 @@ from app.tokens import TokenCounter
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
+COUNTED_CHARACTERS_MAX = 20_000
+"""Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,13 @@ class Services:
 
     async def count(self, text: str) -> int:
         """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""
+        if len(text) > COUNTED_CHARACTERS_MAX:
+            return (await self.tokens.count_many([text]))[0]
+        return self.count_short(text)
+
+    def count_short(self, text: str) -> int:
+        """The same for a text of Quire's own; not for one that may be long."""
         found = self.counts.get(text)
         if found is None:
-            (found,) = await self.tokens.count_many([text])
-            self.counts[text] = found
+            found = self.counts[text] = self.tokens.count(text)
         return found

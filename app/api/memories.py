@@ -16,6 +16,7 @@ from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.scope import Tenant
 from app.api.services import Wired
+from app.core.scope import scope_of
 from app.flows import searching
 from app.services import Services
 from app.store import conversations, memories
@@ -68,7 +69,7 @@ async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) ->
     keywords = [term for word in body.keywords for term in bm25.query(word)]
     since = datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None
     async with services.database.snapshot(tenant) as connection:
-        scope, uid = f"u:{body.user_id}", None
+        scope, uid = scope_of(body.user_id, None), None
         if body.conversation_id is not None:
             conversation = await conversations.get(connection, tenant, body.conversation_id)
             if body.user_id is not None and conversation.user_id != body.user_id:

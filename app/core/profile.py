@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.budget import WINDOW_DEFAULT, Shares, model_window, shares, usable
 from app.core.messages import Limits
 from app.core.model import Fixed, Policy
-
-POLICY_FIELDS = frozenset(f.name for f in fields(Policy)) - {"head_share", "condensed_share", "recent_share"}
-"""What a conversation may override."""
 
 TOOLS_SHARE = 4
 """The recall tools and their guide are offered where they take no more than one part in this of the budget."""

@@ -28,6 +28,7 @@ from app.core.model import Language, Policy, Totals
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
+from app.core.scope import scope_of
 from app.db import Connection
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
@@ -220,7 +221,7 @@ async def _change_system(
 ) -> Conversation:
     await bench.count([system])
     changed = conversations.NewConversation(
-        id=known.id, uid=known.uid, title=known.title, system=system, system_tokens=bench.tokens[system] + 4,
+        id=known.id, uid=known.uid, title=known.title, system=system, system_tokens=bench.tokens[system] + epochs.FRAME,
         model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
     )  # fmt: skip
     await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
@@ -266,7 +267,7 @@ async def _decide(
     titles = {p.seq: bench.lines[p.index, "title"] for p in placements if (p.index, "title") in bench.lines}
     await bench.count(_texts_to_count(placements, shapes, bench, request))
 
-    scope = _scope(known.user_id if known else request.user_id, conversation_id)
+    scope = scope_of(known.user_id if known else request.user_id, conversation_id)
     placed = list(zip(placements, shapes, strict=True))
     archives = [a for p, s in placed for a in _archives(bench, p, s, conversation_id, scope, language)]
     totals = known.totals if known else Totals()
@@ -311,11 +312,6 @@ def _language(drafts: Sequence[Draft]) -> Language | None:
     """That of the first user messages; None while the user has said nothing."""
     said = "\n".join(draft.text for draft in drafts if draft.role == "user")[:SCAN_MAX]
     return language_of(said) if said.strip() else None
-
-
-def _scope(user_id: str | None, conversation_id: str) -> str:
-    """Who may read an archive: the user, or the one conversation where no user is known."""
-    return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
 
 
 def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, language: Language) -> list[Shape]:
@@ -520,7 +516,7 @@ def _after(
             known, version=known.version + 1, tail=tail, totals=totals, language=language, updated_at=bench.now,
             prompt_tokens=known.prompt_tokens + prompt_tokens,
         )  # fmt: skip
-    system_tokens = bench.tokens[request.system] + 4 if request.system is not None else 0
+    system_tokens = bench.tokens[request.system] + epochs.FRAME if request.system is not None else 0
     return Conversation(
         id=conversation_id, uid=uuid7(), user_id=request.user_id, title=title, system=request.system,
         created_at=bench.now, updated_at=bench.now, version=1, tail=tail, totals=totals,

@@ -20,6 +20,7 @@ from app.core.model import Language, Policy
 from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
+from app.core.scope import scope_of, user_of
 from app.db import Connection, Database
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
@@ -95,7 +96,7 @@ def make_archive(
         id=card.uuid,
         scope=scope,
         digest=hashlib.sha256(text.encode()).digest(),
-        user_id=scope[2:] if scope.startswith("u:") else None,
+        user_id=user_of(scope),
         conversation_id=place[0],
         seq=place[1],
         tool_name=card.tool_name,
@@ -156,7 +157,7 @@ def _prepare(
     expires_at: datetime | None,
 ) -> _Prepared:
     user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
-    scope = f"u:{user_id}" if user_id is not None else f"c:{request.conversation_id}"
+    scope = scope_of(user_id, request.conversation_id)
     card = make_card(
         request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
     )

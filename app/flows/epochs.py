@@ -12,14 +12,13 @@ from dataclasses import replace
 from uuid import UUID
 
 from app.core import contents, head, paging
-from app.core.canonical import spaced
 from app.core.contents import Line, PageEntry
 from app.core.head import SummaryLine
 from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.db import Connection
 from app.extractive.summary import pick_lines, topics
-from app.recall.tools import GUIDE, schemas
+from app.recall.tools import GUIDE, schemas_text
 from app.services import Services
 from app.store import conversations, notes, windows
 from app.store.conversations import Conversation
@@ -33,14 +32,7 @@ FRAME = 4
 
 def recall_tokens(services: Services, language: Language, form: Format) -> tuple[int, int]:
     """Tokens of the recall tools' schemas and of the guide to them."""
-    count = services.tokens.count
-    key = f"recall tools {form}"
-    if key not in services.counts:
-        services.counts[key] = count(spaced(schemas(form)))
-    guide = f"recall guide {language}"
-    if guide not in services.counts:
-        services.counts[guide] = count(GUIDE[language]) + FRAME
-    return services.counts[key], services.counts[guide]
+    return services.count_short(schemas_text(form)), services.count_short(GUIDE[language]) + FRAME
 
 
 def own_profile(services: Services, conversation: Conversation) -> Profile:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from app import bm25
+from app.core import scope as scopes
 from app.core.model import Language
 from app.core.quote import moment_text
 from app.db import Connection
@@ -37,7 +38,7 @@ class Moment:
 
 def scope_of(conversation: Conversation) -> str:
     """Whose archives and memories a conversation may use: its user's, or its own where no user is known."""
-    return f"u:{conversation.user_id}" if conversation.user_id is not None else f"c:{conversation.id}"
+    return scopes.scope_of(conversation.user_id, conversation.id)
 
 
 async def find(connection: Connection, tenant: UUID, scope: str, query: str, limit: int) -> list[Hit]:

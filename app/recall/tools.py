@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
+from app.core.canonical import spaced
 from app.core.model import Language
 
 ToolFormat = Literal["openai", "anthropic", "mcp"]
@@ -60,6 +62,12 @@ GUIDE: dict[Language, str] = {
 def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
     """The tools as an API of this form takes them."""
     return [_schema(tool, form) for tool in tools]
+
+
+@cache
+def schemas_text(form: ToolFormat) -> str:
+    """What the schemas are weighed by."""
+    return spaced(schemas(form))
 
 
 def _schema(tool: Tool, form: ToolFormat) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
 
-import asyncpg
 from asyncpg import Record
 
 from app.core.ingest import Tail
@@ -316,11 +315,6 @@ async def remember(connection: Connection, tenant: UUID, memories: Sequence[NewM
     for at in range(0, len(memories), MEMORIES_AT_ONCE):
         some = memories[at : at + MEMORIES_AT_ONCE]
         await connection.execute(INSERT_MEMORIES, tenant, created_at, *columns_of(NewMemory, some))
-
-
-def violated(error: asyncpg.UniqueViolationError) -> str:
-    """The name of the constraint that an append broke."""
-    return str(getattr(error, "constraint_name", "") or "")
 
 
 # Client ids of a request that the conversation has already.

@@ -236,3 +236,15 @@ def test_calls_that_still_wait_are_held_back_and_orphans_never_shown(client: htt
     found = window(client, "c")
     assert [m["role"] for m in found["messages"]][5:] == ["assistant", "tool", "user"]
     assert [c["id"] for c in found["messages"][5]["tool_calls"]] == ["e"]
+
+
+def test_no_system_prompt_changes_what_the_tools_weigh(client: httpx.Client) -> None:
+    """Counts are remembered by text, and by nothing else."""
+    append(client, "c", [user("hello")], user_id="ann")
+    for system in ("recall tools openai", "recall guide en", "Be brief."):
+        sent = {"budget": 8000, "system": system, "format": "openai"}
+        seen = ok(client.post(path("c", "context"), json=sent))["usage"]["sections"]
+        assert seen["tools"] > 150
+        assert seen["system"] > 50
+    again = ok(client.get(path("c", "context"), params={"budget": 8000}))["usage"]["sections"]
+    assert again["tools"] == seen["tools"]
