@@ -241,10 +241,10 @@ def test_calls_that_still_wait_are_held_back_and_orphans_never_shown(client: htt
 def test_no_system_prompt_changes_what_the_tools_weigh(client: httpx.Client) -> None:
     """Counts are remembered by text, and by nothing else."""
     append(client, "c", [user("hello")], user_id="ann")
-    for system in ("recall tools openai", "recall guide en", "Be brief."):
-        sent = {"budget": 8000, "system": system, "format": "openai"}
-        seen = ok(client.post(path("c", "context"), json=sent))["usage"]["sections"]
-        assert seen["tools"] > 150
-        assert seen["system"] > 50
-    again = ok(client.get(path("c", "context"), params={"budget": 8000}))["usage"]["sections"]
-    assert again["tools"] == seen["tools"]
+    where = path("c", "context")
+    before = ok(client.get(where, params={"budget": 8000}))["usage"]["sections"]
+    for prompt in ("recall tools openai", "recall guide en", "Be brief."):
+        sections = ok(client.post(where, json={"budget": 8000, "system": prompt}))["usage"]["sections"]
+        assert sections["tools"] == before["tools"]
+        assert before["system"] < sections["system"] < before["system"] + 20
+    assert ok(client.get(where, params={"budget": 8000}))["usage"]["sections"] == before
