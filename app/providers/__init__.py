@@ -1,0 +1,92 @@
+"""What Quire asks of models: chat completions and embeddings, from wherever they come.
+
+Handlers of jobs and the recall agent see these types only. Every call is bounded in time and size, and fails with
+one of four errors that say what to do next; the window and the append never call a provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Vector = Sequence[float]
+"""Of unit length."""
+
+
+class ProviderError(Exception):
+    """The provider did not give what was asked for."""
+
+
+class TemporaryError(ProviderError):
+    """Worth another try later: rate limits, time-outs, 5xx, a cut connection, an open circuit."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the provider asked to be left alone, already bounded; None if it said nothing."""
+
+
+class UnusableReply(ProviderError):
+    """An answer came, and was paid for, that cannot be used: empty, cut off, too large, not what was asked for."""
+
+
+class RefusedInput(ProviderError):
+    """The provider will never take this input (400, 413, 422, content policy); others may be fine."""
+
+
+class RefusedCaller(ProviderError):
+    """The provider does not take us (401, 403, no such model): nothing will work until a person mends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: str
+    """JSON as the model wrote it: not validated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A chat completion."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    model: str
+    prompt_tokens: int
+    completion_tokens: int
+    """As the provider reports, else as counted by us."""
+
+
+class Chat(Protocol):
+    """A chat model."""
+
+    model: str
+    context_window: int
+    """Tokens of prompt and answer together."""
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        max_tokens: int,
+        json_object: bool = False,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Reply:
+        """One completion of OpenAI-form messages. Raises a ProviderError."""
+
+
+class Embedder(Protocol):
+    """A text embedding model. Vectors of different models or dimensions cannot be compared."""
+
+    model: str
+    dimensions: int
+    batch: int
+    """Texts that one call may carry."""
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector for each text, in order. Raises a ProviderError."""
+
+    async def embed_query(self, text: str) -> Vector:
+        """The vector of a query, which some models embed differently. Raises a ProviderError."""
