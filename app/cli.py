@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from app import embedded, errors, migrate, worker
 from app.db import Database
 from app.demo.command import demo
-from app.main import create_app
+from app.main import create_app, services_of
 from app.settings import Settings
 
 GRACEFUL_SECONDS = 5
@@ -191,15 +191,9 @@ async def _work(settings: Settings, dsn: str) -> None:
     loop = asyncio.get_running_loop()
     for number in _STOPPING:
         loop.add_signal_handler(number, stop.set)
-    database = await Database.connect(
-        dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
-    )
-    try:
-        await database.assert_role_is_safe()
+    async with services_of(settings, dsn) as services:
         click.echo("The worker is up. Ctrl-C stops it.")
-        await worker.run(database, stop)
-    finally:
-        await database.close()
+        await worker.run(services, stop)
 
 
 @contextmanager

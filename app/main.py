@@ -79,30 +79,37 @@ def _lifespan(
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
-        database = await Database.connect(
-            dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
-        )
-        try:
-            await database.assert_role_is_safe()
-            app.state.services = Services(settings, defaults(settings), database, counter, migrate.head())
-            async with _working(database, wanted=with_worker):
+        async with services_of(settings, dsn) as services:
+            app.state.services = services
+            async with _working(services, wanted=with_worker):
                 yield
-        finally:
-            await database.close()
 
     return lifespan
 
 
 @asynccontextmanager
-async def _working(database: Database, *, wanted: bool) -> AsyncIterator[None]:
+async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
+    """What a process works with. Raises UnsafeDatabase or StorageUnavailable."""
+    counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
+    database = await Database.connect(
+        dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
+    )
+    try:
+        await database.assert_role_is_safe()
+        yield Services(settings, defaults(settings), database, counter, migrate.head())
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _working(services: Services, *, wanted: bool) -> AsyncIterator[None]:
     """The worker beside the API; it finishes what it is doing before the block ends."""
     if not wanted:
         yield
         return
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        group.create_task(worker.run(database, stop))
+        group.create_task(worker.run(services, stop))
         try:
             yield
         finally:

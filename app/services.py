@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -11,6 +12,7 @@ from cachetools import LRUCache
 from app.core.model import Epoch
 from app.core.profile import Defaults
 from app.db import Database
+from app.providers import Chat, Embedder
 from app.settings import Settings
 from app.store.conversations import Conversation
 from app.tokens import TokenCounter
@@ -44,6 +46,12 @@ class Services:
     database: Database
     tokens: TokenCounter
     schema_head: str
+    chat: Chat | None = None
+    """None: no LLM is configured, and everything is extractive."""
+    embedder: Embedder | None = None
+    """None: search goes by keywords alone."""
+    work_came: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
     conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )

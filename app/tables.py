@@ -9,12 +9,14 @@ The rules they share:
   epoch can be found again as it was, by any process and for any budget.
 """
 
-from pgvector.sqlalchemy import SPARSEVEC
+from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
+    Date,
     DateTime,
     ForeignKeyConstraint,
     Index,
@@ -102,6 +104,8 @@ conversations = Table(
     Column("revision", Integer, nullable=False, server_default=ZERO, comment="counts what a head may quote"),
     Column("generation", BigInteger, nullable=False, server_default=ZERO, comment="grows when the past is changed"),
     Column("epoch", BigInteger, nullable=False, server_default=ZERO, comment="number of the own budget's epoch"),
+    Column("indexed_through", Integer, nullable=False, server_default=ZERO, comment="all pages up to it are indexed"),
+    Column("summary_through", Integer, nullable=False, server_default=ZERO, comment="what the newest summary covers"),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
@@ -231,10 +235,14 @@ notes = Table(
     Column("text", Text, nullable=False),
     Column("tokens", Integer, nullable=False),
     Column("source", Text, nullable=False),
+    Column(
+        "revision", Integer, nullable=False, server_default=ZERO, comment="heads made before it do not know the note"
+    ),
+    Column("replaced", Integer, comment="from this revision on another note holds instead"),
     _created(),
     PrimaryKeyConstraint("tenant_id", "conversation_id", "id"),
     _of_conversation("notes"),
-    CheckConstraint("source IN ('person', 'extractive')", name="source"),
+    CheckConstraint("source IN ('person', 'extractive', 'llm')", name="source"),
 )
 
 archive_contents = Table(
@@ -297,6 +305,12 @@ memories = Table(
     Column("start", Integer, nullable=False, comment="its first character in the message's or archive's text"),
     Column("length", Integer, nullable=False),
     Column("terms", SPARSEVEC(DIMENSIONS), nullable=False, comment="see app.bm25"),
+    Column("content", Text, comment="of a memory that is not a part of a message or archive"),
+    Column("nul_offsets", ARRAY(Integer), nullable=False, server_default=text("'{}'")),
+    Column("keywords", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="the caller's own"),
+    Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
+    Column("source", Text, nullable=False, server_default=text("'extractive'"), comment="who wrote it"),
+    Column("expires_at", DateTime(timezone=True)),
     _created(),
     PrimaryKeyConstraint("tenant_id", "id"),
     _of_conversation("memories"),
@@ -306,7 +320,7 @@ memories = Table(
         name="memories_archive_fkey",
         ondelete="CASCADE",
     ),
-    CheckConstraint("type IN ('episode', 'passage')", name="type"),
+    CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name="type"),
 )
 # Everything a keyword search looks at, so that it never visits the table for rows that it does not return. Ids are
 # hashed and terms bounded, because an index entry holds no more than 2704 bytes.
@@ -315,7 +329,17 @@ Index(
     memories.c.tenant_id,
     memories.c.owner,
     memories.c.id,
-    postgresql_include=["type", "conversation_uid", "seq", "page", "archive_id", "start", "length", "terms"],
+    postgresql_include=[
+        "type",
+        "conversation_uid",
+        "seq",
+        "page",
+        "archive_id",
+        "start",
+        "length",
+        "expires_at",
+        "terms",
+    ],
 )
 Index("memories_archive_idx", memories.c.tenant_id, memories.c.archive_id, memories.c.start)
 Index("memories_conversation_idx", memories.c.tenant_id, memories.c.conversation_id, memories.c.seq)
@@ -332,3 +356,174 @@ idempotency = Table(
     CheckConstraint("char_length(key) BETWEEN 1 AND 255", name="key_length"),
 )
 Index("idempotency_created_idx", idempotency.c.tenant_id, idempotency.c.created_at)
+
+# --- What background work makes ---------------------------------------------------------------------
+
+work = Table(
+    "work",
+    metadata,
+    _tenant(),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text(collation="C"), nullable=False, comment="what it is about; ids of ours only"),
+    Column("id", Uuid, nullable=False, comment="its name outside"),
+    Column("lane", Text, nullable=False, comment="which provider it needs; one job a conversation and lane at a time"),
+    Column("conversation_id", Text(collation="C")),
+    Column(
+        "args", Text, nullable=False, server_default=text("'{}'"), comment="JSON of ids and numbers, never of content"
+    ),
+    Column("version", Integer, nullable=False, server_default=text("1"), comment="bumped by each enqueueing"),
+    Column("claimed", Integer, comment="the version that is being worked on"),
+    Column("token", Uuid, comment="of the lease; null while nobody works on it"),
+    Column("due", DateTime(timezone=True), nullable=False, server_default=NOW, comment="when to run; the lease's end"),
+    Column("attempts", Integer, nullable=False, server_default=ZERO),
+    Column("failed_at", DateTime(timezone=True), comment="set: a dead letter"),
+    Column("error", Text),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "kind", "subject"),
+    _of_conversation("work"),
+)
+Index("work_id_key", work.c.tenant_id, work.c.id, unique=True)
+Index("work_due_idx", work.c.tenant_id, work.c.due, postgresql_where=work.c.failed_at.is_(None))
+Index("work_conversation_idx", work.c.tenant_id, work.c.conversation_id)
+Index(
+    "work_running_key",
+    work.c.tenant_id,
+    work.c.lane,
+    work.c.conversation_id,
+    unique=True,
+    postgresql_where=work.c.token.isnot(None),
+)
+
+page_index = Table(
+    "page_index",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("page", Integer, nullable=False),
+    Column("revision", Integer, nullable=False, comment="heads made before it do not know the entry"),
+    Column("source", Text, nullable=False),
+    Column("model", Text),
+    Column("title", Text, comment="null: the page's own is as good"),
+    Column("title_tokens", Integer, nullable=False, server_default=ZERO),
+    Column("topics", ARRAY(Text), nullable=False, server_default=text("'{}'")),
+    Column(
+        "seqs", ARRAY(Integer), nullable=False, server_default=text("'{}'"), comment="messages that have a line here"
+    ),
+    Column("lines", ARRAY(Text), nullable=False, server_default=text("'{}'")),
+    Column("line_tokens", ARRAY(Integer), nullable=False, server_default=text("'{}'")),
+    Column("error", Text, comment="why it is not by the LLM"),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "page"),
+    _of_conversation("page_index"),
+    CheckConstraint("source IN ('llm', 'extractive')", name="source"),
+)
+
+topic_mentions = Table(
+    "topic_mentions",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("topic", Text(collation="C"), nullable=False),
+    Column("count", Integer, nullable=False, comment="this was the topic's n-th mention"),
+    Column("page", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "topic", "count"),
+    _of_conversation("topic_mentions"),
+)
+Index("topic_mentions_recent_idx", topic_mentions.c.tenant_id, topic_mentions.c.conversation_id, topic_mentions.c.page)
+
+summaries = Table(
+    "summaries",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("version", Integer, nullable=False),
+    Column("through_seq", Integer, nullable=False),
+    Column("revision", Integer, nullable=False, comment="heads made before it do not know the version"),
+    Column("text", Text, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("model", Text, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "version"),
+    _of_conversation("summaries"),
+)
+
+embedding_models = Table(
+    "embedding_models",
+    metadata,
+    _tenant(),
+    Column("id", Uuid, nullable=False, comment="uuid5 of name and dimensions"),
+    Column("name", Text, nullable=False),
+    Column("dimensions", Integer, nullable=False, comment="as the model gives them; wider ones are kept reduced"),
+    Column("is_current", Boolean, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
+embeddings = Table(
+    "embeddings",
+    metadata,
+    _tenant(),
+    Column("memory_id", Uuid, nullable=False),
+    Column("owner", Uuid, nullable=False),
+    Column("model", Uuid, nullable=False),
+    Column("embedding", HALFVEC, nullable=False, comment="of unit length"),
+    PrimaryKeyConstraint("tenant_id", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["memories.tenant_id", "memories.id"],
+        name="embeddings_memory_fkey",
+        ondelete="CASCADE",
+    ),
+)
+# Everything a semantic search looks at; see the limit at memories_search_idx.
+Index(
+    "embeddings_search_idx",
+    embeddings.c.tenant_id,
+    embeddings.c.owner,
+    embeddings.c.model,
+    embeddings.c.memory_id,
+    postgresql_include=["embedding"],
+)
+
+unembedded = Table(
+    "unembedded",
+    metadata,
+    _tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("memory_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "owner", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["memories.tenant_id", "memories.id"],
+        name="unembedded_memory_fkey",
+        ondelete="CASCADE",
+    ),
+)
+Index("unembedded_memory_idx", unembedded.c.tenant_id, unembedded.c.memory_id)
+
+spending = Table(
+    "spending",
+    metadata,
+    _tenant(),
+    Column("day", Date, nullable=False),
+    Column("kind", Text, nullable=False, comment="of the work that it was spent on"),
+    _counter("calls", big=True),
+    _counter("prompt_tokens", big=True),
+    _counter("completion_tokens", big=True),
+    PrimaryKeyConstraint("tenant_id", "day", "kind"),
+)
+
+conversation_spending = Table(
+    "conversation_spending",
+    metadata,
+    _tenant(),
+    _conversation(),
+    Column("kind", Text, nullable=False),
+    _counter("calls", big=True),
+    _counter("prompt_tokens", big=True),
+    _counter("completion_tokens", big=True),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "kind"),
+    _of_conversation("conversation_spending"),
+)

@@ -4,27 +4,27 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from app.db import Database
 from app.flows import archiving
+from app.services import Services
 from app.store import idempotency
 from app.tenancy import TENANTS
 
-Task = Callable[[Database], Awaitable[None]]
+Task = Callable[[Services], Awaitable[None]]
 
 HOUSEKEEPING_SECONDS = 60.0
 
 
-async def forget_old_answers(database: Database) -> None:
+async def forget_old_answers(services: Services) -> None:
     """Answers kept for Idempotency-Keys, after a day."""
     for tenant in TENANTS:
-        async with database.begin(tenant) as connection:
+        async with services.database.begin(tenant) as connection:
             await idempotency.prune(connection, tenant)
 
 
-async def erase_expired_archives(database: Database) -> None:
+async def erase_expired_archives(services: Services) -> None:
     """Archives past their time, a hundred at once."""
     for tenant in TENANTS:
-        while await archiving.erase_expired(database, tenant):
+        while await archiving.erase_expired(services.database, tenant, embeds=services.embedder is not None):
             pass
 
 
@@ -33,17 +33,17 @@ HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives)
 _logger = logging.getLogger(__name__)
 
 
-async def run(database: Database, stop: asyncio.Event) -> None:
+async def run(services: Services, stop: asyncio.Event) -> None:
     """Work until `stop` is set; what is under way is finished first."""
-    await repeat(HOUSEKEEPING, database, stop, interval_seconds=HOUSEKEEPING_SECONDS)
+    await repeat(HOUSEKEEPING, services, stop, interval_seconds=HOUSEKEEPING_SECONDS)
 
 
-async def repeat(tasks: Sequence[Task], database: Database, stop: asyncio.Event, *, interval_seconds: float) -> None:
+async def repeat(tasks: Sequence[Task], services: Services, stop: asyncio.Event, *, interval_seconds: float) -> None:
     """Run the tasks in turn, again and again. One that fails is logged and has its turn next time."""
     while not stop.is_set():
         for task in tasks:
             try:
-                await task(database)
+                await task(services)
             except Exception:
                 _logger.exception("housekeeping failed: %s", getattr(task, "__name__", task))
         await _wait(stop, interval_seconds)

@@ -143,7 +143,8 @@ async def delete_archive(
     """
 
     async def work(connection: Connection) -> str:
-        return dumps({"uuid": str(uuid), "erased": await archiving.erase(connection, tenant, uuid)})
+        counts = await archiving.erase(connection, tenant, uuid, embeds=services.embedder is not None)
+        return dumps({"uuid": str(uuid), "erased": counts})
 
     once = Once.of(key, "DELETE", request.url.path, None)
     return json_text(await do_once(services.database, tenant, once, work))

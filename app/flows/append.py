@@ -52,10 +52,14 @@ from app.store.messages import (
     NewPage,
 )
 from app.text import language as language_of
+from app.work import enqueue
+from app.work.enqueue import NewWork
 
 THREAD_CHARACTERS = 30_000
 """Texts longer than this in sum are read and counted off the event loop."""
 SCAN_MAX = 20_000
+SUMMARY_STEP = 5
+"""New messages after which the rolling summary is looked at again."""
 CREATION_TRIES = 3
 """A conversation that is not there cannot be locked: another append may create it first, and it can be then."""
 
@@ -188,6 +192,8 @@ def _epoch_text(conversation: Conversation) -> str:
 
 
 def _remember(services: Services, tenant: UUID, decided: _Decided) -> Appended:
+    if decided.append.work:
+        services.work_came.set()
     services.conversations[tenant, decided.conversation.id] = decided.conversation
     return Appended(decided.response)
 
@@ -278,6 +284,7 @@ async def _decide(
     pages = ([] if known and known.tail.last_seq else first_page) + [p for p in pages if p.page > 1]
     after = _after(bench, known, conversation_id, request, tail, totals, language, prompt, titles.get(1))
     response = _response(placements, shapes, rows, after)
+    memories = _memories(bench, placements, scope, conversation_id, after.uid)
     return _Decided(
         append=Append(
             conversation_id=conversation_id,
@@ -295,13 +302,32 @@ async def _decide(
             messages=rows,
             pages=pages,
             notes=_notes(bench, placements),
-            memories=_memories(bench, placements, scope, conversation_id, after.uid),
+            memories=memories,
             archives=archives,
+            work=_work(bench.services, known, after, policy, memories),
+            embeds=bench.services.embedder is not None,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
         ),
         conversation=after,
         response=response,
     )
+
+
+def _work(
+    services: Services, known: Conversation | None, after: Conversation, policy: Policy, memories: Sequence[NewMemory]
+) -> list[NewWork]:
+    """What the append leaves to be done in the background."""
+    before = known.totals if known else Totals()
+    closed = range(max(1, before.last_page), after.totals.last_page)
+    found = [enqueue.page(after.id, after.uid, page) for page in closed]
+    threshold = services.settings.memory_summary_threshold
+    if services.chat is not None and policy.summary_enabled and after.totals.last_seq >= threshold:
+        steps = (totals.last_seq // SUMMARY_STEP for totals in (before, after.totals))
+        if len(set(steps)) > 1 or before.last_seq < threshold:
+            found.append(enqueue.summary(after.id, after.uid))
+    if services.embedder is not None and memories:
+        found.append(enqueue.embed(memories[0].owner))
+    return found
 
 
 def _opens(placement: Placement) -> bool:

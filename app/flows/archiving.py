@@ -33,6 +33,7 @@ from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, without_nul
 from app.text import language as language_of
+from app.work import enqueue
 
 PASSAGES_MAX = 40
 PASSAGE_FRAME = 12
@@ -138,7 +139,10 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
     expires_at = request.expires_at or services.archive_expiry(datetime.now(UTC))
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
     await archives.insert(connection, tenant, prepared.archive)
-    await messages.remember(connection, tenant, prepared.memories, prepared.created_at)
+    embeds = services.embedder is not None
+    await messages.remember(connection, tenant, prepared.memories, prepared.created_at, embeds=embeds)
+    if embeds:
+        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(prepared.archive.scope))])
     row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
     assert row is not None
     return view(row)
@@ -299,16 +303,19 @@ async def _passages(
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
-async def erase(connection: Connection, tenant: UUID, uuid: UUID) -> dict[str, int]:
+async def erase(connection: Connection, tenant: UUID, uuid: UUID, *, embeds: bool) -> dict[str, int]:
     """Erase an archive. Its placeholder then says so, in every window from now on. Raises NotFound."""
     row = await archives.read(connection, tenant, None, uuid, 0, 0)
     if row is None:
         raise errors.NotFound("There is no such archive.")
-    return await erase_row(connection, tenant, row)
+    return await erase_row(connection, tenant, row, embeds=embeds)
 
 
-async def erase_row(connection: Connection, tenant: UUID, row: Record) -> dict[str, int]:
-    """What ``erase`` does, for an archive that was looked up (it may have expired)."""
+async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds: bool) -> dict[str, int]:
+    """What ``erase`` does, for an archive that was looked up (it may have expired).
+
+    ``embeds``: what is left of its messages is to get new vectors.
+    """
     counts = {"archives": 1, "messages": 0, "epochs": 0}
     said = erased(row["id"], row["language"])
     for conversation_id in sorted({m["conversation_id"] for m in await archives.showing(connection, tenant, row)}):
@@ -318,8 +325,10 @@ async def erase_row(connection: Connection, tenant: UUID, row: Record) -> dict[s
         view = await archives.replace_shown(connection, tenant, message, row["id"], said, ERASED_TOKENS_MAX)
         if view is not None:
             again = _moments(message, owner_of(row["scope"]), view)
-            await messages.remember(connection, tenant, again, message["created_at"])
+            await messages.remember(connection, tenant, again, message["created_at"], embeds=embeds)
         counts["messages"] += 1
+    if embeds and counts["messages"]:
+        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(row["scope"]))])
     await archives.redact_answers(connection, tenant, row["id"], said)
     counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
     return counts
@@ -337,13 +346,13 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     ]  # fmt: skip
 
 
-async def erase_expired(database: Database, tenant: UUID) -> int:
+async def erase_expired(database: Database, tenant: UUID, *, embeds: bool) -> int:
     """Erase what is past its time, each in a transaction of its own; how many they were."""
     async with database.snapshot(tenant) as connection:
         due = await archives.expired(connection, tenant)
     for row in due:
         async with database.begin(tenant) as connection:
-            await erase_row(connection, tenant, row)
+            await erase_row(connection, tenant, row, embeds=embeds)
     return len(due)
 
 

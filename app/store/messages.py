@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 from asyncpg import Record
@@ -13,6 +14,8 @@ from app.core.ingest import Tail
 from app.core.model import Language, Totals
 from app.db import Connection, Database
 from app.store.conversations import calls_text
+from app.work import enqueue
+from app.work.enqueue import NewWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,9 @@ class Append:
     memories: Sequence[NewMemory] = ()
     notes: Sequence[NewNote] = ()
     archives: Sequence[NewArchive] = ()
+    work: Sequence[NewWork] = ()
+    embeds: bool = False
+    """Whether the memories are to get vectors."""
     once: IdempotentResponse | None = None
 
 
@@ -149,6 +155,8 @@ def array_literal(texts: Sequence[str]) -> str:
 
 
 _TYPES: dict[str, str] = {
+    "Kind": "text[]",
+    "Lane": "text[]",
     "int": "int[]",
     "str": "text[]",
     "str | None": "text[]",
@@ -193,7 +201,8 @@ _STATE = (
 _FIRST = 6
 
 
-def _append_sql(*, new: bool, notes: bool, archives: bool, once: bool) -> str:
+@cache
+def _append_sql(*, new: bool, notes: bool, archives: bool, work: bool, embeds: bool, once: bool) -> str:
     """One statement that stores an append whole or not at all, and returns a row if it did.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client
@@ -225,7 +234,10 @@ def _append_sql(*, new: bool, notes: bool, archives: bool, once: bool) -> str:
           SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})""")
     source, names, at = _unnest(NewMemory, at, "s")
     parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
-          SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source})""")
+          SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source} RETURNING owner, id)""")
+    if embeds:
+        parts.append("""u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
+          SELECT $1::uuid, s.owner, s.id FROM s)""")
     if notes:
         source, names, at = _unnest(NewNote, at, "n")
         parts.append(f"""n AS (INSERT INTO notes (tenant_id, conversation_id, source, created_at, {", ".join(names)})
@@ -242,20 +254,16 @@ def _append_sql(*, new: bool, notes: bool, archives: bool, once: bool) -> str:
             f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(kept)})
           SELECT $1::uuid, $5, {", ".join(kept)} FROM a)""",
         ]
+    if work:
+        source, names, at = _unnest(NewWork, at, "w")
+        parts.append(f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
+          SELECT $1::uuid, {_select("w", names)} FROM c, {source}
+          {enqueue.AGAIN})""")
     if once:
         parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response)
           SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2} FROM c)""")
     with_parts = ",\n     ".join(parts)
     return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
-
-
-_APPEND_SQL = {
-    (new, notes, archives, once): _append_sql(new=new, notes=notes, archives=archives, once=once)
-    for new in (False, True)
-    for notes in (False, True)
-    for archives in (False, True)
-    for once in (False, True)
-}
 
 
 def _arguments(tenant: UUID, append: Append) -> list[object]:
@@ -271,6 +279,8 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
         arguments += columns_of(NewNote, append.notes)
     if append.archives:
         arguments += columns_of(NewArchive, append.archives)
+    if append.work:
+        arguments += columns_of(NewWork, append.work)
     if append.once:
         arguments += [append.once.key, append.once.digest, append.once.response]
     return arguments
@@ -282,7 +292,14 @@ def columns_of(row: type, rows: Sequence[object]) -> list[object]:
 
 
 def _statement(append: Append) -> str:
-    return _APPEND_SQL[append.version < 0, bool(append.notes), bool(append.archives), append.once is not None]
+    return _append_sql(
+        new=append.version < 0,
+        notes=bool(append.notes),
+        archives=bool(append.archives),
+        work=bool(append.work),
+        embeds=append.embeds,
+        once=append.once is not None,
+    )
 
 
 async def append_alone(database: Database, tenant: UUID, append: Append) -> bool:
@@ -300,21 +317,30 @@ async def append_within(connection: Connection, tenant: UUID, append: Append) ->
     first = replace(append, memories=append.memories[:MEMORIES_AT_ONCE])
     if await connection.fetchrow(_statement(first), *_arguments(tenant, first)) is None:
         return False
-    await remember(connection, tenant, rest, append.created_at)
+    await remember(connection, tenant, rest, append.created_at, embeds=append.embeds)
     return True
 
 
 INSERT_MEMORIES = f"""
-INSERT INTO memories (tenant_id, created_at, {", ".join(_names(NewMemory))})
-SELECT $1, $2, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 3, "m")[0]}
+WITH s AS (
+  INSERT INTO memories (tenant_id, created_at, {", ".join(_names(NewMemory))})
+  SELECT $1, $2, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 4, "m")[0]}
+  RETURNING owner, id
+)
+INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $3::boolean
 """
 
 
-async def remember(connection: Connection, tenant: UUID, memories: Sequence[NewMemory], created_at: datetime) -> None:
-    """Let search find passages of messages or archives that are stored already."""
+async def remember(
+    connection: Connection, tenant: UUID, memories: Sequence[NewMemory], created_at: datetime, *, embeds: bool
+) -> None:
+    """Let search find passages of messages or archives that are stored already.
+
+    ``embeds`` marks them for the embedding job; enqueueing it is the caller's.
+    """
     for at in range(0, len(memories), MEMORIES_AT_ONCE):
         some = memories[at : at + MEMORIES_AT_ONCE]
-        await connection.execute(INSERT_MEMORIES, tenant, created_at, *columns_of(NewMemory, some))
+        await connection.execute(INSERT_MEMORIES, tenant, created_at, embeds, *columns_of(NewMemory, some))
 
 
 # Client ids of a request that the conversation has already.

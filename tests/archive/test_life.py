@@ -13,9 +13,10 @@ import pytest
 
 from app import worker
 from app.core.placeholder import ArchiveCard, placeholder
-from app.db import Database
 from app.embedded import EmbeddedPostgres
 from app.ids import uuid7
+from app.main import services_of
+from app.settings import Settings
 from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Grep, Rows
 from tests.archive.made import all_text, archive, archived, listed, load_tool, loaded, looked_up, made
@@ -162,7 +163,12 @@ def test_a_deleted_conversation_takes_its_archives_with_it_and_no_others(
 
 
 def test_what_is_past_its_time_is_gone_at_once_and_erased_by_the_housekeeping(
-    client: httpx.Client, postgres: EmbeddedPostgres, run_as_superuser: Sql, tables_with: Grep, rows: Rows
+    client: httpx.Client,
+    postgres: EmbeddedPostgres,
+    settings: Settings,
+    run_as_superuser: Sql,
+    tables_with: Grep,
+    rows: Rows,
 ) -> None:
     soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     alone = archive(client, marked(), expires_at=soon)
@@ -178,18 +184,15 @@ def test_what_is_past_its_time_is_gone_at_once_and_erased_by_the_housekeeping(
     assert load_tool(client, "c", uuid=uuid)["is_error"]
     assert listed(client) == [kept]
 
-    asyncio.run(_housekeep(postgres.app_dsn))
+    asyncio.run(_housekeep(settings, postgres.app_dsn))
     assert tables_with(MARK) == []
     assert rows("archives") == rows("archive_contents") == 1
     assert f"[Tool result {uuid} was erased" in all_text(window(client, "c"))
 
 
-async def _housekeep(dsn: str) -> None:
-    database = await Database.connect(dsn, pool_size=2)
-    try:
-        await worker.erase_expired_archives(database)
-    finally:
-        await database.close()
+async def _housekeep(settings: Settings, dsn: str) -> None:
+    async with services_of(settings, dsn) as services:
+        await worker.erase_expired_archives(services)
 
 
 def test_a_deployment_may_keep_archives_for_some_days_only(strict: httpx.Client) -> None:

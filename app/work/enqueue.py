@@ -1,0 +1,68 @@
+"""Putting work on the table, in the statement or transaction that makes it necessary.
+
+One row stands for a tenant, kind and subject. Enqueueing what is there already bumps the row's version: whoever
+works on it finds at the end that it has to be done once more, so nothing that arrives meanwhile is forgotten. A dead
+letter comes back to life by it, since what it failed on may be different now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from app.db import Connection
+from app.ids import uuid7
+
+Kind = Literal["page", "summary", "embed"]
+Lane = Literal["llm", "embedding"]
+"""The provider that work needs: while one is down, the other's work goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewWork:
+    """A row of ``work``. Subject and arguments hold ids and numbers only, never what somebody said."""
+
+    kind: Kind
+    subject: str
+    id: UUID
+    lane: Lane
+    conversation_id: str | None
+    args: str
+    """JSON."""
+
+
+COLUMNS = ("kind", "subject", "id", "lane", "conversation_id", "args")
+
+AGAIN = """ON CONFLICT (tenant_id, kind, subject) DO UPDATE
+       SET version = work.version + 1, failed_at = NULL,
+           due = CASE WHEN work.failed_at IS NULL THEN work.due ELSE now() END,
+           attempts = CASE WHEN work.failed_at IS NULL THEN work.attempts ELSE 0 END"""
+"""What follows an INSERT INTO work of COLUMNS."""
+
+ENQUEUE = f"""
+INSERT INTO work (tenant_id, {", ".join(COLUMNS)})
+SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[])
+{AGAIN}
+"""
+
+
+async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork]) -> None:
+    """In the transaction that makes the work necessary."""
+    await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in rows] for name in COLUMNS))
+
+
+def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
+    """Indexing a closed page."""
+    return NewWork("page", f"{uid}:{number}", uuid7(), "llm", conversation_id, f'{{"page":{number}}}')
+
+
+def summary(conversation_id: str, uid: UUID) -> NewWork:
+    """Bringing the rolling summary up to date."""
+    return NewWork("summary", str(uid), uuid7(), "llm", conversation_id, "{}")
+
+
+def embed(owner: UUID) -> NewWork:
+    """Giving vectors to an owner's new memories."""
+    return NewWork("embed", str(owner), uuid7(), "embedding", None, "{}")
