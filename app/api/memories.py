@@ -11,19 +11,97 @@ from starlette.responses import Response
 
 from app import bm25, errors
 from app.api import schemas
-from app.api.answers import json_value
+from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
-from app.api.scope import Tenant
+from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
+from app.core.canonical import dumps
 from app.core.scope import scope_of
-from app.flows import searching
+from app.db import Connection
+from app.flows import remembering, searching
+from app.flows.once import Once, do_once
+from app.flows.remembering import MemoryRequest
 from app.services import Services
 from app.store import conversations, memories
 
 router = APIRouter(tags=["memories"])
 
 NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+
+
+EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "preference", "keywords": ["tea"]}
+METADATA_CHARACTERS = 16_384
+
+
+@router.post(
+    "/memories",
+    status_code=201,
+    response_model=schemas.MemoryDetail,
+    openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
+)
+async def remember(request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None) -> Response:
+    """Store a memory of a user, or of a conversation. Search finds it from now on."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    wanted = _checked(parse_model(schemas.MemoryBody, value))
+
+    async def work(connection: Connection) -> str:
+        return dumps(searching.detail(await remembering.remember(services, connection, tenant, wanted)))
+
+    once = Once.of(key, "POST", request.url.path, value)
+    answer = await do_once(services.database, tenant, once, work)
+    services.work_came.set()
+    return json_text(answer, status=201)
+
+
+def _checked(body: schemas.MemoryBody) -> MemoryRequest:
+    """Raises Invalid."""
+    _check_scope(body.user_id, body.conversation_id, "A memory needs an owner.")
+    problems: list[errors.FieldError] = []
+    if not body.content.strip():
+        problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
+    metadata = dumps(body.metadata)
+    if len(metadata) > METADATA_CHARACTERS:
+        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_CHARACTERS} characters as JSON"})
+    for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
+        if any("\x00" in text or "\\u0000" in text for text in texts):
+            problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
+    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+    if problems:
+        raise errors.Invalid("The memory is not usable.", errors=problems)
+    return MemoryRequest(
+        content=body.content,
+        memory_type=body.memory_type,
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        keywords=tuple(body.keywords),
+        metadata=metadata,
+        sensitive=body.sensitivity == "sensitive",
+        expires_at=body.expires_at,
+    )
+
+
+def _check_scope(user_id: str | None, conversation_id: str | None, title: str) -> None:
+    if user_id is None and conversation_id is None:
+        raise errors.Invalid(title, errors=[{"loc": ["body", "user_id"], "msg": "a user or a conversation is needed"}])
+    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+        if given is not None:
+            check_id(given, ["body", name])
+
+
+@router.delete("/memories/{memory_key}", response_model=schemas.MemoryErased)
+async def forget(
+    request: Request, services: Wired, tenant: Tenant, memory_key: UUID, key: IdempotencyKey = None
+) -> Response:
+    """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
+
+    async def work(connection: Connection) -> str:
+        await remembering.forget(connection, tenant, memory_key)
+        return dumps({"memory_key": str(memory_key), "erased": {"memories": 1}})
+
+    once = Once.of(key, "DELETE", request.url.path, None)
+    return json_text(await do_once(services.database, tenant, once, work))
 
 
 @router.post(
@@ -59,12 +137,7 @@ async def find_memories(
 
 
 async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
-    if body.user_id is None and body.conversation_id is None:
-        message = "a user or a conversation to search in is needed"
-        raise errors.Invalid("A search is within one user.", errors=[{"loc": ["body", "user_id"], "msg": message}])
-    for name, given in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
-        if given is not None:
-            check_id(given, ["body", name])
+    _check_scope(body.user_id, body.conversation_id, "A search is within one user.")
     terms = bm25.query(body.query)
     keywords = [term for word in body.keywords for term in bm25.query(word)]
     since = datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None
