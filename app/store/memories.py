@@ -150,10 +150,10 @@ SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, c
 """
 
 
-async def find(connection: Connection, tenant: UUID, memory: UUID) -> Hit | None:
-    """One memory by its id."""
+async def find(connection: Connection, tenant: UUID, memory: UUID, owner: UUID | None = None) -> Hit | None:
+    """One memory by its id; with an owner, only if it is theirs."""
     r = await connection.fetchrow(FIND, tenant, memory)
-    if r is None:
+    if r is None or owner not in (None, r["owner"]):
         return None
     return Hit(
         r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"], 0.0,

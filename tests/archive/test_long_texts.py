@@ -1,6 +1,5 @@
 """Texts too long for one append are indexed to their ends in the background."""
 
-import asyncio
 from typing import Any
 from uuid import UUID
 
@@ -8,12 +7,11 @@ import httpx
 
 from app.embedded import EmbeddedPostgres
 from app.flows.archiving import PASSAGES_AT_ONCE
-from app.flows.indexing import Text, index_rest
-from app.main import services_of
+from app.flows.indexing import Text
 from app.settings import Settings
-from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import Json, append, call, ok, path, result, user
-from tests.archive.conftest import Rows, rows  # noqa: F401 - a fixture
+from tests.archive.conftest import Rows
+from tests.archive.made import index
 
 LONG = "\n".join(f"Row {i}: the warehouse counted {i * 7} boxes of item {i % 97}." for i in range(8_000))
 TEXT = f"{LONG}\nThe very last row speaks of quinces."
@@ -22,15 +20,6 @@ TEXT = f"{LONG}\nThe very last row speaks of quinces."
 def found(client: httpx.Client, query: str) -> list[Json]:
     results: list[Json] = ok(client.post("/memories/search", json={"user_id": "u", "query": query}))["results"]
     return results
-
-
-def index(settings: Settings, postgres: EmbeddedPostgres, *wanted: Text, times: int = 1) -> None:
-    async def go() -> None:
-        async with services_of(settings, postgres.app_dsn) as services:
-            tasks = [index_rest(services, DEFAULT_TENANT, of) for of in wanted for _ in range(times)]
-            await asyncio.gather(*tasks)
-
-    asyncio.run(go())
 
 
 def pending(run_as_superuser: Any) -> list[tuple[str, str]]:
@@ -42,7 +31,7 @@ def test_a_long_result_is_searchable_to_its_end_after_the_job(
     settings: Settings,
     postgres: EmbeddedPostgres,
     run_as_superuser: Any,
-    rows: Rows,  # noqa: F811
+    rows: Rows,
 ) -> None:
     answer = append(large, "c", [user("count"), call("a"), result("a", TEXT)])
     archive = answer["messages"][2]["archive_id"]
@@ -75,7 +64,7 @@ def test_nothing_is_indexed_of_what_is_erased(
     large: httpx.Client,
     settings: Settings,
     postgres: EmbeddedPostgres,
-    rows: Rows,  # noqa: F811
+    rows: Rows,
 ) -> None:
     answer = append(large, "c", [user("count"), call("a"), result("a", TEXT)])
     archive = answer["messages"][2]["archive_id"]

@@ -228,6 +228,7 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
 
 async def test_an_append_goes_to_its_own_tenant_only(made: Services, superuser: asyncpg.Connection) -> None:
     """Not even if the process remembered the other tenant's conversation in its place."""
+    await say(made, BOB, "c", [{"role": "user", "content": "hello"}])
     known = made.conversations[BOB, "c"]
     made.conversations[ANN, "c"] = replace(known, version=known.version)
     before = await superuser.fetchval("SELECT count(*) FROM messages")
