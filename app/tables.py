@@ -310,10 +310,18 @@ memories = Table(
     Column("keywords", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="the caller's own"),
     Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
     Column("source", Text, nullable=False, server_default=text("'extractive'"), comment="who wrote it"),
+    Column("sensitive", Boolean, nullable=False, server_default=text("false"), comment="needs a scope of its own"),
+    Column("part_of", Uuid, comment="the memory whose content it is a passage of"),
     Column("expires_at", DateTime(timezone=True)),
     _created(),
     PrimaryKeyConstraint("tenant_id", "id"),
     _of_conversation("memories"),
+    ForeignKeyConstraint(
+        ["tenant_id", "part_of"],
+        ["memories.tenant_id", "memories.id"],
+        name="memories_whole_fkey",
+        ondelete="CASCADE",
+    ),
     ForeignKeyConstraint(
         ["tenant_id", "archive_id"],
         ["archives.tenant_id", "archives.id"],
@@ -337,10 +345,12 @@ Index(
         "archive_id",
         "start",
         "length",
+        "sensitive",
         "expires_at",
         "terms",
     ],
 )
+Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
 Index("memories_archive_idx", memories.c.tenant_id, memories.c.archive_id, memories.c.start)
 Index("memories_conversation_idx", memories.c.tenant_id, memories.c.conversation_id, memories.c.seq)
 

@@ -9,21 +9,96 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app import bm25, errors
+from app import errors
 from app.api import schemas
-from app.api.answers import json_value
+from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
-from app.api.scope import Tenant
+from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
-from app.core.scope import scope_of
-from app.flows import searching
+from app.core.canonical import dumps
+from app.db import Connection
+from app.flows import remembering, searching
+from app.flows.once import Once, do_once
+from app.flows.remembering import MemoryRequest
+from app.flows.searching import SearchRequest
 from app.services import Services
-from app.store import conversations, memories
 
 router = APIRouter(tags=["memories"])
 
-NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+
+EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "preference", "keywords": ["tea"]}
+METADATA_CHARACTERS = 16_384
+
+
+@router.post(
+    "/memories",
+    status_code=201,
+    response_model=schemas.MemoryDetail,
+    openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
+)
+async def remember(request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None) -> Response:
+    """Store a memory of a user, or of a conversation. Search finds it from now on."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    wanted = _checked(parse_model(schemas.MemoryBody, value))
+
+    async def work(connection: Connection) -> str:
+        return dumps(searching.detail(await remembering.remember(services, connection, tenant, wanted)))
+
+    once = Once.of(key, "POST", request.url.path, value)
+    answer = await do_once(services.database, tenant, once, work)
+    services.work_came.set()
+    return json_text(answer, status=201)
+
+
+def _checked(body: schemas.MemoryBody) -> MemoryRequest:
+    """Raises Invalid."""
+    _check_scope(body.user_id, body.conversation_id, "A memory needs an owner.")
+    problems: list[errors.FieldError] = []
+    if not body.content.strip():
+        problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
+    metadata = dumps(body.metadata)
+    if len(metadata) > METADATA_CHARACTERS:
+        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_CHARACTERS} characters as JSON"})
+    for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
+        if any("\x00" in text or "\\u0000" in text for text in texts):
+            problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
+    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+    if problems:
+        raise errors.Invalid("The memory is not usable.", errors=problems)
+    return MemoryRequest(
+        content=body.content,
+        memory_type=body.memory_type,
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        keywords=tuple(body.keywords),
+        metadata=metadata,
+        sensitive=body.sensitivity == "sensitive",
+        expires_at=body.expires_at,
+    )
+
+
+def _check_scope(user_id: str | None, conversation_id: str | None, title: str) -> None:
+    if user_id is None and conversation_id is None:
+        raise errors.Invalid(title, errors=[{"loc": ["body", "user_id"], "msg": "a user or a conversation is needed"}])
+    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+        if given is not None:
+            check_id(given, ["body", name])
+
+
+@router.delete("/memories/{memory_key}", response_model=schemas.MemoryErased)
+async def forget(
+    request: Request, services: Wired, tenant: Tenant, memory_key: UUID, key: IdempotencyKey = None
+) -> Response:
+    """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
+
+    async def work(connection: Connection) -> str:
+        await remembering.forget(connection, tenant, memory_key)
+        return dumps({"memory_key": str(memory_key), "erased": {"memories": 1}})
+
+    once = Once.of(key, "DELETE", request.url.path, None)
+    return json_text(await do_once(services.database, tenant, once, work))
 
 
 @router.post(
@@ -59,48 +134,26 @@ async def find_memories(
 
 
 async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
-    if body.user_id is None and body.conversation_id is None:
-        message = "a user or a conversation to search in is needed"
-        raise errors.Invalid("A search is within one user.", errors=[{"loc": ["body", "user_id"], "msg": message}])
-    for name, given in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
-        if given is not None:
-            check_id(given, ["body", name])
-    terms = bm25.query(body.query)
-    keywords = [term for word in body.keywords for term in bm25.query(word)]
-    since = datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None
-    async with services.database.snapshot(tenant) as connection:
-        scope, uid = scope_of(body.user_id, None), None
-        if body.conversation_id is not None:
-            conversation = await conversations.get(connection, tenant, body.conversation_id)
-            if body.user_id is not None and conversation.user_id != body.user_id:
-                raise conversations.unknown()
-            scope, uid = searching.scope_of(conversation), conversation.uid
-        hits, total = await memories.search(
-            connection, tenant, memories.owner_of(scope), terms or keywords,
-            conversation_uid=uid, types=body.memory_types or None, keywords=keywords, since=since, limit=body.limit,
-        )  # fmt: skip
-        moments = await searching.moments(connection, tenant, hits)
-    results = [searching.result(moment, body.query) for moment in moments]
-    warnings = [] if body.search_mode == "keyword" else [NO_EMBEDDINGS]
-    if not terms and not keywords:
-        warnings.append({"code": "nothing_to_search_for", "detail": "the query has no words to search for"})
-    return json_value(
-        {
-            "results": [r for r in results if r["relevance_score"] >= body.min_relevance_score],
-            "total_found": total,
-            "mode": "keyword",
-            "search_query_expanded": None,
-            "warnings": warnings,
-        }
+    _check_scope(body.user_id, body.conversation_id, "A search is within one user.")
+    request = SearchRequest(
+        query=body.query,
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        mode=body.search_mode,
+        keywords=tuple(body.keywords),
+        types=tuple(body.memory_types),
+        since=datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None,
+        limit=body.limit,
+        relevance_min=body.min_relevance_score,
     )
+    return json_value(searching.answer(await searching.search(services, tenant, request), body.query))
 
 
 @router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)
 async def get_memory(services: Wired, tenant: Tenant, memory_key: UUID) -> Response:
     """A memory in full, to 100 KB."""
     async with services.database.snapshot(tenant) as connection:
-        hit = await memories.find(connection, tenant, memory_key)
-        moments = await searching.moments(connection, tenant, [hit]) if hit else []
-    if not moments:
+        moment = await searching.memory(connection, tenant, memory_key)
+    if moment is None:
         raise errors.NotFound("There is no such memory.")
-    return json_value(searching.detail(moments[0]))
+    return json_value(searching.detail(moment))

@@ -6,7 +6,7 @@ Answers are put together as text elsewhere; these models say what is in them.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -295,9 +295,10 @@ class ToolResult(BaseModel):
 
 
 class ToolSchemas(BaseModel):
-    format: Literal["openai", "anthropic", "mcp"]
+    format: Literal["openai", "anthropic", "mcp", "attp"]
     tools: list[dict[str, Any]]
     prompt: dict[str, str] = Field(description="the text that goes with the tools, by language")
+    window: list[str] = Field(description="the tools that windows offer by themselves")
 
 
 class ArchiveBody(RequestModel):
@@ -403,6 +404,9 @@ class TopicList(BaseModel):
     next_cursor: str | None
 
 
+MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
+
+
 class SearchBody(RequestModel):
     """What is searched for, and where."""
 
@@ -410,7 +414,7 @@ class SearchBody(RequestModel):
     query: str = Field(min_length=1, max_length=10_000)
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
-    memory_types: list[Literal["episode", "passage"]] = Field(default=[], max_length=10)
+    memory_types: list[MemoryType] = Field(default=[], max_length=10)
     time_range_days: int | None = Field(None, ge=1, le=36_500)
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1, strict=False)
@@ -419,7 +423,7 @@ class SearchBody(RequestModel):
 
 class MemoryResult(BaseModel):
     memory_key: UUID
-    memory_type: Literal["episode", "passage"]
+    memory_type: MemoryType
     summary: str
     content_preview: str = Field(description="200 characters, the match marked **so**")
     relevance_score: float
@@ -432,8 +436,30 @@ class MemoryResult(BaseModel):
 
 
 class MemoryDetail(MemoryResult):
-    content: str
+    content: str = Field(description="to 100 KB, with a mark where it is cut")
     is_cut: bool
+    metadata: dict[str, Any]
+    sensitivity: Literal["normal", "sensitive"]
+    expires_at: datetime | None
+    source: str = Field(description="person, llm or extractive")
+
+
+class MemoryBody(RequestModel):
+    """Something to be found again."""
+
+    user_id: str | None = None
+    conversation_id: str | None = None
+    content: str = Field(min_length=1, max_length=1_000_000)
+    memory_type: Literal["preference", "fact", "general", "command_output"] = "general"
+    keywords: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default=[], max_length=20)
+    metadata: dict[str, Any] = Field(default={}, description="the caller's own, to 16 KB as JSON")
+    sensitivity: Literal["normal", "sensitive"] = "normal"
+    expires_at: datetime | None = Field(None, strict=False, description="from then on it is not found any more")
+
+
+class MemoryErased(BaseModel):
+    memory_key: UUID
+    erased: dict[str, int]
 
 
 class SearchResults(BaseModel):

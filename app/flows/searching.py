@@ -1,11 +1,15 @@
-"""Finding what left the window, and showing it again."""
+"""Finding what left the window, and showing it again: one search for people, windows and models."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
 from uuid import UUID
+
+from asyncpg import Record
 
 from app import bm25
 from app.core import scope as scopes
@@ -16,9 +20,32 @@ from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
 from app.flows.recalling import said_text
-from app.store import archives, memories, messages
+from app.services import Services
+from app.store import archives, conversations, memories, messages, remembered
 from app.store.conversations import Conversation
 from app.store.memories import Hit, relevance
+from app.store.messages import with_nul
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+
+NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is searched for, in one user's memories or in one conversation's."""
+
+    query: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    mode: Mode = "hybrid"
+    keywords: tuple[str, ...] = ()
+    """At least one of them must occur."""
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    limit: int = 10
+    relevance_min: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +56,12 @@ class Moment:
     role: str
     text: str
     message_id: UUID | None = None
+    whole: Record | None = None
+    """The memory itself, where it has a content of its own; ``text`` may then be a passage of it."""
+
+    @property
+    def key(self) -> UUID:
+        return self.whole["key"] if self.whole is not None else self.hit.id
 
     def framed(self, conversation: Conversation, language: Language) -> str:
         """As a window shows it."""
@@ -36,15 +69,71 @@ class Moment:
         return moment_text(self.hit.page or 0, self.role, self.text, self.hit.created_at, elsewhere, language)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search brought, the best first."""
+
+    moments: Sequence[Moment]
+    total: int
+    mode: Mode
+    query_expanded: str | None = None
+    warnings: list[dict[str, str]] = field(default_factory=list)
+
+
 def scope_of(conversation: Conversation) -> str:
     """Whose archives and memories a conversation may use: its user's, or its own where no user is known."""
     return scopes.scope_of(conversation.user_id, conversation.id)
+
+
+async def search(services: Services, tenant: UUID, request: SearchRequest) -> Found:
+    """What the memories of a user, or of a conversation, say about a query. Takes its own connection.
+
+    Raises NotFound for a conversation that is unknown or not the user's.
+    """
+    terms = bm25.query(request.query)
+    keywords = [term for word in request.keywords for term in bm25.query(word)]
+    async with services.database.snapshot(tenant) as connection:
+        scope, uid = scopes.scope_of(request.user_id, None), None
+        if request.conversation_id is not None:
+            conversation = await conversations.get(connection, tenant, request.conversation_id)
+            if request.user_id is not None and conversation.user_id != request.user_id:
+                raise conversations.unknown()
+            scope, uid = scope_of(conversation), conversation.uid
+        hits, total = await memories.search(
+            connection, tenant, memories.owner_of(scope), terms or keywords,
+            conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
+            limit=request.limit,
+        )  # fmt: skip
+        found = await moments(connection, tenant, hits)
+    kept = [moment for moment in found if round(relevance(moment.hit.score), 4) >= request.relevance_min]
+    warnings = [] if request.mode == "keyword" else [NO_EMBEDDINGS]
+    if not terms and not keywords:
+        warnings.append(NO_WORDS)
+    return Found(kept, total, "keyword", None, warnings)
+
+
+def answer(found: Found, query: str) -> dict[str, Any]:
+    """What a search answers over HTTP."""
+    return {
+        "results": [result(moment, query) for moment in found.moments],
+        "total_found": found.total,
+        "mode": found.mode,
+        "search_query_expanded": found.query_expanded,
+        "warnings": found.warnings,
+    }
 
 
 async def find(connection: Connection, tenant: UUID, scope: str, query: str, limit: int) -> list[Hit]:
     """The best passages for a query, the best first."""
     hits, _ = await memories.search(connection, tenant, memories.owner_of(scope), bm25.query(query), limit=limit)
     return hits
+
+
+async def memory(connection: Connection, tenant: UUID, key: UUID, scope: str | None = None) -> Moment | None:
+    """One memory with its text; with a scope, only if it is that scope's."""
+    hit = await memories.find(connection, tenant, key, memories.owner_of(scope) if scope is not None else None)
+    found = await moments(connection, tenant, [hit]) if hit else []
+    return found[0] if found else None
 
 
 async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> list[Moment]:
@@ -58,9 +147,17 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> 
     passages = await archives.passages(
         connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
+    own = [h.id for h in hits if h.type not in ("episode", "passage")]
+    contents = await remembered.contents(connection, tenant, own)
     found = []
     for hit in hits:
-        if hit.archive_id is not None:
+        if (whole := contents.get(hit.id)) is not None:
+            content = with_nul(whole["content"], whole["nul_offsets"])
+            text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
+            found.append(Moment(hit, f"memory ({hit.type})", text, whole=whole))
+        elif hit.type not in ("episode", "passage"):
+            continue
+        elif hit.archive_id is not None:
             passage = passages.get((hit.archive_id, hit.start))
             if passage is not None:
                 found.append(Moment(hit, f"tool {passage[0]}", passage[1]))
@@ -78,13 +175,13 @@ def result(moment: Moment, query: str) -> dict[str, Any]:
     """A moment as a search answers it."""
     hit = moment.hit
     return {
-        "memory_key": str(hit.id),
+        "memory_key": str(moment.key),
         "memory_type": hit.type,
         "summary": message_line("user", moment.text),
         "content_preview": preview(moment.text, query),
         "relevance_score": round(relevance(hit.score), 4),
         "created_at": time_text(hit.created_at),
-        "keywords": key_terms(moment.text, 5),
+        "keywords": list(moment.whole["keywords"]) if moment.whole else key_terms(moment.text, 5),
         "conversation_id": hit.conversation_id,
         "page": hit.page,
         "message_ids": [str(moment.message_id)] if moment.message_id else [],
@@ -119,7 +216,17 @@ def _first_match(text: str, query: str) -> tuple[int, int]:
 
 def detail(moment: Moment) -> dict[str, Any]:
     """A memory in full, to 100 KB."""
-    content = moment.text.encode()
+    text = with_nul(moment.whole["content"], moment.whole["nul_offsets"]) if moment.whole else moment.text
+    content = text.encode()
     is_cut = len(content) > DETAIL_BYTES
-    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else moment.text
-    return {**result(moment, ""), "content": shown, "is_cut": is_cut}
+    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
+    whole = moment.whole
+    return {
+        **result(moment, ""),
+        "content": shown,
+        "is_cut": is_cut,
+        "metadata": json.loads(whole["metadata"]) if whole else {},
+        "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",
+        "expires_at": time_text(whole["expires_at"]) if whole and whole["expires_at"] else None,
+        "source": whole["source"] if whole else "extractive",
+    }
