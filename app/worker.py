@@ -8,6 +8,7 @@ from random import SystemRandom
 
 from app.flows import archiving
 from app.jobs import Handler
+from app.jobs.passages import index_passages
 from app.jobs.policy import judge
 from app.services import Services
 from app.store import idempotency, remembered
@@ -48,7 +49,7 @@ HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, eras
 _logger = logging.getLogger(__name__)
 
 
-HANDLERS: Mapping[str, Handler] = {}
+HANDLERS: Mapping[str, Handler] = {"passages": index_passages}
 """By kind of work. A kind without one is left for a worker that has it."""
 
 
