@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem, tools
+from app.api import archive, conversations, jobs, memories, messages, notes, openapi, operations, problem, tools
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -36,6 +36,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    jobs.router,
     operations.router,
 )
 
