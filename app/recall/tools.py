@@ -82,8 +82,12 @@ class Tool:
     @property
     def signature(self) -> str:
         """``search_memories(query, limit=…)``: how it is called, what may be left out last."""
-        ordered = sorted(self.arguments, key=lambda argument: not argument.required)
-        return f"{self.name}({', '.join(a.name if a.required else f'{a.name}=…' for a in ordered)})"
+        return f"{self.name}({', '.join(a.name if a.required else f'{a.name}=…' for a in self.in_order)})"
+
+    @property
+    def in_order(self) -> list[Argument]:
+        """The arguments as code gives them by place: what is required first."""
+        return sorted(self.arguments, key=lambda argument: not argument.required)
 
     def description(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
