@@ -310,10 +310,18 @@ memories = Table(
     Column("keywords", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="the caller's own"),
     Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
     Column("source", Text, nullable=False, server_default=text("'extractive'"), comment="who wrote it"),
+    Column("sensitive", Boolean, nullable=False, server_default=text("false"), comment="needs a scope of its own"),
+    Column("part_of", Uuid, comment="the memory whose content it is a passage of"),
     Column("expires_at", DateTime(timezone=True)),
     _created(),
     PrimaryKeyConstraint("tenant_id", "id"),
     _of_conversation("memories"),
+    ForeignKeyConstraint(
+        ["tenant_id", "part_of"],
+        ["memories.tenant_id", "memories.id"],
+        name="memories_whole_fkey",
+        ondelete="CASCADE",
+    ),
     ForeignKeyConstraint(
         ["tenant_id", "archive_id"],
         ["archives.tenant_id", "archives.id"],
@@ -337,10 +345,12 @@ Index(
         "archive_id",
         "start",
         "length",
+        "sensitive",
         "expires_at",
         "terms",
     ],
 )
+Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
 Index("memories_archive_idx", memories.c.tenant_id, memories.c.archive_id, memories.c.start)
 Index("memories_conversation_idx", memories.c.tenant_id, memories.c.conversation_id, memories.c.seq)
 
@@ -375,15 +385,23 @@ work = Table(
     Column("claimed", Integer, comment="the version that is being worked on"),
     Column("token", Uuid, comment="of the lease; null while nobody works on it"),
     Column("due", DateTime(timezone=True), nullable=False, server_default=NOW, comment="when to run; the lease's end"),
-    Column("attempts", Integer, nullable=False, server_default=ZERO),
+    _counter("attempts"),
+    Column("excused", Integer, nullable=False, server_default=ZERO, comment="attempts that the provider foiled"),
     Column("failed_at", DateTime(timezone=True), comment="set: a dead letter"),
-    Column("error", Text),
-    _created(),
+    Column("error", Text, comment="of the latest attempt; never content"),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=NOW, comment="since when it is due"),
     PrimaryKeyConstraint("tenant_id", "kind", "subject"),
     _of_conversation("work"),
 )
 Index("work_id_key", work.c.tenant_id, work.c.id, unique=True)
-Index("work_due_idx", work.c.tenant_id, work.c.due, postgresql_where=work.c.failed_at.is_(None))
+Index(
+    "work_due_idx",
+    work.c.tenant_id,
+    work.c.lane,
+    work.c.due,
+    postgresql_where=text("failed_at IS NULL AND token IS NULL"),
+)
+Index("work_dead_idx", work.c.tenant_id, work.c.id, postgresql_where=work.c.failed_at.isnot(None))
 Index("work_conversation_idx", work.c.tenant_id, work.c.conversation_id)
 Index(
     "work_running_key",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from app.flows import archiving
 from app.services import Services
-from app.store import idempotency
+from app.store import idempotency, remembered
 from app.tenancy import TENANTS
 
 Task = Callable[[Services], Awaitable[None]]
@@ -28,7 +28,16 @@ async def erase_expired_archives(services: Services) -> None:
             pass
 
 
-HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives)
+async def erase_expired_memories(services: Services) -> None:
+    """Memories past their time, some hundred at once."""
+    for tenant in TENANTS:
+        gone = 1
+        while gone:
+            async with services.database.begin(tenant) as connection:
+                gone = await remembered.delete_expired(connection, tenant)
+
+
+HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, erase_expired_memories)
 
 _logger = logging.getLogger(__name__)
 

@@ -136,14 +136,16 @@ def upgrade() -> None:
     sa.Column('token', sa.Uuid(), nullable=True, comment='of the lease; null while nobody works on it'),
     sa.Column('due', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment="when to run; the lease's end"),
     sa.Column('attempts', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('excused', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='attempts that the provider foiled'),
     sa.Column('failed_at', sa.DateTime(timezone=True), nullable=True, comment='set: a dead letter'),
-    sa.Column('error', sa.Text(), nullable=True),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('error', sa.Text(), nullable=True, comment='of the latest attempt; never content'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment='since when it is due'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='work_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'kind', 'subject', name=op.f('work_pkey'))
     )
     op.create_index('work_conversation_idx', 'work', ['tenant_id', 'conversation_id'], unique=False)
-    op.create_index('work_due_idx', 'work', ['tenant_id', 'due'], unique=False, postgresql_where=sa.text('failed_at IS NULL'))
+    op.create_index('work_dead_idx', 'work', ['tenant_id', 'id'], unique=False, postgresql_where=sa.text('failed_at IS NOT NULL'))
+    op.create_index('work_due_idx', 'work', ['tenant_id', 'lane', 'due'], unique=False, postgresql_where=sa.text('failed_at IS NULL AND token IS NULL'))
     op.create_index('work_id_key', 'work', ['tenant_id', 'id'], unique=True)
     op.create_index('work_running_key', 'work', ['tenant_id', 'lane', 'conversation_id'], unique=True, postgresql_where=sa.text('token IS NOT NULL'))
     op.create_table('embeddings',
@@ -171,12 +173,16 @@ def upgrade() -> None:
     op.add_column('memories', sa.Column('keywords', sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own"))
     op.add_column('memories', sa.Column('metadata', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own, JSON"))
     op.add_column('memories', sa.Column('source', sa.Text(), server_default=sa.text("'extractive'"), nullable=False, comment='who wrote it'))
+    op.add_column('memories', sa.Column('sensitive', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='needs a scope of its own'))
+    op.add_column('memories', sa.Column('part_of', sa.Uuid(), nullable=True, comment='the memory whose content it is a passage of'))
+    op.create_foreign_key('memories_whole_fkey', 'memories', 'memories', ['tenant_id', 'part_of'], ['tenant_id', 'id'], ondelete='CASCADE')
+    op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
     op.add_column('memories', sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True))
     op.add_column('notes', sa.Column('revision', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='heads made before it do not know the note'))
     op.add_column('notes', sa.Column('replaced', sa.Integer(), nullable=True, comment='from this revision on another note holds instead'))
     _allow("memories", "type", "episode", "passage", "preference", "fact", "general", "command_output")
     _allow("notes", "source", "person", "extractive", "llm")
-    _search_index("expires_at")
+    _search_index("sensitive", "expires_at")
     for table in TABLES:
         _isolate(table)
 
@@ -195,6 +201,10 @@ def downgrade() -> None:
     op.drop_column('notes', 'replaced')
     op.drop_column('notes', 'revision')
     op.drop_column('memories', 'expires_at')
+    op.drop_index('memories_part_idx', table_name='memories')
+    op.drop_constraint('memories_whole_fkey', 'memories', type_='foreignkey')
+    op.drop_column('memories', 'part_of')
+    op.drop_column('memories', 'sensitive')
     op.drop_column('memories', 'source')
     op.drop_column('memories', 'metadata')
     op.drop_column('memories', 'keywords')
@@ -208,7 +218,8 @@ def downgrade() -> None:
     op.drop_table('embeddings')
     op.drop_index('work_running_key', table_name='work', postgresql_where=sa.text('token IS NOT NULL'))
     op.drop_index('work_id_key', table_name='work')
-    op.drop_index('work_due_idx', table_name='work', postgresql_where=sa.text('failed_at IS NULL'))
+    op.drop_index('work_due_idx', table_name='work', postgresql_where=sa.text('failed_at IS NULL AND token IS NULL'))
+    op.drop_index('work_dead_idx', table_name='work', postgresql_where=sa.text('failed_at IS NOT NULL'))
     op.drop_index('work_conversation_idx', table_name='work')
     op.drop_table('work')
     op.drop_index('topic_mentions_recent_idx', table_name='topic_mentions')

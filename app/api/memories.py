@@ -6,21 +6,102 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
+import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
 from app.api import schemas
-from app.api.answers import json_value
+from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
-from app.api.scope import Tenant
+from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
-from app.flows import searching
+from app.core.canonical import dumps
+from app.db import Connection
+from app.extractive.terms import key_terms
+from app.flows import recall_agent, remembering, searching
+from app.flows.once import Once, do_once
+from app.flows.recall_agent import RecallRequest
+from app.flows.remembering import MemoryRequest
 from app.flows.searching import SearchRequest
 from app.services import Services
 
 router = APIRouter(tags=["memories"])
+
+
+EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "preference", "keywords": ["tea"]}
+METADATA_CHARACTERS = 16_384
+
+
+@router.post(
+    "/memories",
+    status_code=201,
+    response_model=schemas.MemoryDetail,
+    openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
+)
+async def remember(request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None) -> Response:
+    """Store a memory of a user, or of a conversation. Search finds it from now on."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    wanted = _checked(parse_model(schemas.MemoryBody, value))
+
+    async def work(connection: Connection) -> str:
+        return dumps(searching.detail(await remembering.remember(services, connection, tenant, wanted)))
+
+    once = Once.of(key, "POST", request.url.path, value)
+    answer = await do_once(services.database, tenant, once, work)
+    services.work_came.set()
+    return json_text(answer, status=201)
+
+
+def _checked(body: schemas.MemoryBody) -> MemoryRequest:
+    """Raises Invalid."""
+    _check_scope(body.user_id, body.conversation_id, "A memory needs an owner.")
+    problems: list[errors.FieldError] = []
+    if not body.content.strip():
+        problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
+    metadata = dumps(body.metadata)
+    if len(metadata) > METADATA_CHARACTERS:
+        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_CHARACTERS} characters as JSON"})
+    for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
+        if any("\x00" in text or "\\u0000" in text for text in texts):
+            problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
+    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+    if problems:
+        raise errors.Invalid("The memory is not usable.", errors=problems)
+    return MemoryRequest(
+        content=body.content,
+        memory_type=body.memory_type,
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        keywords=tuple(body.keywords),
+        metadata=metadata,
+        sensitive=body.sensitivity == "sensitive",
+        expires_at=body.expires_at,
+    )
+
+
+def _check_scope(user_id: str | None, conversation_id: str | None, title: str) -> None:
+    if user_id is None and conversation_id is None:
+        raise errors.Invalid(title, errors=[{"loc": ["body", "user_id"], "msg": "a user or a conversation is needed"}])
+    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+        if given is not None:
+            check_id(given, ["body", name])
+
+
+@router.delete("/memories/{memory_key}", response_model=schemas.MemoryErased)
+async def forget(
+    request: Request, services: Wired, tenant: Tenant, memory_key: UUID, key: IdempotencyKey = None
+) -> Response:
+    """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
+
+    async def work(connection: Connection) -> str:
+        await remembering.forget(connection, tenant, memory_key)
+        return dumps({"memory_key": str(memory_key), "erased": {"memories": 1}})
+
+    once = Once.of(key, "DELETE", request.url.path, None)
+    return json_text(await do_once(services.database, tenant, once, work))
 
 
 @router.post(
@@ -56,12 +137,7 @@ async def find_memories(
 
 
 async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
-    if body.user_id is None and body.conversation_id is None:
-        message = "a user or a conversation to search in is needed"
-        raise errors.Invalid("A search is within one user.", errors=[{"loc": ["body", "user_id"], "msg": message}])
-    for name, given in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
-        if given is not None:
-            check_id(given, ["body", name])
+    _check_scope(body.user_id, body.conversation_id, "A search is within one user.")
     request = SearchRequest(
         query=body.query,
         user_id=body.user_id,
@@ -74,6 +150,35 @@ async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) ->
         relevance_min=body.min_relevance_score,
     )
     return json_value(searching.answer(await searching.search(services, tenant, request), body.query))
+
+
+@router.post(
+    "/memories/keywords",
+    response_model=schemas.Keywords,
+    openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
+)
+async def extract_keywords(request: Request, services: Wired) -> Response:
+    """The words of a text that are worth searching for."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.KeywordsBody, value)
+    return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
+
+
+@router.post(
+    "/memories/recall",
+    response_model=schemas.RecallResult,
+    openapi_extra=json_body(schemas.RecallBody, {"user_id": "me", "query": "which tea do I like"}),
+)
+async def recall(request: Request, services: Wired, tenant: Tenant) -> Response:
+    """Have the recall agent find out what the memories say: it searches, reads and looks further until it hands over.
+
+    Takes as long as the LLM's calls do. Without an LLM, a fixed policy searches and answers in the same shape.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.RecallBody, value)
+    _check_scope(body.user_id, body.conversation_id, "A recall is within one user.")
+    wanted = RecallRequest(body.query, body.user_id, body.conversation_id, body.max_iterations)
+    return json_value(await recall_agent.recall(services, tenant, wanted))
 
 
 @router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)

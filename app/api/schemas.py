@@ -6,7 +6,7 @@ Answers are put together as text elsewhere; these models say what is in them.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -432,6 +432,49 @@ class TopicList(BaseModel):
     next_cursor: str | None
 
 
+MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
+
+
+class RecallBody(RequestModel):
+    """What the recall agent is to find out."""
+
+    user_id: str | None = None
+    conversation_id: str | None = Field(None, description="whose latest messages it starts from")
+    query: str | None = Field(None, min_length=1, max_length=10_000, description="default: the latest user message")
+    max_iterations: int = Field(3, ge=1, le=10, description="how often it may look at more of the conversation, and 1")
+
+
+class RecallStep(BaseModel):
+    iteration: int
+    tool: str
+    arguments: dict[str, Any]
+    result: str = Field(description="its first 500 characters")
+    is_error: bool
+
+
+class RecallResult(BaseModel):
+    search_summary: str
+    relevant_memory_keys: list[UUID]
+    confidence: float = Field(description="0 to 1")
+    needs_more_info: bool
+    follow_up_question: str | None
+    iteration_used: int
+    context_window_used: int = Field(description="messages of the conversation that were looked at")
+    trace: list[RecallStep]
+    warnings: list[WarningItem]
+
+
+class KeywordsBody(RequestModel):
+    """A text to find search words in."""
+
+    text: str = Field(min_length=1, max_length=100_000)
+    limit: int = Field(10, ge=1, le=30)
+
+
+class Keywords(BaseModel):
+    keywords: list[str]
+
+
 class SearchBody(RequestModel):
     """What is searched for, and where."""
 
@@ -439,7 +482,7 @@ class SearchBody(RequestModel):
     query: str = Field(min_length=1, max_length=10_000)
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
-    memory_types: list[Literal["episode", "passage"]] = Field(default=[], max_length=10)
+    memory_types: list[MemoryType] = Field(default=[], max_length=10)
     time_range_days: int | None = Field(None, ge=1, le=36_500)
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1, strict=False)
@@ -448,7 +491,7 @@ class SearchBody(RequestModel):
 
 class MemoryResult(BaseModel):
     memory_key: UUID
-    memory_type: Literal["episode", "passage"]
+    memory_type: MemoryType
     summary: str
     content_preview: str = Field(description="200 characters, the match marked **so**")
     relevance_score: float
@@ -461,8 +504,30 @@ class MemoryResult(BaseModel):
 
 
 class MemoryDetail(MemoryResult):
-    content: str
+    content: str = Field(description="to 100 KB, with a mark where it is cut")
     is_cut: bool
+    metadata: dict[str, Any]
+    sensitivity: Literal["normal", "sensitive"]
+    expires_at: datetime | None
+    source: str = Field(description="person, llm or extractive")
+
+
+class MemoryBody(RequestModel):
+    """Something to be found again."""
+
+    user_id: str | None = None
+    conversation_id: str | None = None
+    content: str = Field(min_length=1, max_length=1_000_000)
+    memory_type: Literal["preference", "fact", "general", "command_output"] = "general"
+    keywords: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default=[], max_length=20)
+    metadata: dict[str, Any] = Field(default={}, description="the caller's own, to 16 KB as JSON")
+    sensitivity: Literal["normal", "sensitive"] = "normal"
+    expires_at: datetime | None = Field(None, strict=False, description="from then on it is not found any more")
+
+
+class MemoryErased(BaseModel):
+    memory_key: UUID
+    erased: dict[str, int]
 
 
 class SearchResults(BaseModel):

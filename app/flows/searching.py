@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
+
+from asyncpg import Record
 
 from app import bm25
 from app.core import scope as scopes
@@ -18,9 +21,10 @@ from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
 from app.flows.recalling import said_text
 from app.services import Services
-from app.store import archives, conversations, memories, messages
+from app.store import archives, conversations, memories, messages, remembered
 from app.store.conversations import Conversation
 from app.store.memories import Hit, relevance
+from app.store.messages import with_nul
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -52,6 +56,12 @@ class Moment:
     role: str
     text: str
     message_id: UUID | None = None
+    whole: Record | None = None
+    """The memory itself, where it has a content of its own; ``text`` may then be a passage of it."""
+
+    @property
+    def key(self) -> UUID:
+        return self.whole["key"] if self.whole is not None else self.hit.id
 
     def framed(self, conversation: Conversation, language: Language) -> str:
         """As a window shows it."""
@@ -137,9 +147,17 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> 
     passages = await archives.passages(
         connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
+    own = [h.id for h in hits if h.type not in ("episode", "passage")]
+    contents = await remembered.contents(connection, tenant, own)
     found = []
     for hit in hits:
-        if hit.archive_id is not None:
+        if (whole := contents.get(hit.id)) is not None:
+            content = with_nul(whole["content"], whole["nul_offsets"])
+            text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
+            found.append(Moment(hit, f"memory ({hit.type})", text, whole=whole))
+        elif hit.type not in ("episode", "passage"):
+            continue
+        elif hit.archive_id is not None:
             passage = passages.get((hit.archive_id, hit.start))
             if passage is not None:
                 found.append(Moment(hit, f"tool {passage[0]}", passage[1]))
@@ -157,13 +175,13 @@ def result(moment: Moment, query: str) -> dict[str, Any]:
     """A moment as a search answers it."""
     hit = moment.hit
     return {
-        "memory_key": str(hit.id),
+        "memory_key": str(moment.key),
         "memory_type": hit.type,
         "summary": message_line("user", moment.text),
         "content_preview": preview(moment.text, query),
         "relevance_score": round(relevance(hit.score), 4),
         "created_at": time_text(hit.created_at),
-        "keywords": key_terms(moment.text, 5),
+        "keywords": list(moment.whole["keywords"]) if moment.whole else key_terms(moment.text, 5),
         "conversation_id": hit.conversation_id,
         "page": hit.page,
         "message_ids": [str(moment.message_id)] if moment.message_id else [],
@@ -198,7 +216,17 @@ def _first_match(text: str, query: str) -> tuple[int, int]:
 
 def detail(moment: Moment) -> dict[str, Any]:
     """A memory in full, to 100 KB."""
-    content = moment.text.encode()
+    text = with_nul(moment.whole["content"], moment.whole["nul_offsets"]) if moment.whole else moment.text
+    content = text.encode()
     is_cut = len(content) > DETAIL_BYTES
-    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else moment.text
-    return {**result(moment, ""), "content": shown, "is_cut": is_cut}
+    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
+    whole = moment.whole
+    return {
+        **result(moment, ""),
+        "content": shown,
+        "is_cut": is_cut,
+        "metadata": json.loads(whole["metadata"]) if whole else {},
+        "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",
+        "expires_at": time_text(whole["expires_at"]) if whole and whole["expires_at"] else None,
+        "source": whole["source"] if whole else "extractive",
+    }

@@ -17,7 +17,7 @@ from app.core.model import Language
 
 ToolFormat = Literal["openai", "anthropic", "mcp", "attp"]
 
-MEMORY_TYPES = ("episode", "passage")
+MEMORY_TYPES = ("episode", "passage", "preference", "fact", "general", "command_output")
 SEARCH_LIMIT = 5
 SEARCH_LIMIT_MAX = 10
 KEYWORDS_LIMIT = 10
@@ -136,8 +136,8 @@ SEARCH_MEMORIES = Tool(
         Argument(
             "memory_types",
             "strings",
-            "episode: what was said; passage: of archived results",
-            "episode:说过的话;passage:归档结果的段落",
+            "episode: what was said; passage: of archived results; the others: what was noted",
+            "episode:说过的话;passage:归档结果的段落;其余:记下的内容",
             maximum=10,
             choices=MEMORY_TYPES,
             in_window=False,

@@ -125,6 +125,25 @@ async def search(
     return hits, rows[0]["total"] if rows else 0
 
 
+# Where the indexed passages of an archive, or of a message, end.
+ARCHIVE_INDEXED = """
+SELECT start + length AS through FROM memories
+ WHERE tenant_id = $1 AND archive_id = $2 ORDER BY start DESC LIMIT 1
+"""
+MESSAGE_INDEXED = """
+SELECT max(start + length) AS through FROM memories
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND archive_id IS NULL AND content IS NULL
+"""
+
+
+async def archive_indexed(connection: Connection, tenant: UUID, archive: UUID) -> int:
+    return await connection.fetchval(ARCHIVE_INDEXED, tenant, archive) or 0
+
+
+async def message_indexed(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> int:
+    return await connection.fetchval(MESSAGE_INDEXED, tenant, conversation_id, seq) or 0
+
+
 FIND = """
 SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, created_at
   FROM memories WHERE tenant_id = $1 AND id = $2

@@ -13,17 +13,18 @@ from app import bm25, errors
 from app.core.model import Head
 from app.db import Database
 from app.embedded import EmbeddedPostgres
+from app.flows import remembering
 from app.main import create_app
 from app.services import Services
 from app.settings import Settings
-from app.store import archives, conversations, idempotency, memories, messages, notes, windows
+from app.store import archives, conversations, idempotency, memories, messages, notes, remembered, windows
 from app.tables import metadata
 from app.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 
 pytestmark = pytest.mark.anyio
 
-STORE = (archives, conversations, idempotency, memories, messages, notes, windows)
+STORE = (archives, conversations, idempotency, memories, messages, notes, remembered, windows)
 LAST = 2**31 - 1
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
@@ -99,7 +100,20 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Servic
         [row] = await connection.fetch("SELECT id, scope FROM archives")
         assert await archives.read(connection, BOB, row["scope"], row["id"], 0, 10)
         assert len(await messages.archived_texts(connection, BOB, [row["id"]])) == 1
+        whole = await archives.whole(connection, BOB, row["id"], locked=True)
+        assert whole
+        assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"])
+        assert await memories.archive_indexed(connection, BOB, row["id"])
+        assert await memories.message_indexed(connection, BOB, "c", 4)
+        assert await messages.whole(connection, BOB, "c", whole["uid"], 4, locked=True)
     async with made.database.begin(ANN) as connection:
+        for tenant in (ANN, BOB):
+            assert await archives.whole(connection, tenant, row["id"], locked=False) is None
+            assert await connection.fetchval(archives.CONTENT, tenant, whole["scope"], b"d") is None
+            assert await memories.archive_indexed(connection, tenant, row["id"]) == 0
+            assert await messages.whole(connection, tenant, "c", whole["uid"], 4, locked=False) is None
+        assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"]) is None
+        assert await memories.message_indexed(connection, BOB, "c", 4) == 0
         for tenant in (ANN, BOB):
             assert await archives.read(connection, tenant, row["scope"], row["id"], 0, 10) is None
             assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
@@ -131,6 +145,24 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) ->
         assert await archives.expired(connection, BOB) == []
 
 
+async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
+    made: Services, superuser: asyncpg.Connection
+) -> None:
+    async with made.database.begin(BOB) as connection:
+        wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
+        key = (await remembering.remember(made, connection, BOB, wanted)).key
+    async with made.database.begin(BOB) as connection:
+        assert set(await remembered.contents(connection, BOB, [key])) == {key}
+    await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
+    async with made.database.begin(ANN) as connection:
+        for tenant in (ANN, BOB):
+            assert await remembered.contents(connection, tenant, [key]) == {}
+            assert not await remembered.delete(connection, tenant, key)
+            assert await remembered.delete_expired(connection, tenant) == 0
+    async with made.database.begin(BOB) as connection:
+        assert await remembered.delete_expired(connection, BOB) == 1
+
+
 async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -154,7 +186,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
-    by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS"}
+    by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
+    by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
@@ -195,6 +228,7 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
 
 async def test_an_append_goes_to_its_own_tenant_only(made: Services, superuser: asyncpg.Connection) -> None:
     """Not even if the process remembered the other tenant's conversation in its place."""
+    await say(made, BOB, "c", [{"role": "user", "content": "hello"}])
     known = made.conversations[BOB, "c"]
     made.conversations[ANN, "c"] = replace(known, version=known.version)
     before = await superuser.fetchval("SELECT count(*) FROM messages")

@@ -1,0 +1,80 @@
+"""Explicit memories: what a caller wants to be found again, outside any message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+import anyio.to_thread
+
+from app import errors
+from app.core.scope import scope_of
+from app.db import Connection
+from app.flows import searching
+from app.flows.archiving import all_vectors
+from app.ids import uuid7
+from app.services import Services
+from app.store import conversations, memories, remembered
+from app.store.memories import owner_of
+from app.store.messages import without_nul
+from app.store.remembered import Remembered
+from app.work import enqueue
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRequest:
+    content: str
+    memory_type: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    keywords: tuple[str, ...] = ()
+    metadata: str = "{}"
+    sensitive: bool = False
+    expires_at: datetime | None = None
+
+
+async def remember(
+    services: Services, connection: Connection, tenant: UUID, request: MemoryRequest
+) -> searching.Moment:
+    """Store a memory, in the caller's transaction. Raises NotFound for a conversation that is not there."""
+    scope, uid = scope_of(request.user_id, None), None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        if request.user_id is not None and conversation.user_id not in (None, request.user_id):
+            raise errors.Conflict(
+                "The conversation belongs to another user.",
+                errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+            )
+        scope, uid = searching.scope_of(conversation), conversation.uid
+    content, offsets = without_nul(request.content)
+    found = await anyio.to_thread.run_sync(all_vectors, searchable(request.content, request.keywords))
+    ids = [uuid7() for _ in found]
+    embeds = services.embedder is not None
+    new = Remembered(
+        id=ids[0], owner=owner_of(scope), type=request.memory_type, content=content,
+        nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
+        source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
+        passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
+        conversation_id=request.conversation_id, conversation_uid=uid,
+    )  # fmt: skip
+    await remembered.insert(connection, tenant, new, embeds=embeds)
+    if embeds:
+        await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
+    hit = await memories.find(connection, tenant, new.id)
+    assert hit is not None
+    (moment,) = await searching.moments(connection, tenant, [hit])
+    return moment
+
+
+def searchable(content: str, keywords: tuple[str, ...]) -> str:
+    """What search reads of a memory: its content, and after it the keywords that do not occur in it."""
+    folded = content.casefold()
+    more = [word for word in keywords if word.casefold() not in folded]
+    return "\n".join([content, *more]) if more else content
+
+
+async def forget(connection: Connection, tenant: UUID, key: UUID) -> None:
+    """Erase a memory; what it was found in stays. Raises NotFound."""
+    if not await remembered.delete(connection, tenant, key):
+        raise errors.NotFound("There is no such memory.")

@@ -1,0 +1,96 @@
+"""Memories with a content of their own: what was posted to be remembered, and what a model found worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A memory and its passages; ``passages`` are start, length and terms of each, the first one's the row's own."""
+
+    id: UUID
+    owner: UUID
+    type: str
+    content: str
+    """Without NUL; ``nul_offsets`` says where it was."""
+    nul_offsets: str
+    keywords: Sequence[str]
+    metadata: str
+    source: str
+    sensitive: bool
+    expires_at: datetime | None
+    created_at: datetime
+    passages: Sequence[tuple[UUID, int, int, str]]
+    conversation_id: str | None = None
+    conversation_uid: UUID | None = None
+    seq: int | None = None
+    page: int | None = None
+
+
+# The memory is the passage that begins its content; where it has more, each is a row that points to it.
+INSERT = """
+WITH s AS (
+  INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
+                        content, nul_offsets, keywords, metadata, source, sensitive, expires_at, created_at, part_of)
+  SELECT $1, p.id, $2, $3, $4, $5::uuid, $6, $7, p.start, p.length, p.terms::sparsevec,
+         CASE WHEN p.id = $8 THEN $9 END, CASE WHEN p.id = $8 THEN $10::text::int[] ELSE '{}' END, $11::text[],
+         CASE WHEN p.id = $8 THEN $12 ELSE '{}' END, $13, $14, $15, $16, CASE WHEN p.id <> $8 THEN $8::uuid END
+    FROM unnest($17::uuid[], $18::int[], $19::int[], $20::text[]) AS p (id, start, length, terms)
+  RETURNING owner, id
+)
+INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $21::boolean
+"""
+
+
+async def insert(connection: Connection, tenant: UUID, new: Remembered, *, embeds: bool) -> None:
+    """``embeds`` marks it for the embedding job; enqueueing that is the caller's."""
+    ids, starts, lengths, terms = zip(*new.passages, strict=True)
+    await connection.execute(
+        INSERT, tenant, new.owner, new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
+        new.content, new.nul_offsets, new.keywords, new.metadata, new.source, new.sensitive, new.expires_at,
+        new.created_at, ids, starts, lengths, terms, embeds,
+    )  # fmt: skip
+
+
+# What passages are of: by their ids, unless it has expired. The content is that of the whole.
+CONTENTS = """
+SELECT m.id, w.id AS key, w.content, w.nul_offsets, w.keywords, w.metadata, w.source, w.sensitive, w.expires_at
+  FROM memories m
+  JOIN memories w ON w.tenant_id = m.tenant_id AND w.id = CASE WHEN m.part_of IS NULL THEN m.id ELSE m.part_of END
+ WHERE m.tenant_id = $1 AND m.id = ANY ($2::uuid[]) AND w.content IS NOT NULL
+   AND (w.expires_at IS NULL OR w.expires_at > now())
+"""
+
+
+async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, Record]:
+    if not ids:
+        return {}
+    return {row["id"]: row for row in await connection.fetch(CONTENTS, tenant, ids)}
+
+
+DELETE = "DELETE FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL RETURNING owner, type"
+
+
+async def delete(connection: Connection, tenant: UUID, memory: UUID) -> bool:
+    """With its passages and vectors. False if there is no such memory."""
+    return await connection.fetchrow(DELETE, tenant, memory) is not None
+
+
+DELETE_EXPIRED = """
+DELETE FROM memories WHERE tenant_id = $1 AND id IN (
+  SELECT id FROM memories WHERE tenant_id = $1 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
+RETURNING id
+"""
+
+
+async def delete_expired(connection: Connection, tenant: UUID) -> int:
+    """Some of those that are past their time; how many they were."""
+    return len(await connection.fetch(DELETE_EXPIRED, tenant))
