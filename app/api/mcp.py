@@ -41,6 +41,8 @@ NOBODY = (
     "header X-Quire-Conversation or X-Quire-User."
 )
 
+BY_NAME = {tool.name: tool for tool in tools.MCP_TOOLS}
+
 Context = ServerRequestContext[Any, Request]
 
 
@@ -73,20 +75,19 @@ def manager(services: Services) -> StreamableHTTPSessionManager:
         user_id, conversation_id = _named(request)
         offered = [
             tool
-            for tool in tools.TOOLS
+            for tool in tools.MCP_TOOLS
             if tool is not tools.RECALL_PAGE or user_id is None or conversation_id is not None
         ]
         language: Language = "zh" if request.query_params.get("language") == "zh" else "en"
         return types.ListToolsResult(tools=[_tool(tool, language) for tool in offered])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        try:
-            call = tool_calls.checked(params.name, params.arguments or {})
-        except errors.NotFound as error:
-            raise MCPError(types.INVALID_PARAMS, error.detail) from None
+        tool = BY_NAME.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no such tool; there are {', '.join(BY_NAME)}.")
         request = _request(context)
         try:
-            return await _call(services, request.state.tenant, request, call)
+            return await _call(services, request.state.tenant, request, ToolCall(tool, params.arguments or {}))
         except errors.QuireError as error:
             return _result(error.detail, is_error=True)
 
@@ -127,8 +128,11 @@ async def _call(services: Services, tenant: UUID, request: Request, call: ToolCa
         if given is not None:
             check_id(given, ["query", name])
     asking: Asker = await tool_calls.asker(services, tenant, user_id, conversation_id)
-    answer = await tool_calls.run(services, tenant, asking, call)
-    await tool_calls.keep(services, tenant, asking, [answer], "")
+    if call.tool is tools.REMEMBER:
+        answer = await tool_calls.remember(services, tenant, asking, call.arguments)
+    else:
+        answer = await tool_calls.run(services, tenant, asking, call)
+        await tool_calls.keep(services, tenant, asking, [answer], "")
     return _result(answer.content, is_error=answer.is_error)
 
 
@@ -146,7 +150,10 @@ def _named(request: Request) -> tuple[str | None, str | None]:
 
 
 def _tool(tool: Tool, language: Language) -> types.Tool:
-    annotations = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    reads = tool is not tools.REMEMBER
+    annotations = types.ToolAnnotations(
+        read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
     return types.Tool(
         name=tool.name,
         description=tool.description(language),

@@ -52,7 +52,7 @@ def test_the_documents_are_documents_and_run(client: httpx.Client) -> None:
 
 
 def test_every_tool_is_named_with_its_arguments() -> None:
-    for tool in {*tools.TOOLS, *tools.AGENT_TOOLS}:
+    for tool in {*tools.MCP_TOOLS, *tools.AGENT_TOOLS}:
         assert f"`{tool.signature}`" in TOOLS
     for tool in tools.TOOLS:
         assert f"`{tool.name}`" in ATTP

@@ -1,5 +1,6 @@
 """MCP with the SDK's own client against a running server, and what is refused at its door."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -55,6 +56,8 @@ def recalled(talk: httpx.Client) -> int:
     return count
 
 
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+ACCEPT = {"accept": "application/json, text/event-stream"}
 TEA = f"?conversation_id={quote('tea/斋')}"
 
 
@@ -65,7 +68,7 @@ async def test_the_sdks_client_lists_and_calls_every_tool(talk: httpx.Client, ba
         assert client.server_info.name == "quire"
         assert "recall_page(page)" in (client.instructions or "")
         listed = (await client.list_tools()).tools
-        assert [(tool.name, tool.input_schema) for tool in listed] == [(t.name, t.schema()) for t in tools.TOOLS]
+        assert [(tool.name, tool.input_schema) for tool in listed] == [(t.name, t.schema()) for t in tools.MCP_TOOLS]
         text, is_error = await use(client, "recall_page", page=1)
         assert "Longjing" in text
         assert not is_error
@@ -114,7 +117,7 @@ async def test_a_user_may_ask_outside_of_any_conversation(talk: httpx.Client, ba
     for query, headers in (("?user_id=ann", {}), ("", {"X-Quire-User": "ann"})):
         async with connected(base_url, query, **headers) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == [tool.name for tool in tools.TOOLS if tool.name != "recall_page"]
+            assert names == [tool.name for tool in tools.MCP_TOOLS if tool.name != "recall_page"]
             assert "Longjing" in (await use(client, "search_memories", query="favourite tea"))[0]
             text, is_error = await use(client, "recall_page", page=1)
             assert is_error
@@ -143,10 +146,55 @@ async def test_an_asker_that_is_none_is_told_so(talk: httpx.Client, base_url: st
         assert "Longjing" not in text
 
 
+async def test_what_is_remembered_is_found_by_its_user_and_stored_once(talk: httpx.Client, base_url: str) -> None:
+    async with connected(base_url, TEA) as client, connected(base_url, "?user_id=bob") as other:
+        for _ in range(2):
+            found = await use(client, "remember", content="Prefers jasmine in summer.", keywords=["花茶", "\x00"])
+            assert found == ("It is remembered.", False)
+        text, _ = await use(client, "search_memories", query="jasmine")
+        assert text.count("memory_key") == 1
+        assert "jasmine" in (await use(client, "search_memories", query="花茶"))[0]
+        assert "jasmine" not in (await use(other, "search_memories", query="jasmine"))[0]
+        assert (await use(client, "remember", content="x", memory_type="dream"))[1]
+        assert (await use(client, "remember", content="x" * 10_001))[1]
+    async with connected(base_url, "?user_id=ann") as client:
+        assert "jasmine" in (await use(client, "recall_memory", query="jasmine"))[0]
+
+
+async def test_remembering_the_same_at_once_stores_it_once(talk: httpx.Client, base_url: str) -> None:
+    async def remember() -> None:
+        async with connected(base_url, TEA) as client:
+            assert not (await use(client, "remember", content="龙井要用八十度的水。"))[1]
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(remember)
+    async with connected(base_url, TEA) as client:
+        assert (await use(client, "search_memories", query="八十度"))[0].count("memory_key") == 1
+
+
+ODD = ["\x00", "\ud800", "a\udfffb", "\u202e", "'; --", "x" * 900_000, 10**4000, [[]] * 50, {"a": {"b": None}}, -0.0]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_odd_arguments_are_answered_in_words(talk: httpx.Client, odd: Any) -> None:
+    for tool in tools.MCP_TOOLS:
+        good: Json = {"page": 999, "uuid": "x", "query": "tea", "memory_key": "x", "text": "tea", "content": "tea"}
+        for argument in tool.arguments:
+            arguments = {name: good[name] for name in tool.required} | {argument.name: odd}
+            sent = LIST | {"method": "tools/call", "params": {"name": tool.name, "arguments": arguments}}
+            content = json.dumps(sent).encode()
+            headers = ACCEPT | {"content-type": "application/json"}
+            answer = talk.post(f"/mcp{TEA}", content=content, headers=headers)
+            assert answer.status_code in (200, 400, 413), answer.text
+            assert "nternal" not in answer.text, (tool.name, argument.name, answer.text[:500])
+            assert len(answer.content) < 3_000
+
+
 async def test_descriptions_come_in_chinese_too(talk: httpx.Client, base_url: str) -> None:
     async with connected(base_url, f"{TEA}&language=zh") as client:
         for tool in (await client.list_tools()).tools:
-            assert tool.description == tools.BY_NAME[tool.name].zh
+            assert tool.description == mcp.BY_NAME[tool.name].zh
             jsonschema.Draft202012Validator.check_schema(tool.input_schema)
 
 
@@ -161,17 +209,13 @@ async def test_many_clients_are_served_at_once(talk: httpx.Client, base_url: str
     assert recalled(talk) == 8
 
 
-LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-ACCEPT = {"accept": "application/json, text/event-stream"}
-
-
 def test_requests_stand_alone(talk: httpx.Client) -> None:
     """No session: any process can answer any request."""
     for _ in range(2):
         answer = talk.post("/mcp", json=LIST, headers=ACCEPT)
         assert answer.status_code == 200
         assert "mcp-session-id" not in answer.headers
-        assert len(answer.json()["result"]["tools"]) == len(tools.TOOLS)
+        assert len(answer.json()["result"]["tools"]) == len(tools.MCP_TOOLS)
         assert answer.headers["x-request-id"]
 
 
