@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, jobs, memories, messages, notes, openapi, operations, problem, tools
+from app.api import archive, conversations, jobs, mcp, memories, messages, notes, openapi, operations, problem, tools
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -37,6 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     archive.router,
     memories.router,
     jobs.router,
+    mcp.router,
     operations.router,
 )
 
@@ -85,8 +86,8 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with services_of(settings, dsn) as services:
-            app.state.services = services
-            async with _working(services, wanted=with_worker):
+            app.state.services, app.state.mcp = services, mcp.manager(services)
+            async with app.state.mcp.run(), _working(services, wanted=with_worker):
                 yield
 
     return lifespan

@@ -29,6 +29,11 @@ class Settings(BaseSettings):
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    quire_mcp_hosts: str = Field(
+        "",
+        description="Host names by which MCP clients call /mcp, besides the loopback ones, joined by commas; with any"
+        " port unless one is named. Others are refused, against DNS rebinding.",
+    )
     quire_data_dir: Path = Field(
         default_factory=lambda: Path.home() / ".quire",
         description="Folder of the embedded database and of the tokenizer's vocabularies.",

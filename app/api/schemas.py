@@ -294,6 +294,34 @@ class ToolResult(BaseModel):
     is_error: bool
 
 
+class AttpBody(RequestModel):
+    """What a model wrote."""
+
+    document: str = Field(description="the TOML document, with or without a code fence around it")
+
+
+class AttpCall(BaseModel):
+    name: str
+    arguments: dict[str, Any]
+    error: str | None = Field(description="why it did not work")
+
+
+class AttpResult(BaseModel):
+    """What came of a document."""
+
+    status: Literal["continue", "done", "error"] = Field(
+        description="continue: show the model `content`; done: `message` is its last word; error: `content` says why"
+    )
+    thought: str | None
+    target: str | None
+    message: str | None
+    result: Any = Field(description="what the code assigned to `__result__`")
+    error: str | None
+    content: str = Field(description="what to show the model")
+    is_error: bool
+    calls: list[AttpCall]
+
+
 class ToolSchemas(BaseModel):
     format: Literal["openai", "anthropic", "mcp", "attp"]
     tools: list[dict[str, Any]]

@@ -53,6 +53,11 @@ def memories_text(title: str, lines: Sequence[str]) -> str:
     return f"<quire-memories {neutral(title)}>\n{quoted}\n</quire-memories>"
 
 
+def result_text(text: str) -> str:
+    """What a model's code made of what it recalled."""
+    return f"<quire-result>\n{neutral(text)}\n</quire-result>"
+
+
 def plain_text(messages: Sequence[dict[str, Any]]) -> str:
     """The words, calls and results of chat messages, without thinking."""
     return "\n".join(text for message in messages for text in _texts(message))
