@@ -6,14 +6,14 @@ beginning and a shorter end, with a mark of what is missing between.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from app.core.head import neutral
 
 HEAD_SHARE = 0.7
 MARK_TOKENS = 12
 """What the mark of a cut weighs, about."""
-_FRAME = re.compile(r"<(?=\s*/?\s*quire-)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +65,5 @@ def cut(text: str, tokens: int, keep: int) -> str:
 
 def framed(excerpts: Sequence[Excerpt]) -> str:
     """As a model is given them: data in a frame that nothing in them can close."""
-    lines = "\n".join(f"[{e.seq}] {e.role}: {_FRAME.sub('‹', e.text)}" for e in excerpts)
+    lines = "\n".join(f"[{e.seq}] {e.role}: {neutral(e.text)}" for e in excerpts)
     return f"<quire-data>\n{lines}\n</quire-data>"

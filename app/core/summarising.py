@@ -60,20 +60,14 @@ class Step(Enum):
 
 def next_step(taken: Sequence[Step], tokens: int, cap: int, *, has_old: bool) -> Step:
     """What follows the steps taken, of which the last gave a text of ``tokens``."""
-    if not taken:
+    last = taken[-1] if taken else Step.COMPRESS_OLD
+    if last is Step.COMPRESS_OLD:
         return Step.MERGE
-    match taken[-1]:
-        case Step.COMPRESS_OLD:
-            return Step.MERGE
-        case Step.CUT | Step.DONE:
-            return Step.DONE
-        case Step.MERGE | Step.COMPRESS if tokens <= cap:
-            return Step.DONE
-        case Step.MERGE if has_old and Step.COMPRESS_OLD not in taken:
-            return Step.COMPRESS_OLD
-        case Step.MERGE:
-            return Step.COMPRESS
-    return Step.CUT
+    if last in (Step.CUT, Step.DONE) or tokens <= cap:
+        return Step.DONE
+    if last is Step.COMPRESS:
+        return Step.CUT
+    return Step.COMPRESS_OLD if has_old and Step.COMPRESS_OLD not in taken else Step.COMPRESS
 
 
 def lines_of(reply: str) -> list[str]:

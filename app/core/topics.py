@@ -19,6 +19,7 @@ PAIRS_ALIKE = 0.65
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NEGATION = re.compile(r"\b(?:not|never|no|don['’]?t|without|stop|avoid|except)\b|[不别勿没无非]", re.IGNORECASE)
 _VAGUE = frozenset({"a", "an", "and", "of", "for", "in", "on", "the", "to", "with"})
 
 
@@ -53,8 +54,12 @@ def most_mentioned(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> lis
 
 
 def says_no_more(text: str, than: str) -> bool:
-    """Whether every word (in Chinese, every pair of characters) and number of a text is in another as well."""
+    """Whether every word (in Chinese, every pair of characters) and number of a text is in another as well, and no
+    more is denied in one than in the other.
+    """
     one, other = _features(text), _features(than)
+    if len(_NEGATION.findall(text)) != len(_NEGATION.findall(than)):
+        return False
     return any(one) and all(a <= b for a, b in zip(one, other, strict=True))
 
 
