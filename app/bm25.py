@@ -132,11 +132,14 @@ def any_of(components: Iterable[int]) -> str:
     return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
 
 
-def passages(text: str) -> list[tuple[int, int]]:
-    """Offset and length of the passages of a text, cut after a line or a sentence where there is one."""
+def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[int, int]]:
+    """Offset and length of the passages of a text, cut after a line or a sentence where there is one.
+
+    Where one ends depends on where it begins only, so they can be gone on with from the end of any.
+    """
     found: list[tuple[int, int]] = []
-    at = 0
-    while at < len(text):
+    at = start
+    while at < len(text) and (most is None or len(found) < most):
         end = _reach(text, at)
         if end < len(text):
             end = _seam(text, (at + end) // 2, end)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem
+from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem, tools
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -29,6 +29,7 @@ Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
 ROUTERS: tuple[APIRouter, ...] = (
     conversations.router,
     messages.router,
+    tools.router,
     notes.router,
     archive.router,
     memories.router,

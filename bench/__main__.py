@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, house, overhead, replay, tables
+from bench import archive, cost, embeddings, house, overhead, replay, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "overhead": overhead.run,
     "replay": replay.run,
     "archive": archive.run,
+    "embeddings": embeddings.run,
 }
 
 DOCUMENTS = {"archive": archive.DOCUMENT}

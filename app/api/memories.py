@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app import bm25, errors
+from app import errors
 from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
@@ -17,17 +17,14 @@ from app.api.paths import check_id
 from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
-from app.core.scope import scope_of
 from app.db import Connection
 from app.flows import remembering, searching
 from app.flows.once import Once, do_once
 from app.flows.remembering import MemoryRequest
+from app.flows.searching import SearchRequest
 from app.services import Services
-from app.store import conversations, memories
 
 router = APIRouter(tags=["memories"])
-
-NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
 
 
 EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "preference", "keywords": ["tea"]}
@@ -138,42 +135,25 @@ async def find_memories(
 
 async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
     _check_scope(body.user_id, body.conversation_id, "A search is within one user.")
-    terms = bm25.query(body.query)
-    keywords = [term for word in body.keywords for term in bm25.query(word)]
-    since = datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None
-    async with services.database.snapshot(tenant) as connection:
-        scope, uid = scope_of(body.user_id, None), None
-        if body.conversation_id is not None:
-            conversation = await conversations.get(connection, tenant, body.conversation_id)
-            if body.user_id is not None and conversation.user_id != body.user_id:
-                raise conversations.unknown()
-            scope, uid = searching.scope_of(conversation), conversation.uid
-        hits, total = await memories.search(
-            connection, tenant, memories.owner_of(scope), terms or keywords,
-            conversation_uid=uid, types=body.memory_types or None, keywords=keywords, since=since, limit=body.limit,
-        )  # fmt: skip
-        moments = await searching.moments(connection, tenant, hits)
-    results = [searching.result(moment, body.query) for moment in moments]
-    warnings = [] if body.search_mode == "keyword" else [NO_EMBEDDINGS]
-    if not terms and not keywords:
-        warnings.append({"code": "nothing_to_search_for", "detail": "the query has no words to search for"})
-    return json_value(
-        {
-            "results": [r for r in results if r["relevance_score"] >= body.min_relevance_score],
-            "total_found": total,
-            "mode": "keyword",
-            "search_query_expanded": None,
-            "warnings": warnings,
-        }
+    request = SearchRequest(
+        query=body.query,
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        mode=body.search_mode,
+        keywords=tuple(body.keywords),
+        types=tuple(body.memory_types),
+        since=datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None,
+        limit=body.limit,
+        relevance_min=body.min_relevance_score,
     )
+    return json_value(searching.answer(await searching.search(services, tenant, request), body.query))
 
 
 @router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)
 async def get_memory(services: Wired, tenant: Tenant, memory_key: UUID) -> Response:
     """A memory in full, to 100 KB."""
     async with services.database.snapshot(tenant) as connection:
-        hit = await memories.find(connection, tenant, memory_key)
-        moments = await searching.moments(connection, tenant, [hit]) if hit else []
-    if not moments:
+        moment = await searching.memory(connection, tenant, memory_key)
+    if moment is None:
         raise errors.NotFound("There is no such memory.")
-    return json_value(searching.detail(moments[0]))
+    return json_value(searching.detail(moment))

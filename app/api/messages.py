@@ -19,12 +19,10 @@ from app.api.services import Wired
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.canonical import dumps
 from app.core.messages import read
-from app.flows import inspect, tool_calls
+from app.flows import inspect
 from app.flows.append import AppendRequest, append
 from app.flows.context import Context, ContextRequest, context
-from app.flows.once import Once, do_once
-from app.recall.tools import GUIDE, ToolFormat
-from app.recall.tools import schemas as tool_schemas
+from app.flows.once import Once
 from app.services import Services
 from app.store import conversations, messages
 
@@ -239,43 +237,3 @@ def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
 
 def _bad_pages(loc: list[str | int]) -> errors.Invalid:
     return errors.Invalid("`pages` names no pages.", errors=[{"loc": loc, "msg": "must be up to 20 numbers from 1 on"}])
-
-
-@router.post(
-    "/conversations/{conversation_id}/tools/{name}",
-    response_model=schemas.ToolResult,
-    tags=["tools"],
-    openapi_extra=json_body(schemas.ToolCallBody, {"arguments": {"page": 2}}),
-)
-async def call_tool(
-    request: Request,
-    services: Wired,
-    tenant: Tenant,
-    conversation_id: ConversationId,
-    name: str,
-    key: IdempotencyKey = None,
-) -> Response:
-    """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
-
-    What the model got wrong (a page that does not exist) is answered in words that it can act on, with `is_error`.
-    """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
-    body = parse_model(schemas.ToolCallBody, value)
-    call = tool_calls.checked(name, body.arguments)
-    once = Once.of(key, "POST", request.url.path, value)
-    response = await do_once(
-        services.database,
-        tenant,
-        once,
-        lambda connection: tool_calls.run(services, connection, tenant, conversation_id, call),
-    )
-    services.conversations.pop((tenant, conversation_id), None)
-    return json_text(response)
-
-
-@router.get("/tools", response_model=schemas.ToolSchemas, tags=["tools"])
-async def list_tools(
-    format: Annotated[ToolFormat, Query(description="form of the schemas")] = "openai",  # noqa: A002
-) -> Response:
-    """The recall tools' schemas, and the text that goes with them in a system prompt."""
-    return json_value({"format": format, "tools": tool_schemas(format), "prompt": GUIDE})

@@ -295,9 +295,10 @@ class ToolResult(BaseModel):
 
 
 class ToolSchemas(BaseModel):
-    format: Literal["openai", "anthropic", "mcp"]
+    format: Literal["openai", "anthropic", "mcp", "attp"]
     tools: list[dict[str, Any]]
     prompt: dict[str, str] = Field(description="the text that goes with the tools, by language")
+    window: list[str] = Field(description="the tools that windows offer by themselves")
 
 
 class ArchiveBody(RequestModel):

@@ -47,6 +47,12 @@ def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str
     return f"[{where}, {time}] {role}: {neutral(text)}"
 
 
+def memories_text(title: str, lines: Sequence[str]) -> str:
+    """What a search brought back, a memory a line; the lines are neutral already."""
+    quoted = "\n".join(lines)
+    return f"<quire-memories {neutral(title)}>\n{quoted}\n</quire-memories>"
+
+
 def plain_text(messages: Sequence[dict[str, Any]]) -> str:
     """The words, calls and results of chat messages, without thinking."""
     return "\n".join(text for message in messages for text in _texts(message))

@@ -34,7 +34,7 @@ from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
 from app.extractive.notes import standing_note
 from app.flows import epochs
-from app.flows.archiving import make_archive, make_card, vectors
+from app.flows.archiving import ends, make_archive, make_card, vectors
 from app.flows.once import Once
 from app.ids import uuid7
 from app.recall.tools import TOOL_NAMES
@@ -91,6 +91,8 @@ class _Bench:
     cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
     vectors: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=dict)
     """Of each message (-1) and each archived answer: its passages' start, length and terms."""
+    partly_indexed: set[tuple[int, int]] = field(default_factory=set)
+    """The keys of those that are so long that a job goes on with them."""
     basis: object = None
     """What the lines, cards and vectors depend on besides the request."""
 
@@ -100,6 +102,7 @@ class _Bench:
             self.lines.clear()
             self.cards.clear()
             self.vectors.clear()
+            self.partly_indexed.clear()
         self.basis = basis
 
     async def count(self, texts: Iterable[str]) -> None:
@@ -304,7 +307,7 @@ async def _decide(
             notes=_notes(bench, placements),
             memories=memories,
             archives=archives,
-            work=_work(bench.services, known, after, policy, memories),
+            work=_work(bench, known, after, policy, memories),
             embeds=bench.services.embedder is not None,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
         ),
@@ -314,9 +317,10 @@ async def _decide(
 
 
 def _work(
-    services: Services, known: Conversation | None, after: Conversation, policy: Policy, memories: Sequence[NewMemory]
+    bench: _Bench, known: Conversation | None, after: Conversation, policy: Policy, memories: Sequence[NewMemory]
 ) -> list[NewWork]:
     """What the append leaves to be done in the background."""
+    services = bench.services
     before = known.totals if known else Totals()
     closed = range(max(1, before.last_page), after.totals.last_page)
     found = [enqueue.page(after.id, after.uid, page) for page in closed]
@@ -325,6 +329,11 @@ def _work(
         steps = (totals.last_seq // SUMMARY_STEP for totals in (before, after.totals))
         if len(set(steps)) > 1 or before.last_seq < threshold:
             found.append(enqueue.summary(after.id, after.uid))
+    for index, answer in bench.partly_indexed:
+        if answer >= 0:
+            found.append(enqueue.archive_passages(bench.cards[index, answer].uuid, after.id))
+        else:
+            found.append(enqueue.message_passages(after.id, after.uid, before.last_seq + 1 + index))
     if services.embedder is not None and memories:
         found.append(enqueue.embed(memories[0].owner))
     return found
@@ -369,9 +378,12 @@ def _index(bench: _Bench, placement: Placement, found: Shape) -> None:
     if placement.kind == "prompt" or found.loaded is not None:
         return
     said = found.view if placement.kind != "orphan" else [placement.draft.original]
-    bench.vectors[placement.index, -1] = vectors(plain_text(said))
-    for i in found.archived:
-        bench.vectors[placement.index, i] = vectors(placement.answers[i].result.text)
+    texts = {-1: plain_text(said), **{i: placement.answers[i].result.text for i in found.archived}}
+    for answer, text in texts.items():
+        key = (placement.index, answer)
+        bench.vectors[key] = vectors(text)
+        if ends(bench.vectors[key]) < len(text):
+            bench.partly_indexed.add(key)
 
 
 def _memories(

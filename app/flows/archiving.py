@@ -35,6 +35,8 @@ from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, w
 from app.text import language as language_of
 from app.work import enqueue
 
+PASSAGES_AT_ONCE = 200
+"""Passages that are indexed at once, a tenth of a second's work or so; those of longer texts are left to a job."""
 PASSAGES_MAX = 40
 PASSAGE_FRAME = 12
 """Tokens of a passage's offsets, as a tool shows them."""
@@ -63,6 +65,7 @@ class _Prepared:
     archive: NewArchive
     created_at: datetime
     memories: list[NewMemory]
+    indexed_through: int
 
 
 def make_card(
@@ -116,9 +119,23 @@ def make_archive(
     )
 
 
-def vectors(text: str) -> list[tuple[int, int, str]]:
-    """Start, length and terms of a text's passages."""
-    return [(start, length, bm25.document(text[start : start + length])) for start, length in bm25.passages(text)]
+def vectors(text: str, start: int = 0) -> list[tuple[int, int, str]]:
+    """Start, length and terms of a text's first passages from a start on, PASSAGES_AT_ONCE at the most."""
+    found = bm25.passages(text, start, PASSAGES_AT_ONCE)
+    return [(at, length, bm25.document(text[at : at + length])) for at, length in found]
+
+
+def all_vectors(text: str) -> list[tuple[int, int, str]]:
+    """Those of all passages, for texts that are not very long."""
+    found = vectors(text)
+    while ends(found) < len(text):
+        found += vectors(text, ends(found))
+    return found
+
+
+def ends(found: Sequence[tuple[int, int, str]]) -> int:
+    """Where the last of some passages ends."""
+    return found[-1][0] + found[-1][1] if found else 0
 
 
 async def archive(services: Services, connection: Connection, tenant: UUID, request: ArchiveRequest) -> dict[str, Any]:
@@ -141,8 +158,11 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
     await archives.insert(connection, tenant, prepared.archive)
     embeds = services.embedder is not None
     await messages.remember(connection, tenant, prepared.memories, prepared.created_at, embeds=embeds)
-    if embeds:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(prepared.archive.scope))])
+    left = [enqueue.embed(owner_of(prepared.archive.scope))] if embeds else []
+    if prepared.indexed_through < prepared.archive.length:
+        left.append(enqueue.archive_passages(prepared.archive.id, request.conversation_id))
+    if left:
+        await enqueue.enqueue(connection, tenant, left)
     row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
     assert row is not None
     return view(row)
@@ -169,15 +189,16 @@ def _prepare(
         card, request.result, tokens, request.tool_input, scope, (request.conversation_id, None), language,
         expires_at,
     )  # fmt: skip
+    found = vectors(request.result)
     rows = [
         NewMemory(
             id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
             conversation_uid=conversation.uid if conversation else None, seq=None, page=None, archive_id=card.uuid,
             start=start, length=length, terms=terms,
         )
-        for start, length, terms in vectors(request.result)
+        for start, length, terms in found
     ]  # fmt: skip
-    return _Prepared(new, card.created_at, rows)
+    return _Prepared(new, card.created_at, rows, ends(found))
 
 
 def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
@@ -342,7 +363,7 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
             conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
             start=start, length=length, terms=terms,
         )
-        for start, length, terms in vectors(plain_text(chat_messages(view)))
+        for start, length, terms in all_vectors(plain_text(chat_messages(view)))
     ]  # fmt: skip
 
 

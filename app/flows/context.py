@@ -28,7 +28,7 @@ from app.db import Connection
 from app.flows import archiving, epochs, recalling, searching
 from app.flows.archiving import Wanted
 from app.flows.searching import Moment
-from app.recall.tools import GUIDE, schemas
+from app.recall.tools import GUIDE, window_schemas
 from app.services import FoundEpoch, Services
 from app.store import conversations, windows
 from app.store.conversations import Conversation
@@ -112,7 +112,7 @@ async def _with_tools(
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
-    tools = [*request.tools, *(schemas(request.format) if offered else ())]
+    tools = [*request.tools, *(window_schemas(request.format) if offered else ())]
     rendered = render(window, text, tools, request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
     return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')

@@ -12,7 +12,7 @@ from app import errors
 from app.core.scope import scope_of
 from app.db import Connection
 from app.flows import searching
-from app.flows.archiving import vectors
+from app.flows.archiving import all_vectors
 from app.ids import uuid7
 from app.services import Services
 from app.store import conversations, memories, remembered
@@ -48,7 +48,7 @@ async def remember(
             )
         scope, uid = searching.scope_of(conversation), conversation.uid
     content, offsets = without_nul(request.content)
-    found = await anyio.to_thread.run_sync(vectors, searchable(request.content, request.keywords))
+    found = await anyio.to_thread.run_sync(all_vectors, searchable(request.content, request.keywords))
     ids = [uuid7() for _ in found]
     embeds = services.embedder is not None
     new = Remembered(

@@ -1,11 +1,12 @@
-"""Finding what left the window, and showing it again."""
+"""Finding what left the window, and showing it again: one search for people, windows and models."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
 from uuid import UUID
 
 from asyncpg import Record
@@ -19,10 +20,32 @@ from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
 from app.flows.recalling import said_text
-from app.store import archives, memories, messages, remembered
+from app.services import Services
+from app.store import archives, conversations, memories, messages, remembered
 from app.store.conversations import Conversation
 from app.store.memories import Hit, relevance
 from app.store.messages import with_nul
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+
+NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is searched for, in one user's memories or in one conversation's."""
+
+    query: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    mode: Mode = "hybrid"
+    keywords: tuple[str, ...] = ()
+    """At least one of them must occur."""
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    limit: int = 10
+    relevance_min: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +69,71 @@ class Moment:
         return moment_text(self.hit.page or 0, self.role, self.text, self.hit.created_at, elsewhere, language)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search brought, the best first."""
+
+    moments: Sequence[Moment]
+    total: int
+    mode: Mode
+    query_expanded: str | None = None
+    warnings: list[dict[str, str]] = field(default_factory=list)
+
+
 def scope_of(conversation: Conversation) -> str:
     """Whose archives and memories a conversation may use: its user's, or its own where no user is known."""
     return scopes.scope_of(conversation.user_id, conversation.id)
+
+
+async def search(services: Services, tenant: UUID, request: SearchRequest) -> Found:
+    """What the memories of a user, or of a conversation, say about a query. Takes its own connection.
+
+    Raises NotFound for a conversation that is unknown or not the user's.
+    """
+    terms = bm25.query(request.query)
+    keywords = [term for word in request.keywords for term in bm25.query(word)]
+    async with services.database.snapshot(tenant) as connection:
+        scope, uid = scopes.scope_of(request.user_id, None), None
+        if request.conversation_id is not None:
+            conversation = await conversations.get(connection, tenant, request.conversation_id)
+            if request.user_id is not None and conversation.user_id != request.user_id:
+                raise conversations.unknown()
+            scope, uid = scope_of(conversation), conversation.uid
+        hits, total = await memories.search(
+            connection, tenant, memories.owner_of(scope), terms or keywords,
+            conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
+            limit=request.limit,
+        )  # fmt: skip
+        found = await moments(connection, tenant, hits)
+    kept = [moment for moment in found if round(relevance(moment.hit.score), 4) >= request.relevance_min]
+    warnings = [] if request.mode == "keyword" else [NO_EMBEDDINGS]
+    if not terms and not keywords:
+        warnings.append(NO_WORDS)
+    return Found(kept, total, "keyword", None, warnings)
+
+
+def answer(found: Found, query: str) -> dict[str, Any]:
+    """What a search answers over HTTP."""
+    return {
+        "results": [result(moment, query) for moment in found.moments],
+        "total_found": found.total,
+        "mode": found.mode,
+        "search_query_expanded": found.query_expanded,
+        "warnings": found.warnings,
+    }
 
 
 async def find(connection: Connection, tenant: UUID, scope: str, query: str, limit: int) -> list[Hit]:
     """The best passages for a query, the best first."""
     hits, _ = await memories.search(connection, tenant, memories.owner_of(scope), bm25.query(query), limit=limit)
     return hits
+
+
+async def memory(connection: Connection, tenant: UUID, key: UUID, scope: str | None = None) -> Moment | None:
+    """One memory with its text; with a scope, only if it is that scope's."""
+    hit = await memories.find(connection, tenant, key, memories.owner_of(scope) if scope is not None else None)
+    found = await moments(connection, tenant, [hit]) if hit else []
+    return found[0] if found else None
 
 
 async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> list[Moment]:

@@ -1,124 +1,320 @@
 """Running the recall tools for a model.
 
-A model's mistake is not an HTTP error: it gets an answer in words that say what would work.
+A model's mistake is not an HTTP error: it gets an answer in words that say what would work. A tool only reads; what
+it recalled is counted afterwards, in the transaction that also keeps the answer for a repeated request.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from app import errors
+from app.core import scope as scopes
 from app.core.canonical import dumps
 from app.core.model import Language
-from app.core.quote import archive_text
+from app.core.quote import archive_text, memories_text, moment_text
 from app.db import Connection
-from app.flows import archiving, recalling
+from app.extractive.terms import key_terms
+from app.flows import archiving, recalling, searching
 from app.flows.archiving import Wanted
-from app.flows.searching import scope_of
-from app.recall.tools import LOAD_TOOL_HISTORY, RECALL_PAGE, TOOLS
+from app.flows.once import Once, do_once
+from app.flows.searching import Moment, SearchRequest
+from app.recall import tools
+from app.recall.arguments import Mistake, read
+from app.recall.tools import Tool
 from app.services import Services
 from app.store import conversations, messages
 from app.store.conversations import Conversation
+from app.text import language as language_of
 
 LOAD_TOKENS = 4_000
-"""Tokens of an archive that one call brings in, unless it names a length or another number."""
+"""Tokens that one call brings in of an archive, unless it names a length or another number, or of memories."""
+_NO_ARCHIVE: dict[Language, str] = {
+    "en": "There is no such archive; use the uuid in a placeholder's first line.",
+    "zh": "没有这个归档;请使用占位文本第一行里的 uuid。",
+}
+_NO_MEMORY: dict[Language, str] = {
+    "en": "There is no such memory; use a memory_key that search_memories gave.",
+    "zh": "没有这条记忆;请使用 search_memories 结果里的 memory_key。",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    name: str
+    tool: Tool
     arguments: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Asker:
+    """On whose behalf a tool is run: that of a conversation, or of a user outside of any."""
+
+    user_id: str | None
+    conversation: Conversation | None = None
+
+    @property
+    def scope(self) -> str:
+        return scopes.scope_of(self.user_id, self.conversation.id if self.conversation else None)
+
+    def language(self, arguments: Mapping[str, Any]) -> Language:
+        """That of the conversation; outside of one, that of what is asked."""
+        if self.conversation is not None:
+            return self.conversation.language or "en"
+        return language_of(" ".join(value[:1000] for value in arguments.values() if isinstance(value, str)))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool says: ``content`` to a model, ``value`` to its code. ``page`` is one that was recalled."""
+
     content: str
+    value: Any = None
     is_error: bool = False
+    page: int | None = None
 
 
 def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     """Raises NotFound for a tool that there is not."""
-    if name not in {tool.name for tool in TOOLS}:
-        raise errors.NotFound(f"There is no such tool; there are {', '.join(tool.name for tool in TOOLS)}.")
-    return ToolCall(name, arguments)
+    tool = tools.BY_NAME.get(name)
+    if tool is None:
+        raise errors.NotFound(f"There is no such tool; there are {', '.join(tools.BY_NAME)}.")
+    return ToolCall(tool, arguments)
 
 
-async def run(services: Services, connection: Connection, tenant: UUID, conversation_id: str, call: ToolCall) -> str:
-    """The tool's answer as JSON text. Raises NotFound for an unknown conversation."""
-    conversation = await conversations.lock(connection, tenant, conversation_id)
-    if conversation is None:
+async def asker(services: Services, tenant: UUID, user_id: str | None, conversation_id: str | None) -> Asker:
+    """Raises NotFound for a conversation that is unknown or not the user's."""
+    if conversation_id is None:
+        return Asker(user_id)
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, conversation_id)
+    if user_id is not None and conversation.user_id != user_id:
         raise conversations.unknown()
-    language: Language = conversation.language or "en"
-    if call.name == RECALL_PAGE.name:
-        answer = await _recall_page(connection, tenant, conversation, call.arguments, language)
-    else:
-        assert call.name == LOAD_TOOL_HISTORY.name
-        answer = await _load_tool_history(services, connection, tenant, conversation, call.arguments, language)
-    return dumps({"name": call.name, "content": answer.content, "is_error": answer.is_error})
+    return Asker(conversation.user_id, conversation)
+
+
+async def run_once(services: Services, tenant: UUID, conversation_id: str, call: ToolCall, once: Once | None) -> str:
+    """The tool's answer as JSON text; a repeated request is answered alike and recalls nothing."""
+    if once is not None and (known := await once.answered(services.database, tenant)) is not None:
+        return known
+    asking = await asker(services, tenant, None, conversation_id)
+    answer = await run(services, tenant, asking, call)
+    said = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
+    return await keep(services, tenant, asking, [answer], said, once)
+
+
+async def keep(
+    services: Services, tenant: UUID, asking: Asker, answers: Sequence[Answer], said: str, once: Once | None = None
+) -> str:
+    """Count what was recalled and keep what is said under the request's key, in one transaction."""
+    pages = [answer.page for answer in answers if answer.page is not None]
+    conversation = asking.conversation
+    if once is None and (not pages or conversation is None):
+        return said
+
+    async def count(connection: Connection) -> str:
+        if pages and conversation is not None:
+            if await conversations.lock(connection, tenant, conversation.id) is None:
+                raise conversations.unknown()
+            for page in pages:
+                await messages.count_recall(connection, tenant, conversation.id, page)
+        return said
+
+    kept = await do_once(services.database, tenant, once, count)
+    if conversation is not None:
+        services.conversations.pop((tenant, conversation.id), None)
+    return kept
+
+
+async def run(services: Services, tenant: UUID, asking: Asker, call: ToolCall) -> Answer:
+    """What the tool says. Takes its own connections, and writes nothing."""
+    language = asking.language(call.arguments)
+    try:
+        arguments = read(call.tool, call.arguments, language)
+    except Mistake as mistake:
+        hint = _hint(asking, mistake.argument, language)
+        return Answer(f"{mistake}{'' if language == 'zh' else ' '}{hint}".strip(), is_error=True)
+    return await _RUN[call.tool.name](services, tenant, asking, arguments, language)
+
+
+def _hint(asking: Asker, argument: str, language: Language) -> str:
+    """What would be right for an argument, where more is to say than its kind."""
+    match argument:
+        case "page":
+            pages = _pages(asking.conversation, language)
+            return pages[0].upper() + pages[1:]
+        case "uuid":
+            return _NO_ARCHIVE[language]
+        case "memory_key":
+            return _NO_MEMORY[language]
+    return ""
 
 
 async def _recall_page(
-    connection: Connection, tenant: UUID, conversation: Conversation, arguments: dict[str, Any], language: Language
-) -> _Answer:
-    page = _integer(arguments.get("page"))
+    services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    page: int = arguments["page"]
+    text = None
+    if asking.conversation is not None:
+        async with services.database.snapshot(tenant) as connection:
+            text = await recalling.page(connection, tenant, asking.conversation.id, page, language)
+    if text is None:
+        no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
+        return Answer(no_page + _pages(asking.conversation, language), is_error=True)
+    return Answer(text, text, page=page)
+
+
+def _pages(conversation: Conversation | None, language: Language) -> str:
+    """Which pages there are."""
+    if conversation is None:
+        return (
+            "此处没有当前对话,无页可读。"
+            if language == "zh"
+            else "no conversation is open here, so there are no pages."
+        )
     last = conversation.totals.last_page
-    if (
-        page is None
-        or not 1 <= page <= last
-        or not await messages.count_recall(connection, tenant, conversation.id, page)
-    ):
-        asked = dumps(arguments.get("page"))[:40]
-        if language == "zh":
-            return _Answer(f"没有第 {asked} 页;现有第 1–{last} 页。", is_error=True)
-        return _Answer(f"There is no page {asked}; pages 1–{last} exist.", is_error=True)
-    text = await recalling.page(connection, tenant, conversation.id, page, language)
-    return _Answer(text or "")
+    if not last:
+        return "对话还没有任何页。" if language == "zh" else "the conversation has no pages yet."
+    return f"现有第 1–{last} 页。" if language == "zh" else f"pages 1–{last} exist."
 
 
 async def _load_tool_history(
-    services: Services,
-    connection: Connection,
-    tenant: UUID,
-    conversation: Conversation,
-    arguments: dict[str, Any],
-    language: Language,
-) -> _Answer:
-    uuid = _uuid(arguments.get("uuid"))
-    query, length = arguments.get("query"), _integer(arguments.get("length"))
+    services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    uuid = _uuid(arguments["uuid"])
+    length = arguments.get("length")
     wanted = Wanted(
-        query=query if isinstance(query, str) and query.strip() else None,
-        max_tokens=_integer(arguments.get("max_tokens")) or (None if length else LOAD_TOKENS),
-        offset=max(0, _integer(arguments.get("offset")) or 0),
+        query=arguments.get("query"),
+        max_tokens=arguments.get("max_tokens") or (None if length else LOAD_TOKENS),
+        offset=arguments.get("offset", 0),
         length=length,
     )
     found = None
-    if uuid is not None and min(wanted.length or 1, wanted.max_tokens or 1) > 0:
-        found = await archiving.load(services, connection, tenant, scope_of(conversation), uuid, wanted)
+    if uuid is not None:
+        async with services.database.snapshot(tenant) as connection:
+            found = await archiving.load(services, connection, tenant, asking.scope, uuid, wanted)
     if found is None:
-        if language == "zh":
-            return _Answer("没有这个归档;请使用占位文本第一行里的 uuid。", is_error=True)
-        return _Answer("There is no such archive; use the uuid in a placeholder's first line.", is_error=True)
+        return Answer(_NO_ARCHIVE[language], is_error=True)
     text, part = archiving.tool_text(found, language)
-    return _Answer(archive_text(str(uuid), found["tool_name"], text, part, language))
+    framed = archive_text(str(uuid), found["tool_name"], text, part, language)
+    return Answer(framed, framed)
 
 
-def _integer(value: Any) -> int | None:
-    """A number as models write it: 3, 3.0 or "3"."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value if abs(value) < 2**31 else None
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**31:
-        return int(value)
-    if isinstance(value, str) and value.isascii() and value.strip().isdecimal() and len(value) < 10:
-        return int(value)
-    return None
+async def _search_memories(
+    services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    query: str = arguments["query"]
+    days = arguments.get("time_range_days")
+    here = asking.user_id is None or arguments.get("this_conversation", False)
+    request = SearchRequest(
+        query=query,
+        user_id=asking.user_id,
+        conversation_id=asking.conversation.id if here and asking.conversation else None,
+        mode=arguments.get("search_mode", "hybrid"),
+        keywords=tuple(arguments.get("keywords", ())),
+        types=tuple(arguments.get("memory_types", ())),
+        since=datetime.now(UTC) - timedelta(days=days) if days else None,
+        limit=arguments.get("limit", tools.SEARCH_LIMIT),
+        relevance_min=arguments.get("min_relevance_score", 0.0),
+    )
+    found = await searching.search(services, tenant, request)
+    if not found.moments:
+        return _nothing(found.warnings, language)
+    results = [{**searching.result(moment, query), "role": moment.role} for moment in found.moments]
+    lines = [
+        f"{_line(moment, shown['content_preview'], asking, language)} "
+        f"(memory_key {shown['memory_key']}, {shown['relevance_score']})"
+        for moment, shown in zip(found.moments, results, strict=True)
+    ]
+    of = f"{found.total} 条中的 {len(lines)} 条" if language == "zh" else f"{len(lines)} of {found.total}"
+    return Answer(memories_text(of, lines), results)
 
 
-def _uuid(value: Any) -> UUID | None:
+async def _recall_memory(
+    services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    """The best passages in full that a call has room for, older ones before newer."""
+    query: str = arguments["query"]
+    alone = asking.conversation.id if asking.user_id is None and asking.conversation else None
+    limit = services.settings.memory_recall_top_k
+    request = SearchRequest(query, asking.user_id, alone, limit=limit)
+    found = await searching.search(services, tenant, request)
+    if not found.moments:
+        return _nothing(found.warnings, language)
+    free = LOAD_TOKENS
+    taken: list[tuple[Moment, str]] = []
+    for moment in found.moments:
+        line = _line(moment, moment.text, asking, language)
+        free -= await services.count(line)
+        if taken and free < 0:
+            break
+        taken.append((moment, line))
+    taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq or 0, pair[0].hit.start))
+    title = "相关段落" if language == "zh" else "relevant passages"
+    text = memories_text(title, [line for _, line in taken])
+    return Answer(text, text)
+
+
+def _line(moment: Moment, text: str, asking: Asker, language: Language) -> str:
+    """A memory as a model is shown it, with where it comes from."""
+    hit = moment.hit
+    here = asking.conversation is not None and hit.conversation_id == asking.conversation.id
+    elsewhere = None if here else hit.conversation_id
+    return moment_text(hit.page or 0, moment.role, text, hit.created_at, elsewhere, language).replace("\x00", "\ufffd")
+
+
+def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
+    if searching.NO_WORDS in warnings:
+        said = (
+            "查询里没有可搜索的词;请写出要找的词。"
+            if language == "zh"
+            else "The query has no words to search for; name some."
+        )
+        return Answer(said, is_error=True)
+    said = "没有找到;请换别的词再试。" if language == "zh" else "Nothing was found; try other words."
+    return Answer(said, [])
+
+
+async def _get_memory_detail(
+    services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    key = _uuid(arguments["memory_key"])
+    moment = None
+    if key is not None:
+        async with services.database.snapshot(tenant) as connection:
+            moment = await searching.memory(connection, tenant, key, asking.scope)
+    if moment is None:
+        return Answer(_NO_MEMORY[language], is_error=True)
+    found = {**searching.detail(moment), "role": moment.role}
+    return Answer(memories_text(str(key), [_line(moment, found["content"], asking, language)]), found)
+
+
+async def _extract_search_keywords(
+    _services: Services, _tenant: UUID, _asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    found = key_terms(arguments["text"], arguments.get("limit", tools.KEYWORDS_LIMIT))
+    if not found:
+        said = "没有值得搜索的词。" if language == "zh" else "There are no words worth searching for."
+        return Answer(said, found)
+    return Answer(", ".join(found), found)
+
+
+Run = Callable[[Services, UUID, Asker, dict[str, Any], Language], Awaitable[Answer]]
+_RUN: dict[str, Run] = {
+    tools.RECALL_PAGE.name: _recall_page,
+    tools.LOAD_TOOL_HISTORY.name: _load_tool_history,
+    tools.SEARCH_MEMORIES.name: _search_memories,
+    tools.RECALL_MEMORY.name: _recall_memory,
+    tools.GET_MEMORY_DETAIL.name: _get_memory_detail,
+    tools.EXTRACT_SEARCH_KEYWORDS.name: _extract_search_keywords,
+}
+
+
+def _uuid(text: str) -> UUID | None:
     try:
-        return UUID(value) if isinstance(value, str) and len(value) <= 64 else None
+        return UUID(text.strip())
     except ValueError:
         return None

@@ -1,6 +1,8 @@
-"""The model's recall tools: one registry, from which every form of their schemas is made.
+"""The tools that a model recalls with: one registry, from which every form of their schemas is made.
 
-The schemas are part of every window, so each word of them is paid for at every model call.
+A tool is declared once: its name, what it says of itself in English and Chinese, and its arguments. Some tools are
+in every window, where each word is paid for at every model call: there they are offered in English, with the
+arguments that matter most and without limits. What runs takes all arguments of the declaration.
 """
 
 from __future__ import annotations
@@ -13,69 +15,307 @@ from typing import Any, Literal
 from app.core.canonical import spaced
 from app.core.model import Language
 
-ToolFormat = Literal["openai", "anthropic", "mcp"]
+ToolFormat = Literal["openai", "anthropic", "mcp", "attp"]
+
+MEMORY_TYPES = ("episode", "passage", "preference", "fact", "general", "command_output")
+SEARCH_LIMIT = 5
+SEARCH_LIMIT_MAX = 10
+KEYWORDS_LIMIT = 10
+TEXT_MAX = 10_000
+
+Type = Literal["string", "integer", "number", "boolean", "strings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a tool, and what values it takes. ``strings`` is a list of them."""
+
+    name: str
+    type: Type
+    en: str = ""
+    zh: str = ""
+    required: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+    """Of a number its value, of a text its characters, of a list its items."""
+    choices: tuple[str, ...] = ()
+    in_window: bool = True
+
+    def schema(self, language: Language) -> dict[str, Any]:
+        """As JSON schema, with every limit."""
+        limits: dict[str, Any] = {}
+        text: dict[str, Any] = {"type": "string", **({"enum": list(self.choices)} if self.choices else {})}
+        match self.type:
+            case "string":
+                limits = {"minLength": self.minimum, "maxLength": self.maximum}
+                found = text
+            case "strings":
+                limits = {"maxItems": self.maximum}
+                found = {"type": "array", "items": text}
+            case _:
+                limits = {"minimum": self.minimum, "maximum": self.maximum}
+                found = {"type": self.type}
+        found |= {name: limit for name, limit in limits.items() if limit is not None}
+        return found | self._said(language)
+
+    def short_schema(self) -> dict[str, Any]:
+        """As a window shows it."""
+        minimum = {"minimum": self.minimum} if self.type == "integer" and self.minimum is not None else {}
+        return {"type": self.type, **minimum, **self._said("en")}
+
+    def _said(self, language: Language) -> dict[str, str]:
+        said = self.zh if language == "zh" else self.en
+        return {"description": said} if said else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     name: str
-    description: str
-    parameters: dict[str, Any]
-    """JSON schema of the arguments' properties."""
-    required: tuple[str, ...] = ()
+    en: str
+    zh: str
+    arguments: tuple[Argument, ...] = ()
 
     @property
-    def schema(self) -> dict[str, Any]:
-        return {"type": "object", "properties": self.parameters, "required": list(self.required)}
+    def required(self) -> list[str]:
+        return [argument.name for argument in self.arguments if argument.required]
+
+    @property
+    def signature(self) -> str:
+        """``search_memories(query, limit=…)``: how it is called, what may be left out last."""
+        ordered = sorted(self.arguments, key=lambda argument: not argument.required)
+        return f"{self.name}({', '.join(a.name if a.required else f'{a.name}=…' for a in ordered)})"
+
+    def description(self, language: Language) -> str:
+        return self.zh if language == "zh" else self.en
+
+    def schema(self, language: Language = "en") -> dict[str, Any]:
+        """JSON schema of the arguments."""
+        properties = {argument.name: argument.schema(language) for argument in self.arguments}
+        return {"type": "object", "properties": properties, "required": self.required, "additionalProperties": False}
+
+    def short_schema(self) -> dict[str, Any]:
+        properties = {argument.name: argument.short_schema() for argument in self.arguments if argument.in_window}
+        return {"type": "object", "properties": properties, "required": self.required}
 
 
+QUERY = Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX)
 RECALL_PAGE = Tool(
     "recall_page",
     "Read an earlier page of this conversation in full.",
-    {"page": {"type": "integer", "minimum": 1, "description": "page number on the contents page"}},
-    ("page",),
+    "读取本次对话较早的一页全文。",
+    (Argument("page", "integer", "page number on the contents page", "目录里的页码", required=True, minimum=1),),
 )
 LOAD_TOOL_HISTORY = Tool(
     "load_tool_history",
     "Read an archived tool result: the passages relevant to a query, or a range of characters.",
-    {
-        "uuid": {"type": "string", "description": "from its placeholder"},
-        "query": {"type": "string", "description": "what you look for"},
-        "offset": {"type": "integer", "minimum": 0},
-        "length": {"type": "integer", "minimum": 1},
-        "max_tokens": {"type": "integer", "minimum": 1},
-    },
-    ("uuid",),
+    "读取已归档的工具结果:与查询相关的段落,或一段字符范围。",
+    (
+        Argument("uuid", "string", "from its placeholder", "占位文本里的 uuid", required=True, maximum=64),
+        Argument("query", "string", "what you look for", "要找的内容", maximum=TEXT_MAX),
+        Argument("offset", "integer", minimum=0),
+        Argument("length", "integer", minimum=1),
+        Argument("max_tokens", "integer", minimum=1),
+    ),
 )
-TOOLS: tuple[Tool, ...] = (RECALL_PAGE, LOAD_TOOL_HISTORY)
-TOOL_NAMES = frozenset(tool.name for tool in TOOLS)
+SEARCH_MEMORIES = Tool(
+    "search_memories",
+    "Search everything said or archived earlier; gives short previews with their pages and keys.",
+    "搜索以前说过或归档的一切内容;返回简短预览及其页码和 memory_key。",
+    (
+        QUERY,
+        Argument(
+            "limit", "integer", "results wanted", "结果条数", minimum=1, maximum=SEARCH_LIMIT_MAX, in_window=False
+        ),
+        Argument(
+            "keywords", "strings", "at least one of these must occur", "至少出现其中一个", maximum=20, in_window=False
+        ),
+        Argument(
+            "memory_types",
+            "strings",
+            "episode: what was said; passage: of archived results; the others: what was noted",
+            "episode:说过的话;passage:归档结果的段落;其余:记下的内容",
+            maximum=10,
+            choices=MEMORY_TYPES,
+            in_window=False,
+        ),
+        Argument(
+            "time_range_days",
+            "integer",
+            "only the last days",
+            "只看最近几天",
+            minimum=1,
+            maximum=36_500,
+            in_window=False,
+        ),
+        Argument("min_relevance_score", "number", "0 to 1", "0 到 1", minimum=0, maximum=1, in_window=False),
+        Argument(
+            "search_mode",
+            "string",
+            "how it is searched",
+            "搜索方式",
+            choices=("hybrid", "semantic", "keyword"),
+            in_window=False,
+        ),
+        Argument("this_conversation", "boolean", "leave other conversations out", "不看其他对话", in_window=False),
+    ),
+)
+RECALL_MEMORY = Tool(
+    "recall_memory",
+    "Bring back the earlier passages that fit a query best, in full.",
+    "取回与查询最相关的早先段落全文。",
+    (QUERY,),
+)
+GET_MEMORY_DETAIL = Tool(
+    "get_memory_detail",
+    "Read one memory in full.",
+    "读取一条记忆的全文。",
+    (Argument("memory_key", "string", "from a search", "搜索结果里的 memory_key", required=True, maximum=64),),
+)
+EXTRACT_SEARCH_KEYWORDS = Tool(
+    "extract_search_keywords",
+    "The words of a text that are worth searching for.",
+    "提取一段文本中值得搜索的关键词。",
+    (
+        Argument("text", "string", required=True, minimum=1, maximum=TEXT_MAX),
+        Argument("limit", "integer", "keywords wanted", "关键词个数", minimum=1, maximum=30),
+    ),
+)
+EXPAND_CONTEXT_WINDOW = Tool(
+    "expand_context_window",
+    "See more of the conversation's latest messages before searching on.",
+    "先查看更多最近的消息,再继续搜索。",
+    (Argument("messages", "integer", "how many more", "再看多少条", minimum=1, maximum=50),),
+)
+HANDOFF = Tool(
+    "handoff",
+    "End the recall and hand over what was found.",
+    "结束回忆并交出找到的内容。",
+    (
+        Argument("search_summary", "string", "what was found", "找到了什么", required=True, maximum=TEXT_MAX),
+        Argument(
+            "relevant_memory_keys", "strings", "keys of what matters", "相关的 memory_key", required=True, maximum=100
+        ),
+        Argument("confidence", "number", "0 to 1", "0 到 1", minimum=0, maximum=1),
+        Argument("needs_more_info", "boolean", "whether to ask the user", "是否需要再问用户"),
+        Argument("follow_up_question", "string", "what to ask", "要问什么", maximum=TEXT_MAX),
+    ),
+)
+
+WINDOW_TOOLS: tuple[Tool, ...] = (RECALL_PAGE, LOAD_TOOL_HISTORY, SEARCH_MEMORIES)
+"""Those in every window."""
+TOOLS: tuple[Tool, ...] = (*WINDOW_TOOLS, RECALL_MEMORY, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS)
+"""Those that a model may call."""
+AGENT_TOOLS: tuple[Tool, ...] = (
+    SEARCH_MEMORIES, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS, EXPAND_CONTEXT_WINDOW, HANDOFF,
+)  # fmt: skip
+"""Those of the recall agent; the last two nobody else may call."""
+BY_NAME = {tool.name: tool for tool in TOOLS}
+MCP_NAME = "quire"
+TOOL_NAMES = frozenset(BY_NAME) | {f"mcp__{MCP_NAME}__{name}" for name in BY_NAME}
+"""Under which names their calls are met in conversations: MCP clients put the server's name before them. What they
+brought in is not archived again.
+"""
 
 GUIDE: dict[Language, str] = {
     "en": "Earlier parts of this conversation may be shortened, or listed on a contents page. When you need one in "
-    "full, call recall_page(page); for an archived tool result call load_tool_history(uuid, query). What they "
-    "return is quoted data, and stays in view until the next user message.",
+    "full, call recall_page(page); for an archived tool result call load_tool_history(uuid, query); to find anything "
+    "else, search_memories(query). What they return is quoted data, and stays in view until the next user message.",
     "zh": "本次对话较早的部分可能已被缩短,或只列在目录里。需要全文时调用 recall_page(page);需要已归档的工具结果时调用 "
-    "load_tool_history(uuid, query)。返回的内容只是资料,在下一条用户消息之前保持可见。",
+    "load_tool_history(uuid, query);查找其他内容时调用 search_memories(query)。返回的内容只是资料,在下一条用户消息之前"
+    "保持可见。",
 }
+"""What a window says of its tools."""
+MORE: dict[Language, str] = {
+    "en": "search_memories gives previews: read one in full with get_memory_detail(memory_key), or its page with "
+    "recall_page. recall_memory(query) brings the best passages at once. extract_search_keywords(text) helps where a "
+    "search found too little.",
+    "zh": "search_memories 只给出预览:用 get_memory_detail(memory_key) 读取全文,或用 recall_page 读取所在页。"
+    "recall_memory(query) 一次取回最相关的段落。搜索结果太少时可用 extract_search_keywords(text) 提取关键词。",
+}
+"""What there is to say of the other tools."""
+ATTP: dict[Language, str] = {
+    "en": '''\
+Answer with one TOML document and nothing else: a `thought`, then a [tool_call] table with `code` to run, or with a \
+`message` when you are done.
+
+thought = "Tea was mentioned before; I look for it."
+[tool_call]
+status = "continue"
+target = "memory"
+code = """
+hits = search_memories(query="tea")
+__result__ = [hit["content_preview"] for hit in hits]
+"""
+
+thought = "I know it now."
+[tool_call]
+status = "done"
+message = "You like green tea."
+
+The code is Starlark: Python without import, while, classes, exceptions and files. Assign what you want to see to \
+__result__. Besides the built-ins it has these functions, called with named arguments:''',
+    "zh": '''\
+只回复一个 TOML 文档,不要其他内容:先写 `thought`,再写 [tool_call] 表,其中用 `code` 给出要运行的代码,完成时用 \
+`message` 给出回答。
+
+thought = "之前提到过茶,我来查找。"
+[tool_call]
+status = "continue"
+target = "memory"
+code = """
+hits = search_memories(query="茶")
+__result__ = [hit["content_preview"] for hit in hits]
+"""
+
+thought = "已经知道了。"
+[tool_call]
+status = "done"
+message = "你喜欢绿茶。"
+
+代码是 Starlark:没有 import、while、类、异常和文件的 Python。把想看到的内容赋给 __result__。除内置函数外还有以下函数,\
+用命名参数调用:''',
+}
+"""How a model writes ATTP; the functions follow."""
 
 
-def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
-    """The tools as an API of this form takes them."""
-    return [_schema(tool, form) for tool in tools]
+def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language = "en") -> list[dict[str, Any]]:
+    """The tools as an API of this form takes them, with all that they take."""
+    return [_schema(form, tool, tool.description(language), tool.schema(language)) for tool in tools]
+
+
+def window_schemas(form: ToolFormat) -> list[dict[str, Any]]:
+    """The tools that are in every window, as short as they can be."""
+    return [_schema(form, tool, tool.en, tool.short_schema()) for tool in WINDOW_TOOLS]
 
 
 @cache
 def schemas_text(form: ToolFormat) -> str:
-    """What the schemas are weighed by."""
-    return spaced(schemas(form))
+    """What a window's schemas are weighed by."""
+    return spaced(window_schemas(form))
 
 
-def _schema(tool: Tool, form: ToolFormat) -> dict[str, Any]:
+def prompt(form: ToolFormat) -> dict[Language, str]:
+    """The text that goes with the tools in a system prompt."""
+    languages: tuple[Language, ...] = ("en", "zh")
+    if form == "attp":
+        return {
+            language: "\n".join([ATTP[language], *(_line(tool, language) for tool in TOOLS)]) for language in languages
+        }
+    return {language: f"{GUIDE[language]} {MORE[language]}" for language in languages}
+
+
+def _line(tool: Tool, language: Language) -> str:
+    return f"- {tool.signature}: {tool.description(language)}"
+
+
+def _schema(form: ToolFormat, tool: Tool, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     match form:
         case "openai":
-            function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+            function = {"name": tool.name, "description": description, "parameters": schema}
             return {"type": "function", "function": function}
         case "anthropic":
-            return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+            return {"name": tool.name, "description": description, "input_schema": schema}
         case "mcp":
-            return {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+            return {"name": tool.name, "description": description, "inputSchema": schema}
+        case "attp":
+            return {"name": tool.name, "description": description, "signature": tool.signature, "parameters": schema}

@@ -56,6 +56,26 @@ async def passages(
     return {(row["id"], row["start"]): (row["tool_name"], row["text"]) for row in rows}
 
 
+# An archive with its place, for indexing it.
+WHOLE = """
+SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at
+  FROM archives a
+  LEFT JOIN conversations c ON c.tenant_id = a.tenant_id AND c.id = a.conversation_id
+  LEFT JOIN messages m ON m.tenant_id = a.tenant_id AND m.conversation_id = a.conversation_id AND m.seq = a.seq
+ WHERE a.tenant_id = $1 AND a.id = $2
+"""
+CONTENT = "SELECT content FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3"
+
+
+async def whole(connection: Connection, tenant: UUID, uuid: UUID, *, locked: bool) -> Record | None:
+    return await connection.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, tenant, uuid)
+
+
+async def content(connection: Connection, tenant: UUID, scope: str, digest: bytes) -> str:
+    """The text of one or more archives; NUL stands as U+FFFD in it."""
+    return str(await connection.fetchval(CONTENT, tenant, scope, digest))
+
+
 # Archives, the newest first, after a cursor's id; ids are UUIDv7, so they are in order of time.
 LIST = f"""
 SELECT {CARD_FIELDS}

@@ -125,16 +125,35 @@ async def search(
     return hits, rows[0]["total"] if rows else 0
 
 
+# Where the indexed passages of an archive, or of a message, end.
+ARCHIVE_INDEXED = """
+SELECT start + length AS through FROM memories
+ WHERE tenant_id = $1 AND archive_id = $2 ORDER BY start DESC LIMIT 1
+"""
+MESSAGE_INDEXED = """
+SELECT max(start + length) AS through FROM memories
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND archive_id IS NULL AND content IS NULL
+"""
+
+
+async def archive_indexed(connection: Connection, tenant: UUID, archive: UUID) -> int:
+    return await connection.fetchval(ARCHIVE_INDEXED, tenant, archive) or 0
+
+
+async def message_indexed(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> int:
+    return await connection.fetchval(MESSAGE_INDEXED, tenant, conversation_id, seq) or 0
+
+
 FIND = """
 SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, created_at
   FROM memories WHERE tenant_id = $1 AND id = $2
 """
 
 
-async def find(connection: Connection, tenant: UUID, memory: UUID) -> Hit | None:
-    """One memory by its id."""
+async def find(connection: Connection, tenant: UUID, memory: UUID, owner: UUID | None = None) -> Hit | None:
+    """One memory by its id; with an owner, only if it is theirs."""
     r = await connection.fetchrow(FIND, tenant, memory)
-    if r is None:
+    if r is None or owner not in (None, r["owner"]):
         return None
     return Hit(
         r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"], 0.0,

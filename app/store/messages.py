@@ -395,6 +395,21 @@ async def page_messages(connection: Connection, tenant: UUID, conversation_id: s
     return await connection.fetch(PAGE_MESSAGES, tenant, conversation_id, page)
 
 
+# A message with its place, for indexing it.
+WHOLE = f"""
+SELECT {MESSAGE_FIELDS}, m.conversation_id, c.uid, c.user_id
+  FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND c.uid = $3 AND m.seq = $4
+"""
+
+
+async def whole(
+    connection: Connection, tenant: UUID, conversation_id: str, uid: UUID, seq: int, *, locked: bool
+) -> Record | None:
+    sql = f"{WHOLE} FOR UPDATE OF m" if locked else WHOLE
+    return await connection.fetchrow(sql, tenant, conversation_id, uid, seq)
+
+
 # The full texts of archived results, as they were sent.
 ARCHIVED_TEXTS = """
 SELECT a.id, t.content, t.nul_offsets FROM archives a

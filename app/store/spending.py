@@ -1,54 +1,72 @@
-"""Calls of models and their tokens, counted by tenant and day, and by conversation."""
+"""What memory costs: calls to models and their tokens, by tenant and day, by conversation, and by kind of work."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from app.db import Connection
+from asyncpg import Record
+
+from app.db import Connection, Database
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
+    """Calls, and their tokens as the provider counted them."""
+
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def and_call(self, prompt_tokens: int, completion_tokens: int) -> Spent:
-        return Spent(self.calls + 1, self.prompt_tokens + prompt_tokens, self.completion_tokens + completion_tokens)
 
+_MORE = "(calls, prompt_tokens, completion_tokens) = (s.calls + $4, s.prompt_tokens + $5, s.completion_tokens + $6)"
 
-_ADDED = """calls = t.calls + excluded.calls, prompt_tokens = t.prompt_tokens + excluded.prompt_tokens,
-       completion_tokens = t.completion_tokens + excluded.completion_tokens"""
-SPEND = f"""
-INSERT INTO spending AS t (tenant_id, day, kind, calls, prompt_tokens, completion_tokens)
-VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, $5)
-ON CONFLICT (tenant_id, day, kind) DO UPDATE SET {_ADDED}
-"""
-SPEND_ON = f"""
-INSERT INTO conversation_spending AS t (tenant_id, conversation_id, kind, calls, prompt_tokens, completion_tokens)
-SELECT $1, id, $3, $4, $5, $6 FROM conversations WHERE tenant_id = $1 AND id = $2
-ON CONFLICT (tenant_id, conversation_id, kind) DO UPDATE SET {_ADDED}
+# What was spent today on a kind of work; and, if there still is the conversation that it was for, on that.
+RECORD = f"""
+WITH c AS (SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE),
+     o AS (INSERT INTO conversation_spending AS s
+             (tenant_id, conversation_id, kind, calls, prompt_tokens, completion_tokens)
+           SELECT $1, c.id, $3, $4, $5, $6 FROM c
+           ON CONFLICT (tenant_id, conversation_id, kind) DO UPDATE SET {_MORE})
+INSERT INTO spending AS s (tenant_id, day, kind, calls, prompt_tokens, completion_tokens)
+VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6)
+ON CONFLICT (tenant_id, day, kind) DO UPDATE SET {_MORE}
 """
 
 
-async def add(connection: Connection, tenant: UUID, conversation_id: str | None, kind: str, spent: Spent) -> None:
-    """What work of a kind has cost. Late in its transaction: all of a tenant's work meets in one row."""
-    if not spent.calls:
-        return
-    numbers = (spent.calls, spent.prompt_tokens, spent.completion_tokens)
-    if conversation_id is not None:
-        await connection.execute(SPEND_ON, tenant, conversation_id, kind, *numbers)
-    await connection.execute(SPEND, tenant, kind, *numbers)
+async def record(
+    database: Database,
+    tenant: UUID,
+    conversation_id: str | None,
+    kind: str,
+    prompt_tokens: int,
+    completion_tokens: int,
+    calls: int = 1,
+) -> None:
+    """By itself, as soon as a provider answered: what was paid for counts, whatever becomes of the job."""
+    async with database.begin(tenant) as connection:
+        await connection.execute(
+            RECORD, tenant, conversation_id, kind, calls, max(prompt_tokens, 0), max(completion_tokens, 0)
+        )
 
 
-OF_CONVERSATION = """
-SELECT kind, calls, prompt_tokens, completion_tokens FROM conversation_spending
- WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY kind
-"""
+_SUMS = """kind, sum(calls)::bigint AS calls, sum(prompt_tokens)::bigint AS prompt_tokens,
+ sum(completion_tokens)::bigint AS completion_tokens"""
+
+TOTALS = f"SELECT {_SUMS} FROM spending WHERE tenant_id = $1 GROUP BY kind"
+TOTALS_OF = f"SELECT {_SUMS} FROM conversation_spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind"
 
 
-async def of_conversation(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, Spent]:
-    """By the kind of work."""
-    rows = await connection.fetch(OF_CONVERSATION, tenant, conversation_id)
+async def totals(connection: Connection, tenant: UUID) -> dict[str, Spent]:
+    """Since the beginning, by kind of work."""
+    return _read(await connection.fetch(TOTALS, tenant))
+
+
+async def totals_of(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, Spent]:
+    """On one conversation, by kind of work."""
+    return _read(await connection.fetch(TOTALS_OF, tenant, conversation_id))
+
+
+def _read(rows: Sequence[Record]) -> dict[str, Spent]:
     return {row["kind"]: Spent(row["calls"], row["prompt_tokens"], row["completion_tokens"]) for row in rows}

@@ -15,9 +15,9 @@ from uuid import UUID
 from app.db import Connection
 from app.ids import uuid7
 
-Kind = Literal["page", "summary", "embed"]
-Lane = Literal["llm", "embedding"]
-"""The provider that work needs: while one is down, the other's work goes on."""
+Kind = Literal["page", "summary", "embed", "passages"]
+Lane = Literal["llm", "embedding", "local"]
+"""The provider that work needs, if any: while one is down, the others' work goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ COLUMNS = ("kind", "subject", "id", "lane", "conversation_id", "args")
 AGAIN = """ON CONFLICT (tenant_id, kind, subject) DO UPDATE
        SET version = work.version + 1, failed_at = NULL,
            due = CASE WHEN work.failed_at IS NULL THEN work.due ELSE now() END,
-           attempts = CASE WHEN work.failed_at IS NULL THEN work.attempts ELSE 0 END"""
+           created_at = CASE WHEN work.failed_at IS NULL THEN work.created_at ELSE now() END,
+           attempts = CASE WHEN work.failed_at IS NULL THEN work.attempts ELSE 0 END,
+           excused = CASE WHEN work.failed_at IS NULL THEN work.excused ELSE 0 END"""
 """What follows an INSERT INTO work of COLUMNS."""
 
 ENQUEUE = f"""
@@ -61,6 +63,16 @@ def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
 def summary(conversation_id: str, uid: UUID) -> NewWork:
     """Bringing the rolling summary up to date."""
     return NewWork("summary", str(uid), uuid7(), "llm", conversation_id, "{}")
+
+
+def archive_passages(archive: UUID, conversation_id: str | None) -> NewWork:
+    """Indexing what an append or archiving left of a very long result."""
+    return NewWork("passages", str(archive), uuid7(), "local", conversation_id, f'{{"archive":"{archive}"}}')
+
+
+def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
+    """The same for a very long message."""
+    return NewWork("passages", f"{uid}:{seq}", uuid7(), "local", conversation_id, f'{{"seq":{seq}}}')
 
 
 def embed(owner: UUID) -> NewWork:

@@ -45,13 +45,13 @@ def test_an_answer_has_all_its_members(talk: httpx.Client) -> None:
     assert found["messages"][0]["content"].startswith("Be kind.")
     assert found["lag"]["last_page"] == 30
     assert found["usage"]["full_history"] > 7000
-    assert [t["function"]["name"] for t in found["tools"]] == ["recall_page", "load_tool_history"]
+    assert [t["function"]["name"] for t in found["tools"]] == ["recall_page", "load_tool_history", "search_memories"]
 
 
 def test_anthropic_form_has_its_system_beside_and_its_breakpoints(talk: httpx.Client) -> None:
     found = window(talk, "c", budget=4000, format="anthropic")
     assert found["system"].startswith("Be kind.")
-    assert [t["name"] for t in found["tools"]] == ["recall_page", "load_tool_history"]
+    assert [t["name"] for t in found["tools"]] == ["recall_page", "load_tool_history", "search_memories"]
     assert found["tools"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" in found["messages"][0]["content"][-1]
 

@@ -1,5 +1,6 @@
 """Tool results of every kind, made from a seed, and the calls that the archive's tests make all the time."""
 
+import asyncio
 import json
 import re
 from random import Random
@@ -7,6 +8,11 @@ from typing import Any
 
 import httpx
 
+from app.embedded import EmbeddedPostgres
+from app.flows.indexing import Text, index_rest
+from app.main import services_of
+from app.settings import Settings
+from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import Json, append, call, ok, path, result, user
 
 ENGLISH = re.findall(
@@ -104,3 +110,14 @@ def listed(client: httpx.Client, **query: Any) -> list[str]:
 def all_text(window: Json) -> str:
     """Everything that a window says."""
     return json.dumps([window["messages"], window["system"]], ensure_ascii=False)
+
+
+def index(settings: Settings, postgres: EmbeddedPostgres, *wanted: Text, times: int = 1) -> None:
+    """Do the job that goes on with the index of long texts, several at once."""
+
+    async def go() -> None:
+        async with services_of(settings, postgres.app_dsn) as services:
+            tasks = [index_rest(services, DEFAULT_TENANT, of) for of in wanted for _ in range(times)]
+            await asyncio.gather(*tasks)
+
+    asyncio.run(go())

@@ -3,14 +3,18 @@
 import json
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
 
 from app import tokens
+from app.embedded import EmbeddedPostgres
+from app.flows.indexing import Text
+from app.settings import Settings
 from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Rows
-from tests.archive.made import KINDS, all_text, archive, archived, listed, load_tool, loaded, looked_up, made
+from tests.archive.made import KINDS, all_text, archive, archived, index, listed, load_tool, loaded, looked_up, made
 
 NEEDLE = "The customs broker in Tallinn is called Maarika Oja-Lindgren."
 
@@ -205,13 +209,16 @@ def test_archives_are_listed_by_conversation_user_tool_and_time_the_newest_first
     assert found == everything
 
 
-def test_ten_million_characters_are_stored_found_and_loaded_by_range(large: httpx.Client) -> None:
+def test_ten_million_characters_are_stored_found_and_loaded_by_range(
+    large: httpx.Client, settings: Settings, postgres: EmbeddedPostgres
+) -> None:
     line = " ".join("payload" * 9 for _ in range(9)) + "\n"  # long words: ten million characters cost what words cost
     text = line * (10_000_000 // len(line)) + NEEDLE + "\n" + line * 100
     answer = append(large, "c", looked_up(1, text))
     uuid = answer["messages"][2]["archive_id"]
     at = text.index(NEEDLE)
     assert loaded(large, uuid, offset=at, length=len(NEEDLE))["content"] == NEEDLE
+    index(settings, postgres, Text(archive=UUID(uuid)))
     assert loaded(large, uuid, query="broker in Tallinn", max_tokens=500)["passages"][0]["offset"] > 9_990_000
     assert loaded(large, uuid, offset=0, length=10)["result_length"] == len(text)
     assert window(large, "c")["usage"]["total"] < 2_000

@@ -81,7 +81,7 @@ def test_an_agent_finds_again_what_left_its_window(
     assert LITERAL in text_of(third)
     assert max(counter.count(text_of(messages)) for messages in (first, second, third)) < BUDGET
     offered = {tool["function"]["name"] for tool in model.requests[0]["tools"]}
-    assert offered == {"read_file", "recall_page", "load_tool_history"}
+    assert offered == {"read_file", "recall_page", "load_tool_history", "search_memories"}
 
     history: list[dict[str, Any]] = client.get("/conversations/depots%2F7/messages").json()["items"]
     assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]

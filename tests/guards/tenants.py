@@ -45,10 +45,10 @@ async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
 
     async with made.database.begin(tenant) as connection:
         await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
-        await tool_calls.run(made, connection, tenant, "c", tool_calls.checked("recall_page", {"page": 2}))
         await connection.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)
         )
+    await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
 
 
 async def fill(

@@ -100,7 +100,20 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Servic
         [row] = await connection.fetch("SELECT id, scope FROM archives")
         assert await archives.read(connection, BOB, row["scope"], row["id"], 0, 10)
         assert len(await messages.archived_texts(connection, BOB, [row["id"]])) == 1
+        whole = await archives.whole(connection, BOB, row["id"], locked=True)
+        assert whole
+        assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"])
+        assert await memories.archive_indexed(connection, BOB, row["id"])
+        assert await memories.message_indexed(connection, BOB, "c", 4)
+        assert await messages.whole(connection, BOB, "c", whole["uid"], 4, locked=True)
     async with made.database.begin(ANN) as connection:
+        for tenant in (ANN, BOB):
+            assert await archives.whole(connection, tenant, row["id"], locked=False) is None
+            assert await connection.fetchval(archives.CONTENT, tenant, whole["scope"], b"d") is None
+            assert await memories.archive_indexed(connection, tenant, row["id"]) == 0
+            assert await messages.whole(connection, tenant, "c", whole["uid"], 4, locked=False) is None
+        assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"]) is None
+        assert await memories.message_indexed(connection, BOB, "c", 4) == 0
         for tenant in (ANN, BOB):
             assert await archives.read(connection, tenant, row["scope"], row["id"], 0, 10) is None
             assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
@@ -174,6 +187,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
+    by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
@@ -214,6 +228,7 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
 
 async def test_an_append_goes_to_its_own_tenant_only(made: Services, superuser: asyncpg.Connection) -> None:
     """Not even if the process remembered the other tenant's conversation in its place."""
+    await say(made, BOB, "c", [{"role": "user", "content": "hello"}])
     known = made.conversations[BOB, "c"]
     made.conversations[ANN, "c"] = replace(known, version=known.version)
     before = await superuser.fetchval("SELECT count(*) FROM messages")

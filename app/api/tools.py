@@ -1,0 +1,65 @@
+"""The tools that a model recalls with: what they are, and running them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from app.api import schemas
+from app.api.answers import json_text, json_value
+from app.api.body import json_body, parse_model, read_json
+from app.api.paths import ConversationId
+from app.api.scope import IdempotencyKey, Tenant
+from app.api.services import Wired
+from app.core.model import Language
+from app.flows import tool_calls
+from app.flows.once import Once
+from app.recall import tools
+from app.recall.tools import ToolFormat
+
+router = APIRouter(tags=["tools"])
+
+
+@router.post(
+    "/conversations/{conversation_id}/tools/{name}",
+    response_model=schemas.ToolResult,
+    openapi_extra=json_body(schemas.ToolCallBody, {"arguments": {"page": 2}}),
+)
+async def call_tool(
+    request: Request,
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: ConversationId,
+    name: str,
+    key: IdempotencyKey = None,
+) -> Response:
+    """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
+
+    What the model got wrong (a page that does not exist) is answered in words that it can act on, with `is_error`.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ToolCallBody, value)
+    call = tool_calls.checked(name, body.arguments)
+    once = Once.of(key, "POST", request.url.path, value)
+    return json_text(await tool_calls.run_once(services, tenant, conversation_id, call, once))
+
+
+@router.get("/tools", response_model=schemas.ToolSchemas)
+async def list_tools(
+    format: Annotated[ToolFormat, Query(description="form of the schemas")] = "openai",  # noqa: A002
+    language: Annotated[Language, Query(description="of what the tools say of themselves")] = "en",
+) -> Response:
+    """Every recall tool with all its arguments, and the text that goes with them in a system prompt.
+
+    `window` names those that windows offer by themselves, in a shorter form.
+    """
+    return json_value(
+        {
+            "format": format,
+            "tools": tools.schemas(format, language=language),
+            "prompt": tools.prompt(format),
+            "window": [tool.name for tool in tools.WINDOW_TOOLS],
+        }
+    )

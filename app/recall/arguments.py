@@ -1,0 +1,149 @@
+"""The arguments of a tool call, read as models write them.
+
+A number may come as text and a single text where a list is wanted; null, and an empty text
+where none is needed, are the same as nothing. Whatever else does
+not fit the tool's declaration is a ``Mistake``, whose text tells the model what would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeGuard, assert_never
+
+from app.core.canonical import dumps
+from app.core.model import Language
+from app.recall.tools import Argument, Tool
+
+INTEGER_MAX = 2**31 - 1
+SHOWN_MAX = 40
+
+
+class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of ours
+    """What a model got wrong, in words that say what would work; and in which argument."""
+
+    def __init__(self, said: str, argument: str) -> None:
+        super().__init__(said)
+        self.argument = argument
+
+
+def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, Any]:
+    """The arguments by name, those left out not among them. Raises Mistake."""
+    known = {argument.name for argument in tool.arguments}
+    for name in given:
+        if name not in known:
+            usage = f"用法:{tool.signature}。" if language == "zh" else f"Use {tool.signature}."
+            raise Mistake(f"{_no(name, language)} {usage}", name)
+    found = {}
+    for argument in tool.arguments:
+        value = given.get(argument.name)
+        if value is not None and (argument.required or value != ""):
+            found[argument.name] = _value(argument, value, language)
+        elif argument.required:
+            en = f"`{argument.name}` is missing. Use {tool.signature}."
+            zh = f"缺少 `{argument.name}`;用法:{tool.signature}。"
+            raise Mistake(zh if language == "zh" else en, argument.name)
+    return found
+
+
+def _no(name: str, language: Language) -> str:
+    shown = dumps(name[:SHOWN_MAX])
+    return f"没有参数 {shown}。" if language == "zh" else f"There is no argument {shown}."
+
+
+def _value(argument: Argument, value: Any, language: Language) -> Any:
+    match argument.type:
+        case "string":
+            if not (text := _text(value)):
+                raise _wrong(argument, "a text that is not empty", "非空文本", language)
+            return _checked_text(argument, text, language)
+        case "strings":
+            texts = _texts(value)
+            if texts is None or len(texts) > (argument.maximum or len(texts)):
+                most = argument.maximum
+                raise _wrong(argument, f"a list of at most {most} texts", f"最多 {most} 项的文本列表", language)
+            return [_checked_text(argument, text, language) for text in texts]
+        case "integer" | "number":
+            return _number(argument, value, language)
+        case "boolean":
+            if value in ("true", "false"):
+                return value == "true"
+            if not isinstance(value, bool):
+                raise _wrong(argument, "true or false", "true 或 false", language)
+            return value
+        case _:
+            assert_never(argument.type)
+
+
+def _text(value: Any) -> str | None:
+    """A text; a number as one, for models that leave the quotes out."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int) and -(10**18) < value < 10**18:
+        return str(value)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _texts(value: Any) -> list[str] | None:
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if not isinstance(value, list):
+        return None
+    found = [_text(item) for item in value]
+    return [text for text in found if text] if _all_texts(found) else None
+
+
+def _all_texts(found: list[str | None]) -> TypeGuard[list[str]]:
+    return None not in found
+
+
+def _checked_text(argument: Argument, text: str, language: Language) -> str:
+    if argument.choices and text not in argument.choices:
+        choices = ", ".join(argument.choices)
+        raise _wrong(argument, f"one of {choices}", f"{choices} 之一", language)
+    if argument.type == "string" and argument.maximum is not None and len(text) > argument.maximum:
+        most = argument.maximum
+        raise _wrong(argument, f"at most {most} characters", f"最多 {most} 个字符", language)
+    return text
+
+
+def _number(argument: Argument, value: Any, language: Language) -> float:
+    least = -INTEGER_MAX if argument.minimum is None else argument.minimum
+    most = INTEGER_MAX if argument.maximum is None else argument.maximum
+    whole = argument.type == "integer"
+    number = _whole(value) if whole else _real(value)
+    if number is None or not least <= number <= most:
+        range_en = f"from {least} on" if most == INTEGER_MAX else f"from {least} to {most}"
+        range_zh = f"不小于 {least} " if most == INTEGER_MAX else f"{least} 到 {most} 之间"
+        kind_en, kind_zh = ("a whole number", "整数") if whole else ("a number", "数字")
+        raise _wrong(argument, f"{kind_en} {range_en}", f"{range_zh}的{kind_zh}", language)
+    return number
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number as models write it: 3, 3.0 or "3"."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def _real(value: Any) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value[:SHOWN_MAX])
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _wrong(argument: Argument, en: str, zh: str, language: Language) -> Mistake:
+    if language == "zh":
+        return Mistake(f"`{argument.name}` 应为{zh}。", argument.name)
+    return Mistake(f"`{argument.name}` must be {en}.", argument.name)

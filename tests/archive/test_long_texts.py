@@ -1,0 +1,73 @@
+"""Texts too long for one append are indexed to their ends in the background."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from app.embedded import EmbeddedPostgres
+from app.flows.archiving import PASSAGES_AT_ONCE
+from app.flows.indexing import Text
+from app.settings import Settings
+from tests.api.kit import Json, append, call, ok, path, result, user
+from tests.archive.conftest import Rows
+from tests.archive.made import index
+
+LONG = "\n".join(f"Row {i}: the warehouse counted {i * 7} boxes of item {i % 97}." for i in range(8_000))
+TEXT = f"{LONG}\nThe very last row speaks of quinces."
+
+
+def found(client: httpx.Client, query: str) -> list[Json]:
+    results: list[Json] = ok(client.post("/memories/search", json={"user_id": "u", "query": query}))["results"]
+    return results
+
+
+def pending(run_as_superuser: Any) -> list[tuple[str, str]]:
+    return [(r["subject"], r["args"]) for r in run_as_superuser("SELECT * FROM work WHERE kind = 'passages'")]
+
+
+def test_a_long_result_is_searchable_to_its_end_after_the_job(
+    large: httpx.Client,
+    settings: Settings,
+    postgres: EmbeddedPostgres,
+    run_as_superuser: Any,
+    rows: Rows,
+) -> None:
+    answer = append(large, "c", [user("count"), call("a"), result("a", TEXT)])
+    archive = answer["messages"][2]["archive_id"]
+    assert [r["start"] for r in run_as_superuser("SELECT start FROM memories WHERE start = 0 AND type = 'passage'")]
+    assert rows("memories WHERE type = 'passage'") == PASSAGES_AT_ONCE
+    assert pending(run_as_superuser) == [(archive, f'{{"archive":"{archive}"}}')]
+    assert found(large, "quinces") == []
+    index(settings, postgres, Text(archive=archive), times=3)
+    [hit] = found(large, "quinces")
+    assert hit["archive_id"] == archive
+    spans = run_as_superuser("SELECT start, length FROM memories WHERE type = 'passage' ORDER BY start")
+    ends = [s["start"] + s["length"] for s in spans]
+    assert [s["start"] for s in spans] == [0, *ends[:-1]], "no gap and nothing twice"
+    assert ends[-1] == len(TEXT)
+
+
+def test_a_long_message_too(
+    large: httpx.Client, settings: Settings, postgres: EmbeddedPostgres, run_as_superuser: Any
+) -> None:
+    append(large, "c", [user("hello"), user(TEXT)])
+    [(subject, args)] = pending(run_as_superuser)
+    assert args == '{"seq":2}'
+    assert found(large, "quinces") == []
+    index(settings, postgres, Text(conversation_id="c", uid=UUID(subject.split(":")[0]), seq=2))
+    [hit] = found(large, "quinces")
+    assert (hit["conversation_id"], hit["memory_type"]) == ("c", "episode")
+
+
+def test_nothing_is_indexed_of_what_is_erased(
+    large: httpx.Client,
+    settings: Settings,
+    postgres: EmbeddedPostgres,
+    rows: Rows,
+) -> None:
+    answer = append(large, "c", [user("count"), call("a"), result("a", TEXT)])
+    archive = answer["messages"][2]["archive_id"]
+    ok(large.delete(path("c")))
+    index(settings, postgres, Text(archive=archive), Text(conversation_id="c", uid=UUID(archive), seq=3))
+    assert rows("memories") == rows("work") == 0
