@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from uuid import UUID
+from typing import Any
 
 from asyncpg import Record
 
 from app.core.excerpts import Excerpt
 from app.flows.recalling import said_text
-from app.providers import Chat
+from app.providers import Chat, Reply
 from app.services import Services
 from app.store import spending
-from app.store.spending import Spent
+from app.work.table import Claimed
 
 PROMPT_TOKENS_MAX = 6_000
 """Of a conversation that go into one prompt: more would cost more than it is worth."""
@@ -44,8 +44,19 @@ async def weighed(services: Services, excerpts: Sequence[Excerpt]) -> list[Excer
     return [replace(e, tokens=t) for e, t in zip(excerpts, tokens, strict=True)]
 
 
-async def spend(services: Services, tenant: UUID, conversation_id: str, kind: str, spent: Spent) -> None:
-    """Count what replies have cost that led to nothing."""
-    if spent.calls:
-        async with services.database.begin(tenant) as connection:
-            await spending.add(connection, tenant, conversation_id, kind, spent)
+async def ask(
+    services: Services,
+    claimed: Claimed,
+    request: Sequence[Mapping[str, Any]],
+    *,
+    max_tokens: int,
+    json_object: bool = False,
+) -> Reply:
+    """The model's reply; what it has cost is counted, whatever comes of it. Raises a ProviderError."""
+    assert services.chat is not None
+    reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
+    await spending.record(
+        services.database, claimed.tenant, claimed.conversation_id, claimed.kind,
+        reply.prompt_tokens, reply.completion_tokens,
+    )  # fmt: skip
+    return reply

@@ -8,7 +8,7 @@ that is down is the queue's matter: the job raises, and is tried again later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -23,18 +23,17 @@ from app.flows import searching
 from app.flows.archiving import vectors
 from app.ids import uuid7
 from app.jobs import prompts
-from app.jobs.asking import MESSAGE_FRAME, excerpts_of, prompt_room, spend, weighed
+from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
 from app.jobs.page_reply import TOPIC_CHARACTERS, CurrentNote, MemoryFound, PageReply, judge
-from app.providers import ProviderError, RefusedInput, UnusableReply
+from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
 from app.services import Services
-from app.store import conversations, messages, notes, page_index, remembered, spending, windows
+from app.store import conversations, messages, notes, page_index, remembered, windows
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.messages import without_nul
 from app.store.page_index import NewPageIndex
 from app.store.remembered import Remembered
-from app.store.spending import Spent
 from app.store.windows import LINES_PER_PAGE
 from app.text import one_line
 from app.work import enqueue, table
@@ -73,7 +72,6 @@ class _Indexed:
     reply: PageReply | None = None
     memories: Sequence[Remembered] = ()
     note_tokens: Sequence[int] = ()
-    spent: Spent = field(default_factory=Spent)
 
 
 async def index_page(services: Services, claimed: Claimed) -> None:
@@ -83,7 +81,7 @@ async def index_page(services: Services, claimed: Claimed) -> None:
         async with services.database.begin(claimed.tenant) as connection:
             await table.finish(connection, claimed)
         return
-    indexed = await _decide(services, claimed.tenant, page)
+    indexed = await _decide(services, claimed, page)
     await _apply(services, claimed, page, indexed)
 
 
@@ -122,7 +120,7 @@ async def _gather(services: Services, claimed: Claimed) -> _Page | None:
 # --- Decide -----------------------------------------------------------------------------------------
 
 
-async def _decide(services: Services, tenant: UUID, page: _Page) -> _Indexed:
+async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed:
     chat = services.chat
     if chat is None or not page.excerpts:
         return await _extractive(page)
@@ -133,12 +131,12 @@ async def _decide(services: Services, tenant: UUID, page: _Page) -> _Indexed:
     request = prompts.page_request(excerpts, [n.text for n in page.notes], shown, last_line, language)
     max_tokens = REPLY_TOKENS + REPLY_TOKENS_LINE * min(len(excerpts), LINES_PER_PAGE)
     roles = {e.seq: e.role for e in excerpts}
-    error, spent, asked = "", Spent(), request
+    error, asked = "", request
     for _ in range(TRIES):
         text = ""
         try:
-            answer = await chat.complete(asked, max_tokens=max_tokens, json_object=True)
-            spent, text = spent.and_call(answer.prompt_tokens, answer.completion_tokens), answer.text
+            answer = await ask(services, claimed, asked, max_tokens=max_tokens, json_object=True)
+            text = answer.text
             reply = judge(object_of(text), roles, page.notes)
         except UnusableReply as unusable:
             error = str(unusable)
@@ -146,12 +144,9 @@ async def _decide(services: Services, tenant: UUID, page: _Page) -> _Indexed:
         except RefusedInput as refused:
             error = str(refused)
             break
-        except ProviderError:
-            await spend(services, tenant, page.conversation.id, "page", spent)
-            raise
         else:
-            return await _by_model(services, page, reply, answer.model, spent)
-    return replace(await _extractive(page, error), spent=spent)
+            return await _by_model(services, page, reply, answer.model)
+    return await _extractive(page, error)
 
 
 async def _extractive(page: _Page, error: str | None = None) -> _Indexed:
@@ -162,7 +157,7 @@ async def _extractive(page: _Page, error: str | None = None) -> _Indexed:
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
 
 
-async def _by_model(services: Services, page: _Page, reply: PageReply, model: str, spent: Spent) -> _Indexed:
+async def _by_model(services: Services, page: _Page, reply: PageReply, model: str) -> _Indexed:
     texts = [reply.title, *reply.lines.values(), *(note.text for note in reply.notes)]
     tokens = await services.tokens.count_many(texts)
     lines = len(reply.lines)
@@ -171,7 +166,7 @@ async def _by_model(services: Services, page: _Page, reply: PageReply, model: st
         list(reply.lines), list(reply.lines.values()), tokens[1 : 1 + lines],
     )  # fmt: skip
     memories = await anyio.to_thread.run_sync(_memories, page, reply.memories)
-    return _Indexed(index, reply, memories, tokens[1 + lines :], spent)
+    return _Indexed(index, reply, memories, tokens[1 + lines :])
 
 
 def _memories(page: _Page, found: Sequence[MemoryFound]) -> list[Remembered]:
@@ -218,7 +213,6 @@ async def _apply(services: Services, claimed: Claimed, page: _Page, indexed: _In
         elif await page_index.insert(connection, tenant, conversation.id, revision, indexed.index):
             await _learn(services, connection, tenant, page, indexed, revision)
             await page_index.advance(connection, tenant, conversation.id)
-        await spending.add(connection, tenant, conversation.id, claimed.kind, indexed.spent)
         await table.finish(connection, claimed)
 
 

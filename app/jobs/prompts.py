@@ -1,17 +1,14 @@
-"""What models are told: files of text, and the words around what they are given."""
+"""What jobs ask of a model: the instructions, and after them what it is given."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 from app.core.excerpts import Excerpt, framed
 from app.core.head import neutral
 from app.core.model import Language
-
-Name = Literal["page", "summary", "compress"]
+from app.prompts import prompt
 
 _WORDS: dict[Language, dict[str, str]] = {
     "en": {
@@ -33,11 +30,6 @@ WORDS_PER_TOKEN: dict[Language, float] = {"en": 0.65, "zh": 1.1}
 """A little fewer than a token holds, so that a reply to the length it was told fits."""
 
 
-@cache
-def instructions(name: Name, language: Language) -> str:
-    return (files("app") / "prompts" / f"{name}.{language}.md").read_text("utf-8").strip()
-
-
 def page_request(
     excerpts: Sequence[Excerpt], notes: Sequence[str], topics: Sequence[str], last_line: int, language: Language
 ) -> list[dict[str, Any]]:
@@ -51,7 +43,7 @@ def page_request(
         known = neutral("; ".join(topics))
         parts.append(words["topics"].format(f"<quire-topics>{known}</quire-topics>"))
     parts.append(words["lines"].format(excerpts[0].seq, last_line))
-    return _chat(instructions("page", language), "\n\n".join(parts))
+    return _chat(prompt("page", language), "\n\n".join(parts))
 
 
 def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, language: Language) -> list[dict[str, Any]]:
@@ -63,11 +55,11 @@ def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, languag
 
 def summary_request(old: str, excerpts: Sequence[Excerpt], cap: int, language: Language) -> list[dict[str, Any]]:
     parts = [_summary(old)] if old else []
-    return _chat(instructions("summary", language), "\n\n".join([*parts, framed(excerpts), _length(cap, language)]))
+    return _chat(prompt("summary", language), "\n\n".join([*parts, framed(excerpts), _length(cap, language)]))
 
 
 def compress_request(text: str, cap: int, language: Language) -> list[dict[str, Any]]:
-    return _chat(instructions("compress", language), f"{_summary(text)}\n\n{_length(cap, language)}")
+    return _chat(prompt("compress", language), f"{_summary(text)}\n\n{_length(cap, language)}")
 
 
 def _summary(text: str) -> str:

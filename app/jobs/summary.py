@@ -6,9 +6,9 @@ long backlog (an imported conversation) is covered some thousand tokens at a tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
+from typing import Any
 
 from app.core import summarising
 from app.core.excerpts import Excerpt, cut
@@ -18,12 +18,11 @@ from app.core.profile import policy_of
 from app.core.summarising import Step
 from app.extractive.summary import summarize_lines
 from app.jobs import prompts
-from app.jobs.asking import MESSAGE_FRAME, excerpts_of, prompt_room, spend, weighed
-from app.providers import Chat, ProviderError, RefusedInput, UnusableReply
+from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
+from app.providers import Chat, RefusedInput, UnusableReply
 from app.services import Services
-from app.store import conversations, messages, page_index, spending, summaries
+from app.store import conversations, messages, page_index, summaries
 from app.store.conversations import Conversation
-from app.store.spending import Spent
 from app.store.summaries import Summary
 from app.text import scalar
 from app.work import enqueue, table
@@ -33,7 +32,8 @@ MESSAGES_AT_ONCE = 100
 USER_TOKENS_MAX = 1_500
 OTHER_TOKENS_MAX = 500
 """Of one message that go into the prompt."""
-OLD_SHARE = 1 / 3
+THIRD_MIN = 30
+REPLY_TOKENS = 200
 REPLY_SLACK = 2
 """Replies may be so many times as long as they should be before they are cut off."""
 EXTRACTIVE = "extractive"
@@ -65,8 +65,7 @@ async def refresh_summary(services: Services, claimed: Claimed) -> None:
             await table.finish(connection, claimed)
         return
     due = await _within(services, services.chat, due)
-    new, spent = await _decide(services, services.chat, claimed.tenant, due)
-    await _apply(services, claimed, due, new, spent)
+    await _apply(services, claimed, due, await _decide(services, claimed, due))
 
 
 # --- Gather -----------------------------------------------------------------------------------------
@@ -109,22 +108,18 @@ async def _within(services: Services, chat: Chat, due: _Due) -> _Due:
 # --- Decide -----------------------------------------------------------------------------------------
 
 
-async def _decide(services: Services, chat: Chat, tenant: UUID, due: _Due) -> tuple[Summary, Spent]:
+async def _decide(services: Services, claimed: Claimed, due: _Due) -> Summary:
     if not due.excerpts:  # nothing that a model sees: the old one holds on
-        return replace(due.old, version=due.old.version + 1, through_seq=due.through), Spent()
-    asking = _Asking(services, chat, due)
+        return replace(due.old, version=due.old.version + 1, through_seq=due.through)
     try:
-        lines = await asking.run()
-        model = asking.model
+        lines, model = await _written(services, claimed, due)
     except RefusedInput:
         lines, model = _extractive(due), EXTRACTIVE
-    except ProviderError:
-        await spend(services, tenant, due.conversation.id, "summary", asking.spent)
-        raise
     lines = [neutral(scalar(line).replace("\x00", "")) for line in lines]
+    model = model.replace("\x00", "")
     text = "\n".join(summarising.fitting(lines, due.cap, services.tokens.count))
     tokens = services.tokens.count(text)
-    return Summary(due.old.version + 1, due.through, text, tokens, model), asking.spent
+    return Summary(due.old.version + 1, due.through, text, tokens, model)
 
 
 def _extractive(due: _Due) -> list[str]:
@@ -135,48 +130,43 @@ def _extractive(due: _Due) -> list[str]:
     return [*new, *old] if len(old) > len(new) else [*old, *new]
 
 
-class _Asking:
-    """The calls of one refresh."""
+async def _written(services: Services, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
+    """The lines of the new summary, which may be over the cap still, and the model's name. Raises a ProviderError."""
+    old, lines, model = due.old.text, list[str](), ""
+    taken: list[Step] = []
+    while True:
+        (tokens,) = await services.tokens.count_many(["\n".join(lines)])
+        step = summarising.next_step(taken, tokens, due.cap, has_old=bool(old))
+        taken.append(step)
+        match step:
+            case Step.MERGE:
+                request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
+                lines, model = await _lines(services, claimed, request, due.cap)
+            case Step.COMPRESS_OLD:
+                third = max(THIRD_MIN, due.old.tokens // 3)
+                request = prompts.compress_request(old, third, due.language)
+                old = "\n".join((await _lines(services, claimed, request, third))[0])
+            case Step.COMPRESS:
+                request = prompts.compress_request("\n".join(lines), due.cap, due.language)
+                lines, model = await _lines(services, claimed, request, due.cap)
+            case Step.CUT | Step.DONE:
+                return lines, model
 
-    def __init__(self, services: Services, chat: Chat, due: _Due) -> None:
-        self._services, self._chat, self._due = services, chat, due
-        self.spent = Spent()
-        self.model = chat.model
 
-    async def run(self) -> list[str]:
-        """The lines of the new summary, which may be over the cap still. Raises a ProviderError."""
-        due, old, lines, taken, tokens = self._due, self._due.old.text, list[str](), list[Step](), 0
-        while True:
-            step = summarising.next_step(taken, tokens, due.cap, has_old=bool(old))
-            match step:
-                case Step.MERGE:
-                    request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
-                    lines = await self._ask(request, due.cap)
-                case Step.COMPRESS_OLD:
-                    third = max(30, int(due.old.tokens * OLD_SHARE))
-                    old = "\n".join(await self._ask(prompts.compress_request(old, third, due.language), third))
-                case Step.COMPRESS:
-                    request = prompts.compress_request("\n".join(lines), due.cap, due.language)
-                    lines = await self._ask(request, due.cap)
-                case Step.CUT | Step.DONE:
-                    return lines
-            taken.append(step)
-            (tokens,) = await self._services.tokens.count_many(["\n".join(lines)])
-
-    async def _ask(self, request: Sequence[dict[str, object]], cap: int) -> list[str]:
-        answer = await self._chat.complete(request, max_tokens=cap * REPLY_SLACK + 200)
-        self.spent = self.spent.and_call(answer.prompt_tokens, answer.completion_tokens)
-        self.model = answer.model
-        lines = summarising.lines_of(answer.text)
-        if not lines:
-            raise UnusableReply("the summary says nothing")
-        return lines
+async def _lines(
+    services: Services, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int
+) -> tuple[list[str], str]:
+    reply = await ask(services, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
+    lines = summarising.lines_of(reply.text)
+    if not lines:
+        raise UnusableReply("the summary says nothing")
+    return lines, reply.model
 
 
 # --- Apply ------------------------------------------------------------------------------------------
 
 
-async def _apply(services: Services, claimed: Claimed, due: _Due, new: Summary, spent: Spent) -> None:
+async def _apply(services: Services, claimed: Claimed, due: _Due, new: Summary) -> None:
     tenant, conversation = claimed.tenant, due.conversation
     generation = conversation.totals.generation
     threshold = services.settings.memory_summary_threshold
@@ -186,5 +176,4 @@ async def _apply(services: Services, claimed: Claimed, due: _Due, new: Summary, 
             await summaries.insert(connection, tenant, conversation.id, new, revision)
         if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
             await enqueue.once_more(connection, tenant, claimed.kind, claimed.subject)
-        await spending.add(connection, tenant, conversation.id, claimed.kind, spent)
         await table.finish(connection, claimed)
