@@ -15,6 +15,8 @@ from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
 from app.db import Database
+from app.providers.build import chat_of
+from app.providers.openai_chat import OpenAIChat
 from app.services import Services
 from app.settings import Settings
 
@@ -97,9 +99,27 @@ async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
     )
     try:
         await database.assert_role_is_safe()
-        yield Services(settings, defaults(settings), database, counter, migrate.head())
+        chat = _chat(settings, counter)
+        try:
+            yield Services(settings, defaults(settings), database, counter, migrate.head(), chat=chat)
+        finally:
+            if chat is not None:
+                await chat.close()
     finally:
         await database.close()
+
+
+def _chat(settings: Settings, counter: tokens.TokenCounter) -> OpenAIChat | None:
+    key = settings.memory_llm_api_key
+    return chat_of(
+        model=settings.memory_llm_model,
+        base_url=settings.memory_llm_base_url,
+        api_key=key.get_secret_value() if key else None,
+        context_window=settings.memory_llm_context_window,
+        timeout_seconds=settings.memory_llm_timeout_seconds,
+        concurrency=settings.memory_llm_concurrency,
+        count=counter.count,
+    )
 
 
 @asynccontextmanager
