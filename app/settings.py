@@ -45,6 +45,12 @@ class Settings(BaseSettings):
     quire_allow_unauthenticated: bool = Field(
         False, description="Listen on an address other machines can reach although no keys are required."
     )
+    quire_worker_llm_jobs: int = Field(
+        4, ge=1, le=100, description="Jobs that a worker has under way with the LLM at once: indexing and summaries."
+    )
+    quire_worker_embedding_jobs: int = Field(
+        1, ge=1, le=100, description="Jobs that a worker has under way with the embedding model at once."
+    )
     quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
     quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")
 

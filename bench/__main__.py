@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, embeddings, house, overhead, replay, tables
+from bench import archive, cost, embeddings, house, overhead, replay, sizes, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
@@ -15,10 +15,11 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "overhead": overhead.run,
     "replay": replay.run,
     "archive": archive.run,
+    "sizes": sizes.run,
     "embeddings": embeddings.run,
 }
 
-DOCUMENTS = {"archive": archive.DOCUMENT}
+DOCUMENTS = {"archive": archive.DOCUMENT, "sizes": sizes.DOCUMENT}
 """Where a benchmark's tables go, if not with the others."""
 
 PLAIN_WIDTH = 140

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
+import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
@@ -18,8 +19,10 @@ from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import remembering, searching
+from app.extractive.terms import key_terms
+from app.flows import recall_agent, remembering, searching
 from app.flows.once import Once, do_once
+from app.flows.recall_agent import RecallRequest
 from app.flows.remembering import MemoryRequest
 from app.flows.searching import SearchRequest
 from app.services import Services
@@ -147,6 +150,35 @@ async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) ->
         relevance_min=body.min_relevance_score,
     )
     return json_value(searching.answer(await searching.search(services, tenant, request), body.query))
+
+
+@router.post(
+    "/memories/keywords",
+    response_model=schemas.Keywords,
+    openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
+)
+async def extract_keywords(request: Request, services: Wired) -> Response:
+    """The words of a text that are worth searching for."""
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.KeywordsBody, value)
+    return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
+
+
+@router.post(
+    "/memories/recall",
+    response_model=schemas.RecallResult,
+    openapi_extra=json_body(schemas.RecallBody, {"user_id": "me", "query": "which tea do I like"}),
+)
+async def recall(request: Request, services: Wired, tenant: Tenant) -> Response:
+    """Have the recall agent find out what the memories say: it searches, reads and looks further until it hands over.
+
+    Takes as long as the LLM's calls do. Without an LLM, a fixed policy searches and answers in the same shape.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.RecallBody, value)
+    _check_scope(body.user_id, body.conversation_id, "A recall is within one user.")
+    wanted = RecallRequest(body.query, body.user_id, body.conversation_id, body.max_iterations)
+    return json_value(await recall_agent.recall(services, tenant, wanted))
 
 
 @router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)

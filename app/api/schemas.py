@@ -426,6 +426,46 @@ class TopicList(BaseModel):
 MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
 
 
+class RecallBody(RequestModel):
+    """What the recall agent is to find out."""
+
+    user_id: str | None = None
+    conversation_id: str | None = Field(None, description="whose latest messages it starts from")
+    query: str | None = Field(None, min_length=1, max_length=10_000, description="default: the latest user message")
+    max_iterations: int = Field(3, ge=1, le=10, description="how often it may look at more of the conversation, and 1")
+
+
+class RecallStep(BaseModel):
+    iteration: int
+    tool: str
+    arguments: dict[str, Any]
+    result: str = Field(description="its first 500 characters")
+    is_error: bool
+
+
+class RecallResult(BaseModel):
+    search_summary: str
+    relevant_memory_keys: list[UUID]
+    confidence: float = Field(description="0 to 1")
+    needs_more_info: bool
+    follow_up_question: str | None
+    iteration_used: int
+    context_window_used: int = Field(description="messages of the conversation that were looked at")
+    trace: list[RecallStep]
+    warnings: list[WarningItem]
+
+
+class KeywordsBody(RequestModel):
+    """A text to find search words in."""
+
+    text: str = Field(min_length=1, max_length=100_000)
+    limit: int = Field(10, ge=1, le=30)
+
+
+class Keywords(BaseModel):
+    keywords: list[str]
+
+
 class SearchBody(RequestModel):
     """What is searched for, and where."""
 

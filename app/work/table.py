@@ -37,7 +37,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -108,6 +108,23 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 
 
 # --- Claiming ---------------------------------------------------------------------------------------
+
+LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
+
+# Lanes in which something is due. It sets the tenant itself, so that looking in vain costs one round trip.
+DUE = f"""
+SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+  SELECT FROM work w
+   WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
+   ORDER BY w.due LIMIT 1) w
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 4
+"""
+
+
+async def due(database: Database, tenant: UUID) -> set[str]:
+    """Lanes in which there may be something to claim."""
+    return {row["lane"] for row in await database.fetch_all(DUE, str(tenant))}
+
 
 # A lease on the work that is due longest, of a conversation with nothing running in the lane.
 CLAIM = """
@@ -390,8 +407,8 @@ async def depth_of(connection: Connection, tenant: UUID, conversation_id: str) -
 
 # Lanes with work that could have been claimed a minute ago. Found by index, so that it can be asked often.
 NEGLECTED = f"""
-SELECT l.lane FROM unnest(ARRAY['llm', 'embedding']) AS l (lane), LATERAL (
-  SELECT FROM work w
+SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+  SELECT w.error FROM work w
    WHERE w.tenant_id = $1 AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
      AND w.due < now() - interval '{UNCLAIMED_SECONDS} seconds'
      AND NOT EXISTS (SELECT FROM work r WHERE r.tenant_id = $1 AND r.lane = w.lane
@@ -400,6 +417,6 @@ SELECT l.lane FROM unnest(ARRAY['llm', 'embedding']) AS l (lane), LATERAL (
 """
 
 
-async def neglected(connection: Connection, tenant: UUID) -> list[str]:
-    """Lanes in which something could have been claimed for longer than a minute, and was not."""
-    return [row["lane"] for row in await connection.fetch(NEGLECTED, tenant)]
+async def neglected(connection: Connection, tenant: UUID) -> dict[str, str | None]:
+    """Lanes in which something could have been claimed for longer than a minute, with what it last failed on."""
+    return {row["lane"]: row["error"] for row in await connection.fetch(NEGLECTED, tenant)}

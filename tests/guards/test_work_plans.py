@@ -22,6 +22,7 @@ A_MINUTE = timedelta(minutes=1)
 HELD = (ANN, "page", "s1", uuid4())
 
 STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "due": (table.DUE, (str(ANN),)),
     "claim": (table.CLAIM, (ANN, "llm", ["page", "summary"], uuid4(), A_MINUTE)),
     "claim in an idle lane": (table.CLAIM, (ANN, "embedding", ["embed"], uuid4(), A_MINUTE)),
     "beat": (table.BEAT, (*HELD, A_MINUTE)),

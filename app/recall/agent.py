@@ -1,0 +1,132 @@
+"""The recall agent's rules, apart from any model or database: what it may do next, and when it is over.
+
+An iteration looks at a number of the conversation's latest messages. Asking for more of them ends it and begins the
+next. The task ends with a handoff and with nothing else; where the agent runs out of what it may use without one,
+what it has seen is handed over for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.model import Language
+from app.recall.tools import EXPAND_CONTEXT_WINDOW, HANDOFF, SEARCH_MEMORIES
+
+FIRST_MESSAGES = 5
+MORE_MESSAGES = 5
+"""What an expansion adds unless it says how much."""
+MESSAGES_MAX = 100
+SEARCHES_IN_A_ROW = 3
+STEPS_MAX = 12
+"""Replies of the model in one iteration."""
+CHARACTERS_MAX = 100_000
+"""Of what all tools bring in, in one task."""
+NAME_SHOWN = 60
+SHOWN_CHARACTERS = 500
+"""Of a tool's answer, in the trace."""
+
+_SAID: dict[str, dict[Language, str]] = {
+    "searches": {
+        "en": f"That would be more than {SEARCHES_IN_A_ROW} searches in a row. Read a memory with get_memory_detail, "
+        "see more with expand_context_window, or end with handoff.",
+        "zh": f"不能连续搜索超过 {SEARCHES_IN_A_ROW} 次。请用 get_memory_detail 读取记忆,"
+        "用 expand_context_window 查看更多消息,或用 handoff 结束。",
+    },
+    "iterations": {
+        "en": "This is the last iteration: it cannot be expanded. End with handoff.",
+        "zh": "这是最后一轮,不能再扩大视野。请用 handoff 结束。",
+    },
+    "characters": {
+        "en": "There is no room for more text in this task. End with handoff.",
+        "zh": "本次任务已不能再读取更多文本。请用 handoff 结束。",
+    },
+    "cut": {"en": "… [cut: no room for more]", "zh": "… [已截断:没有更多空间]"},
+    "handoff": {
+        "en": "Only a call of handoff ends this task. Call it, or go on.",
+        "zh": "只有调用 handoff 才能结束任务。请调用它,或继续查找。",
+    },
+}
+
+
+def said(what: str, language: Language) -> str:
+    """What the agent is told when it meets a limit."""
+    return _SAID[what][language]
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """What a recall comes to."""
+
+    search_summary: str
+    relevant_memory_keys: tuple[str, ...]
+    confidence: float
+    needs_more_info: bool = False
+    follow_up_question: str | None = None
+
+
+@dataclass
+class Task:
+    """How far the agent is."""
+
+    iterations_max: int
+    language: Language
+    iteration: int = 1
+    messages: int = FIRST_MESSAGES
+    """Of the conversation's latest, in view."""
+    searches: int = 0
+    """In a row."""
+    characters: int = CHARACTERS_MAX
+    """That tools may still bring in."""
+    seen: dict[str, float] = field(default_factory=dict)
+    """The memory keys that it was shown, with their best relevance."""
+
+    def refusal(self, tool: str) -> str | None:
+        """Why a tool may not be used now; None if it may."""
+        if tool == SEARCH_MEMORIES.name and self.searches >= SEARCHES_IN_A_ROW:
+            return said("searches", self.language)
+        if tool == EXPAND_CONTEXT_WINDOW.name and self.iteration >= self.iterations_max:
+            return said("iterations", self.language)
+        if tool not in (EXPAND_CONTEXT_WINDOW.name, HANDOFF.name) and self.characters <= 0:
+            return said("characters", self.language)
+        return None
+
+    def used(self, tool: str) -> None:
+        """Count a tool that was used."""
+        self.searches = self.searches + 1 if tool == SEARCH_MEMORIES.name else 0
+
+    def expand(self, more: int) -> None:
+        """The next iteration, with more of the latest messages in view."""
+        self.iteration += 1
+        self.searches = 0
+        self.messages = min(MESSAGES_MAX, self.messages + more)
+
+    def admitted(self, text: str) -> str:
+        """As much of a tool's answer as there is room for."""
+        if len(text) > self.characters:
+            text = text[: self.characters] + said("cut", self.language)
+        self.characters = max(0, self.characters - len(text))
+        return text
+
+    def show(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Note the memories that a search or a detail showed."""
+        for result in results:
+            key, score = result["memory_key"], float(result["relevance_score"])
+            self.seen[key] = max(score, self.seen.get(key, 0.0))
+
+    def handoff(self, arguments: Mapping[str, Any]) -> Handoff:
+        """The agent's own, from arguments that fit the tool's declaration. Keys that it never saw are left out."""
+        keys = [key for key in dict.fromkeys(arguments["relevant_memory_keys"]) if key in self.seen]
+        best = max((self.seen[key] for key in keys), default=0.0)
+        return Handoff(
+            search_summary=arguments["search_summary"],
+            relevant_memory_keys=tuple(keys),
+            confidence=round(float(arguments.get("confidence", best)), 4),
+            needs_more_info=bool(arguments.get("needs_more_info", False)),
+            follow_up_question=arguments.get("follow_up_question"),
+        )
+
+    def best(self, count: int) -> list[str]:
+        """The keys seen, the most relevant first."""
+        return sorted(self.seen, key=lambda key: -self.seen[key])[:count]
