@@ -17,7 +17,7 @@ WAIT_MAX_SECONDS = 10.0
 ASKED_MAX_SECONDS = 3600.0
 """The longest that a caller is told to stay away, whatever the provider says."""
 
-_SECONDS = re.compile(r"\d{1,12}(?:\.\d{0,9})?")
+_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,9})?")
 
 
 def asked_seconds(retry_after: str | None, now: float) -> float | None:
