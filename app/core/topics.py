@@ -20,6 +20,7 @@ PAIRS_ALIKE = 0.65
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NEGATION = re.compile(r"\b(?:not|never|no|don['’]?t|without|stop|avoid|except)\b|[不别勿没无非]", re.IGNORECASE)
+_NO_PLURALS = frozenset({"news", "always", "perhaps", "series", "species"})
 _VAGUE = frozenset({"a", "an", "and", "of", "for", "in", "on", "the", "to", "with"})
 
 
@@ -83,6 +84,8 @@ def _features(name: str) -> _Features:
 
 def _stem(word: str) -> str:
     """Without a plural's ending."""
+    if word in _NO_PLURALS:
+        return word
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ses", "xes", "zes", "ches", "shes")):

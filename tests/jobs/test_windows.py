@@ -34,7 +34,7 @@ def other(other_url: str, client: httpx.Client) -> Iterator[httpx.Client]:
 
 def index(request: Json) -> Json:
     [seq, *_] = shown(request)
-    notes = [{"text": f"Always keep rule {seq} in mind.", "seq": seq, "replaces": [1] if seq > 40 else []}]
+    notes = [{"text": f"Always keep rule {seq} in mind.", "seq": seq, "replaces": [1] if seq == 21 else []}]
     return index_of(request, topics=["Everyday life", f"Subject {seq % 7}"], notes=notes if seq % 5 == 1 else [])
 
 
