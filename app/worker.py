@@ -8,8 +8,10 @@ from random import SystemRandom
 
 from app.flows import archiving
 from app.jobs import Handler
+from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
+from app.jobs.summary import refresh_summary
 from app.services import Services
 from app.store import idempotency, remembered
 from app.tenancy import TENANTS
@@ -49,7 +51,7 @@ HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, eras
 _logger = logging.getLogger(__name__)
 
 
-HANDLERS: Mapping[str, Handler] = {"passages": index_passages}
+HANDLERS: Mapping[str, Handler] = {"page": index_page, "summary": refresh_summary, "passages": index_passages}
 """By kind of work. A kind without one is left for a worker that has it."""
 
 

@@ -23,6 +23,7 @@ from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Windo
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.quote import archive_text
 from app.core.render import Rendered, render
+from app.core.summarising import lag
 from app.db import Connection
 from app.flows import archiving, epochs, recalling, searching
 from app.flows.archiving import Wanted
@@ -40,6 +41,9 @@ MOMENTS_MAX = 300
 RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
+LAG_PAGES_MAX = 2
+LAG_MESSAGES_MAX = 10
+"""How far the model's texts may be behind before a window says so."""
 MOMENTS_TOKENS_MAX = 6_000
 """Tokens that a query's passages take at the most: in a large budget they must not fill whatever is free."""
 
@@ -104,6 +108,7 @@ async def _with_tools(
     tail, warnings = await _tail(services, tenant, conversation, request, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
+    warnings += _lags(services, conversation, epoch, wanted)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
@@ -305,6 +310,24 @@ def _warnings(conversation: Conversation, request: ContextRequest, *, offered: b
     return tuple(found)
 
 
+def _lags(services: Services, conversation: Conversation, epoch: Epoch, wanted: Profile) -> tuple[WindowWarning, ...]:
+    """Where the model's texts are not there that should be by now; extractive ones stand in for them."""
+    if services.chat is None:
+        return ()
+    found, totals = [], conversation.totals
+    behind = totals.last_page - 1 - conversation.indexed_through
+    if behind > LAG_PAGES_MAX:
+        found.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
+    if epoch.head.summary:  # of what has left the window
+        through = epoch.head.summary_through_seq if epoch.head.summary_source == "llm" else 0
+        behind = epoch.layout.condensed_from - 1 - through
+    else:
+        behind = lag(totals.last_seq, conversation.summary_through, services.settings.memory_summary_threshold)
+    if wanted.policy.summary_enabled and behind > LAG_MESSAGES_MAX:
+        found.append(WindowWarning("summary_lags", f"the summary is {behind} messages behind"))
+    return tuple(found)
+
+
 def _answer(
     conversation: Conversation,
     epoch: Epoch,
@@ -345,8 +368,10 @@ def _answer(
         "archive_refs": dumps(_archive_refs(window)),
         "lag": dumps(
             {
-                "summary_through_seq": epoch.head.summary_through_seq,
-                "indexed_through_page": epoch.head.indexed_through_page,
+                "summary_through_seq": epoch.head.summary_through_seq
+                if epoch.layout.condensed_from > 1
+                else conversation.summary_through,
+                "indexed_through_page": conversation.indexed_through,
                 "last_seq": totals.last_seq,
                 "last_page": totals.last_page,
             }
