@@ -26,7 +26,7 @@ from app.core.render import Rendered, render
 from app.db import Connection
 from app.flows import archiving, epochs, recalling, searching
 from app.flows.archiving import Wanted
-from app.flows.searching import Moment
+from app.flows.searching import Moment, Query
 from app.recall.tools import GUIDE, window_schemas
 from app.services import FoundEpoch, Services
 from app.store import conversations, windows
@@ -200,12 +200,13 @@ async def _tail(
     if not request.load and not request.pages and not request.query:
         return [], ()
     free = free_for_tail(window)
+    query = await searching.ready(services, tenant, request.query) if request.query else None
     async with services.database.snapshot(tenant) as connection:
         pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
         free -= sum(item.tokens for item in pages)
         archives, no_archive = await _archives(services, connection, tenant, conversation, request, free, language)
         free -= sum(item.tokens for item in archives)
-        moments = await _moments(connection, tenant, conversation, request, window) if request.query else []
+        moments = await _moments(connection, tenant, conversation, query, window) if query else []
     tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
     return tail, (*no_archive, *no_page)
 
@@ -259,11 +260,11 @@ async def _archives(
 
 
 async def _moments(
-    connection: Connection, tenant: UUID, conversation: Conversation, request: ContextRequest, window: Window
+    connection: Connection, tenant: UUID, conversation: Conversation, query: Query, window: Window
 ) -> list[Moment]:
     """What the query finds that is not in view, the best first."""
     scope = searching.scope_of(conversation)
-    hits = await searching.find(connection, tenant, scope, request.query or "", MOMENTS_MAX)
+    hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX)
     in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
     new = [
         hit
