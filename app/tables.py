@@ -385,15 +385,23 @@ work = Table(
     Column("claimed", Integer, comment="the version that is being worked on"),
     Column("token", Uuid, comment="of the lease; null while nobody works on it"),
     Column("due", DateTime(timezone=True), nullable=False, server_default=NOW, comment="when to run; the lease's end"),
-    Column("attempts", Integer, nullable=False, server_default=ZERO),
+    _counter("attempts"),
+    Column("excused", Integer, nullable=False, server_default=ZERO, comment="attempts that the provider foiled"),
     Column("failed_at", DateTime(timezone=True), comment="set: a dead letter"),
-    Column("error", Text),
-    _created(),
+    Column("error", Text, comment="of the latest attempt; never content"),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=NOW, comment="since when it is due"),
     PrimaryKeyConstraint("tenant_id", "kind", "subject"),
     _of_conversation("work"),
 )
 Index("work_id_key", work.c.tenant_id, work.c.id, unique=True)
-Index("work_due_idx", work.c.tenant_id, work.c.due, postgresql_where=work.c.failed_at.is_(None))
+Index(
+    "work_due_idx",
+    work.c.tenant_id,
+    work.c.lane,
+    work.c.due,
+    postgresql_where=text("failed_at IS NULL AND token IS NULL"),
+)
+Index("work_dead_idx", work.c.tenant_id, work.c.id, postgresql_where=work.c.failed_at.isnot(None))
 Index("work_conversation_idx", work.c.tenant_id, work.c.conversation_id)
 Index(
     "work_running_key",

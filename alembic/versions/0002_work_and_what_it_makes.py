@@ -136,14 +136,16 @@ def upgrade() -> None:
     sa.Column('token', sa.Uuid(), nullable=True, comment='of the lease; null while nobody works on it'),
     sa.Column('due', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment="when to run; the lease's end"),
     sa.Column('attempts', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('excused', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='attempts that the provider foiled'),
     sa.Column('failed_at', sa.DateTime(timezone=True), nullable=True, comment='set: a dead letter'),
-    sa.Column('error', sa.Text(), nullable=True),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('error', sa.Text(), nullable=True, comment='of the latest attempt; never content'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment='since when it is due'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='work_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'kind', 'subject', name=op.f('work_pkey'))
     )
     op.create_index('work_conversation_idx', 'work', ['tenant_id', 'conversation_id'], unique=False)
-    op.create_index('work_due_idx', 'work', ['tenant_id', 'due'], unique=False, postgresql_where=sa.text('failed_at IS NULL'))
+    op.create_index('work_dead_idx', 'work', ['tenant_id', 'id'], unique=False, postgresql_where=sa.text('failed_at IS NOT NULL'))
+    op.create_index('work_due_idx', 'work', ['tenant_id', 'lane', 'due'], unique=False, postgresql_where=sa.text('failed_at IS NULL AND token IS NULL'))
     op.create_index('work_id_key', 'work', ['tenant_id', 'id'], unique=True)
     op.create_index('work_running_key', 'work', ['tenant_id', 'lane', 'conversation_id'], unique=True, postgresql_where=sa.text('token IS NOT NULL'))
     op.create_table('embeddings',
@@ -216,7 +218,8 @@ def downgrade() -> None:
     op.drop_table('embeddings')
     op.drop_index('work_running_key', table_name='work', postgresql_where=sa.text('token IS NOT NULL'))
     op.drop_index('work_id_key', table_name='work')
-    op.drop_index('work_due_idx', table_name='work', postgresql_where=sa.text('failed_at IS NULL'))
+    op.drop_index('work_due_idx', table_name='work', postgresql_where=sa.text('failed_at IS NULL AND token IS NULL'))
+    op.drop_index('work_dead_idx', table_name='work', postgresql_where=sa.text('failed_at IS NOT NULL'))
     op.drop_index('work_conversation_idx', table_name='work')
     op.drop_table('work')
     op.drop_index('topic_mentions_recent_idx', table_name='topic_mentions')

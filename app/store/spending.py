@@ -1,0 +1,72 @@
+"""What memory costs: calls to models and their tokens, by tenant and day, by conversation, and by kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.db import Connection, Database
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Calls, and their tokens as the provider counted them."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+_MORE = "(calls, prompt_tokens, completion_tokens) = (s.calls + $4, s.prompt_tokens + $5, s.completion_tokens + $6)"
+
+# What was spent today on a kind of work; and, if there still is the conversation that it was for, on that.
+RECORD = f"""
+WITH c AS (SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE),
+     o AS (INSERT INTO conversation_spending AS s
+             (tenant_id, conversation_id, kind, calls, prompt_tokens, completion_tokens)
+           SELECT $1, c.id, $3, $4, $5, $6 FROM c
+           ON CONFLICT (tenant_id, conversation_id, kind) DO UPDATE SET {_MORE})
+INSERT INTO spending AS s (tenant_id, day, kind, calls, prompt_tokens, completion_tokens)
+VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6)
+ON CONFLICT (tenant_id, day, kind) DO UPDATE SET {_MORE}
+"""
+
+
+async def record(
+    database: Database,
+    tenant: UUID,
+    conversation_id: str | None,
+    kind: str,
+    prompt_tokens: int,
+    completion_tokens: int,
+    calls: int = 1,
+) -> None:
+    """By itself, as soon as a provider answered: what was paid for counts, whatever becomes of the job."""
+    async with database.begin(tenant) as connection:
+        await connection.execute(
+            RECORD, tenant, conversation_id, kind, calls, max(prompt_tokens, 0), max(completion_tokens, 0)
+        )
+
+
+_SUMS = """kind, sum(calls)::bigint AS calls, sum(prompt_tokens)::bigint AS prompt_tokens,
+ sum(completion_tokens)::bigint AS completion_tokens"""
+
+TOTALS = f"SELECT {_SUMS} FROM spending WHERE tenant_id = $1 GROUP BY kind"
+TOTALS_OF = f"SELECT {_SUMS} FROM conversation_spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind"
+
+
+async def totals(connection: Connection, tenant: UUID) -> dict[str, Spent]:
+    """Since the beginning, by kind of work."""
+    return _read(await connection.fetch(TOTALS, tenant))
+
+
+async def totals_of(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, Spent]:
+    """On one conversation, by kind of work."""
+    return _read(await connection.fetch(TOTALS_OF, tenant, conversation_id))
+
+
+def _read(rows: Sequence[Record]) -> dict[str, Spent]:
+    return {row["kind"]: Spent(row["calls"], row["prompt_tokens"], row["completion_tokens"]) for row in rows}

@@ -1,0 +1,138 @@
+"""Background work of two tenants whose conversations have the same names: no statement touches the other's."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from app.db import Database
+from app.ids import uuid7
+from app.store import spending
+from app.tables import metadata
+from app.work import enqueue, table
+from tests.guards.tenants import ANN, BOB
+
+pytestmark = pytest.mark.anyio
+
+A_MINUTE = timedelta(minutes=1)
+KINDS = ["page", "summary", "embed"]
+
+
+@pytest.fixture
+async def work(database: Database) -> dict[UUID, dict[str, dict[str, Any]]]:
+    """Of each tenant one row in every state, with equal subjects and, as it should never be, equal ids and tokens."""
+    ids = {state: uuid7() for state in ("waiting", "running", "expired", "dead")}
+    found: dict[UUID, dict[str, dict[str, Any]]] = {}
+    for tenant in (ANN, BOB):
+        async with database.begin(tenant) as connection:
+            for state, uid in ids.items():
+                await connection.execute(
+                    "INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", tenant, state, uid
+                )
+                await connection.execute(
+                    "INSERT INTO work (tenant_id, kind, subject, id, lane, conversation_id, token, claimed, due,"
+                    " failed_at, error) VALUES ($1, 'page', $2, $3, 'llm', $2, $4, 1, now() + $5, $6, $7)",
+                    tenant, state, uid, uid if state in ("running", "expired") else None,
+                    A_MINUTE if state == "running" else -5 * A_MINUTE,
+                    await connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
+                )  # fmt: skip
+            await connection.execute(spending.RECORD, tenant, "waiting", "page", 1, 2, 3)
+            rows = await connection.fetch("SELECT * FROM work WHERE tenant_id = $1", tenant)
+        found[tenant] = {row["subject"]: dict(row) for row in rows}
+    return found
+
+
+def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
+    """Every statement, with what finds a row for its own tenant."""
+    held = ("page", "running", ids["running"])
+    return {
+        table.CLAIM: ("llm", KINDS, uuid4(), A_MINUTE),
+        table.BEAT: (*held, A_MINUTE),
+        table.LOCK: held,
+        table.DELETE: held,
+        table.REARM: held,
+        table.FAIL: (*held, "forged", A_MINUTE, 1),
+        table.BURY: (*held, "forged"),
+        table.RELEASE: (*held, A_MINUTE, "forged"),
+        table.EXPIRED: (),
+        table.REAP: (["page"], ["expired"], [A_MINUTE], "forged"),
+        table.RETRY: (ids["dead"],),
+        table.RETRY_SOME: (10,),
+        table.FIND: (ids["dead"],),
+        table.DEAD: (UUID(int=0), 10),
+        table.DEPTH: (),
+        table.NEGLECTED: (),
+        table.DEPTH_OF: ("running",),
+        spending.TOTALS: (),
+        spending.TOTALS_OF: ("waiting",),
+    }
+
+
+NAMES = [
+    f"{module.__name__}.{name}"
+    for module in (table, spending)
+    for name, value in vars(module).items()
+    if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
+]
+PUT_IN = {"app.store.spending.RECORD"}
+COUNTING = {"app.work.table.DEPTH_OF"}
+"""They answer with a row of noughts where there is nothing."""
+
+
+def statement(name: str) -> str:
+    modules: dict[str, ModuleType] = {module.__name__: module for module in (table, spending)}
+    module, constant = name.rsplit(".", 1)
+    return str(getattr(modules[module], constant))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PUT_IN])
+async def test_no_statement_touches_another_tenant(
+    database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], name: str
+) -> None:
+    """Neither if it names the other in a transaction of its own, nor if it names itself."""
+    sql = statement(name)
+    assert "tenant_id" in sql
+    given = arguments({state: row["id"] for state, row in work[ANN].items()})[sql]
+    before = await fingerprint(superuser, BOB)
+    async with database.begin(ANN) as connection:
+        nothing = await connection.fetch(sql, BOB, *given)
+        assert not nothing or (name in COUNTING and not any(nothing[0].values()))
+        own = await connection.fetch(sql, ANN, *given)
+        assert str(BOB) not in str(own)
+    assert await fingerprint(superuser, BOB) == before
+    changes = sql.lstrip().startswith(("UPDATE", "DELETE", "WITH"))
+    assert own or changes, "it finds its own"
+
+
+async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> list[object]:
+    question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = '{}'"
+    return [await superuser.fetchval(question.format(name, tenant)) for name in metadata.tables]
+
+
+@pytest.mark.parametrize("sql", [enqueue.ENQUEUE, spending.RECORD], ids=["enqueue", "record"])
+async def test_nothing_is_put_in_for_another_tenant(
+    database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], sql: str
+) -> None:
+    new = enqueue.NewWork("page", "waiting", uuid7(), "llm", "waiting", "{}")
+    given: tuple[object, ...] = ("waiting", "page", 1, 1, 1)
+    if sql == enqueue.ENQUEUE:
+        given = tuple([getattr(new, column)] for column in enqueue.COLUMNS)
+    before = await fingerprint(superuser, BOB)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with database.begin(ANN) as connection:
+            await connection.execute(sql, BOB, *given)
+    async with database.begin(ANN) as connection:
+        await connection.execute(sql, ANN, *given)
+    assert await fingerprint(superuser, BOB) == before
+
+
+def every_statement() -> Iterator[str]:
+    yield from arguments(dict.fromkeys(("running", "dead"), UUID(int=0)))
+
+
+async def test_every_statement_is_tried_here() -> None:
+    assert {statement(name) for name in NAMES if name not in PUT_IN} == set(every_statement())
