@@ -90,7 +90,7 @@ WITH terms AS MATERIALIZED (
 ), query AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information FROM idf
-){_CLOSENESS if vectors else ""}, scored AS MATERIALIZED (
+{_CLOSENESS if vectors else ")"}, scored AS MATERIALIZED (
   SELECT id, type, conversation_uid, seq, page, archive_id, start, length, coverage,
          CASE WHEN closeness IS NULL
               THEN {WORDS} * coverage + $12 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
@@ -140,8 +140,7 @@ SELECT f.id, f.type, f.seq, f.page, f.archive_id, f.start, f.length, f.score, m.
 """
 
 
-_CLOSENESS = f"""
-), sample AS MATERIALIZED (
+_CLOSENESS = f"""), sample AS MATERIALIZED (
   SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $15
    ORDER BY memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
