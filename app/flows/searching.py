@@ -16,8 +16,6 @@ from asyncpg import Record
 from app import bm25
 from app.core import relevance as relevances
 from app.core import scope as scopes
-from app.core.model import Language
-from app.core.quote import moment_text
 from app.db import Connection
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
@@ -78,10 +76,9 @@ class Moment:
     def key(self) -> UUID:
         return self.whole["key"] if self.whole is not None else self.hit.id
 
-    def framed(self, conversation: Conversation, language: Language) -> str:
-        """As a window shows it."""
-        elsewhere = None if self.hit.conversation_id == conversation.id else self.hit.conversation_id
-        return moment_text(self.hit.page or 0, self.role, self.text, self.hit.created_at, elsewhere, language)
+    @property
+    def day(self) -> str:
+        return self.hit.created_at.strftime("%Y-%m-%d")
 
 
 @dataclass(frozen=True, slots=True)
