@@ -54,6 +54,8 @@ class Services:
     """None: search goes by keywords alone."""
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
+    lanes_stopped: dict[str, str] = field(default_factory=dict)
+    """Lanes of work that rest in this process because their provider does not take us, and what it said."""
     conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )

@@ -50,6 +50,12 @@ class Settings(BaseSettings):
     quire_allow_unauthenticated: bool = Field(
         False, description="Listen on an address other machines can reach although no keys are required."
     )
+    quire_worker_llm_jobs: int = Field(
+        4, ge=1, le=100, description="Jobs that a worker has under way with the LLM at once: indexing and summaries."
+    )
+    quire_worker_embedding_jobs: int = Field(
+        1, ge=1, le=100, description="Jobs that a worker has under way with the embedding model at once."
+    )
     quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
     quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")
 
@@ -96,10 +102,26 @@ class Settings(BaseSettings):
     )
     memory_llm_base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
     memory_llm_api_key: SecretStr | None = Field(None, description="Key of the chat API.")
-    memory_embedding_model: str | None = Field(None, description="Embedding model. Unset: the local one.")
+    memory_llm_timeout_seconds: float = Field(
+        60.0, ge=1, le=3600, description="Seconds that a call of a model may take, with its retries."
+    )
+    memory_llm_concurrency: int = Field(4, ge=1, le=1000, description="Calls of the chat API at once, in a process.")
+    memory_llm_context_window: int = Field(
+        0, ge=0, description="Tokens of the chat model's context window. 0: inferred from the model, else 32768."
+    )
+    memory_embedding_model: str | None = Field(
+        None, description="Embedding model. Unset: the local one. `none`: no embeddings, search by keyword only."
+    )
     memory_embedding_base_url: str | None = Field(
         None, description="Base URL of the embedding API. Unset: the chat API's."
     )
     memory_embedding_api_key: SecretStr | None = Field(
         None, description="Key of the embedding API. Unset: the chat API's."
     )
+    memory_embedding_dimensions: int = Field(
+        0, ge=0, le=8192, description="Dimensions to ask the embedding API for. 0: the model's own."
+    )
+    memory_embedding_concurrency: int = Field(
+        2, ge=1, le=1000, description="Calls of the embedding API at once, in a process."
+    )
+    memory_embedding_batch: int = Field(64, ge=1, le=2048, description="Texts in one call of the embedding API.")

@@ -1,13 +1,20 @@
-"""The work that goes on behind the API. Composition root of `quire worker`."""
+"""The work that goes on behind the API: jobs and housekeeping. Composition root of `quire worker`."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from random import SystemRandom
 
 from app.flows import archiving
+from app.jobs import Handler
+from app.jobs.passages import index_passages
+from app.jobs.policy import judge
 from app.services import Services
 from app.store import idempotency, remembered
 from app.tenancy import TENANTS
+from app.work.enqueue import Lane
+from app.work.loop import Loop, Pace
 
 Task = Callable[[Services], Awaitable[None]]
 
@@ -42,9 +49,39 @@ HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, eras
 _logger = logging.getLogger(__name__)
 
 
-async def run(services: Services, stop: asyncio.Event) -> None:
+HANDLERS: Mapping[str, Handler] = {"passages": index_passages}
+"""By kind of work. A kind without one is left for a worker that has it."""
+
+
+def lanes(services: Services) -> dict[Lane, int]:
+    """How many jobs of a lane may be under way at once. What needs no provider needs our own CPU."""
+    settings = services.settings
+    return {"llm": settings.quire_worker_llm_jobs, "embedding": settings.quire_worker_embedding_jobs, "local": 1}
+
+
+async def run(
+    services: Services,
+    stop: asyncio.Event,
+    *,
+    handlers: Mapping[str, Handler] = HANDLERS,
+    pace: Pace | None = None,
+) -> None:
     """Work until `stop` is set; what is under way is finished first."""
-    await repeat(HOUSEKEEPING, services, stop, interval_seconds=HOUSEKEEPING_SECONDS)
+    random = SystemRandom().random
+    loop = Loop(
+        services.database,
+        TENANTS,
+        lanes(services),
+        {kind: partial(handler, services) for kind, handler in handlers.items()},
+        lambda error, claimed: judge(error, claimed, random()),
+        came=services.work_came,
+        random=random,
+        stopped=services.lanes_stopped,
+        pace=pace,
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(loop.run(stop))
+        group.create_task(repeat(HOUSEKEEPING, services, stop, interval_seconds=HOUSEKEEPING_SECONDS))
 
 
 async def repeat(tasks: Sequence[Task], services: Services, stop: asyncio.Event, *, interval_seconds: float) -> None:

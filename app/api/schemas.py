@@ -387,14 +387,63 @@ class ArchivedResult(BaseModel):
     length: int
 
 
-class Status(BaseModel):
-    """How far the work on a conversation is. Indexing is part of the append, so nothing is pending."""
+class Spent(BaseModel):
+    """What providers were paid for."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class WorkNumbers(BaseModel):
+    """Background work in numbers."""
+
+    pending: int = Field(description="jobs that wait, for their turn or after a failure")
+    running: int
+    dead: int = Field(description="jobs that failed for good; see GET /jobs")
+    unindexed: int = Field(description="closed pages, long texts and memories that are not indexed yet")
+    oldest_pending_seconds: float | None = Field(description="since when the oldest pending job has been wanted")
+    spent: dict[str, Spent] = Field(description="by kind of work")
+
+
+class LaneNumbers(BaseModel):
+    """The jobs that need one provider."""
 
     pending: int
     running: int
     dead: int
-    unindexed: int
     oldest_pending_seconds: float | None
+    unclaimed: int = Field(description="jobs that could have been begun for over a minute: too few workers, or none")
+    error: str | None = Field(description="on what the oldest pending job that failed did so")
+    stopped: str | None = Field(description="why this process tries the lane only once a minute")
+
+
+class Job(BaseModel):
+    """One job. Of errors only the kind is told, never content."""
+
+    id: UUID
+    kind: str
+    lane: str
+    state: Literal["pending", "running", "dead"]
+    conversation_id: str | None
+    attempts: int
+    error: str | None
+    created_at: datetime
+    failed_at: datetime | None
+
+
+class Jobs(WorkNumbers):
+    """Background work of everything, and its dead letters."""
+
+    unindexed_at_least: bool = Field(description="there may be more unindexed: counting is bounded")
+    lanes: dict[str, LaneNumbers]
+    items: list[Job] = Field(description="dead letters")
+    next_cursor: str | None
+
+
+class Status(WorkNumbers):
+    """How far the work on a conversation is."""
+
     messages: int
     pages: int
     epoch: int

@@ -51,8 +51,9 @@ SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::tex
 
 
 async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork]) -> None:
-    """In the transaction that makes the work necessary."""
-    await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in rows] for name in COLUMNS))
+    """In the transaction that makes the work necessary. What is named twice is enqueued once."""
+    some = {(row.kind, row.subject): row for row in rows}.values()
+    await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in some] for name in COLUMNS))
 
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
