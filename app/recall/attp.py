@@ -112,6 +112,10 @@ def explain(failure: Failure, detail: str, limits: Limits, language: Language) -
             f"__result__ must be made of None, booleans, numbers, texts, lists and dicts. {detail}",
             f"__result__ 只能由 None、布尔值、数字、文本、列表和字典组成。{detail}",
         ),
+        "unconfined": (
+            "Code cannot be run here: this system does not let its process be confined. Call the tools one by one.",
+            "此系统无法限制代码进程,因此不能运行代码。请逐个调用工具。",
+        ),
     }
     en, zh = said[failure]
     return (zh if language == "zh" else en).strip()

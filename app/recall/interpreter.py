@@ -41,7 +41,11 @@ class Steps:
 
 def main() -> None:
     job = json.loads(sys.stdin.buffer.readline())
-    confine(job["memory_bytes"], job["cpu_seconds"])
+    try:
+        confine(job["memory_bytes"], job["cpu_seconds"])
+    except (OSError, ValueError, OverflowError) as error:
+        say(json.dumps({"error": "unconfined", "detail": str(error)}))
+        return
     steps = Steps(job["steps"] // STEPS_PER_CHECK)
     try:
         found = {"result": run(job["code"], job["names"], steps)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +21,9 @@ from typing import Any, Literal, get_args
 
 INTERPRETER = Path(__file__).with_name("interpreter.py")
 
-Failure = Literal["failed", "steps", "memory", "time", "too_large", "not_json"]
+Failure = Literal["failed", "steps", "memory", "time", "too_large", "not_json", "unconfined"]
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +124,6 @@ def _refuse(name: str) -> float:
 
 def _died(code: int) -> Outcome:
     """The process is gone without a word: over its time, or out of memory or stack, which ends a process at once."""
+    if code > 0:
+        _logger.warning("the interpreter ended with %d; it may not have been able to begin", code)
     return Outcome(failure="time" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "memory")

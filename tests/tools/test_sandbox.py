@@ -184,6 +184,11 @@ async def test_a_tool_whose_error_is_ours_is_not_hidden() -> None:
         await sandbox.run("look()", ["look"], broken, SMALL)
 
 
+async def test_code_is_not_run_where_it_cannot_be_confined() -> None:
+    outcome = await run("__result__ = 1", replace(SMALL, memory_bytes=2**70))
+    assert outcome.failure == "unconfined"
+
+
 CONFINED = """
 import importlib.util, os, socket, sys
 spec = importlib.util.spec_from_file_location("interpreter", sys.argv[1])
