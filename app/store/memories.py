@@ -34,8 +34,8 @@ def owner_of(scope: str) -> UUID:
 
 
 def first_id(time: datetime) -> UUID:
-    """The smallest UUIDv7 of a moment."""
-    return UUID(int=int(time.timestamp() * 1000) << 80)
+    """The smallest UUIDv7 of a moment; of one that none can be of, the nearest."""
+    return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)
 
 
 @dataclass(frozen=True, slots=True)
