@@ -9,7 +9,19 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, jobs, memories, messages, notes, openapi, operations, problem, tools
+from app.api import (
+    archive,
+    conversations,
+    jobs,
+    measured,
+    memories,
+    messages,
+    notes,
+    openapi,
+    operations,
+    problem,
+    tools,
+)
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -35,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     memories.router,
     jobs.router,
     operations.router,
+    measured.router,
 )
 
 
@@ -50,6 +63,7 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         lifespan=_lifespan(settings, dsn, with_worker=with_worker),
     )
     problem.install(app)
+    app.add_middleware(measured.Measured)
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
@@ -83,8 +97,10 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with services_of(settings, dsn) as services:
             app.state.services = services
+            watch = asyncio.create_task(services.metrics.watch_lag())
             async with _working(services, wanted=with_worker):
                 yield
+            watch.cancel()
 
     return lifespan
 

@@ -36,6 +36,9 @@ class Settings(BaseSettings):
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe messages that are logged."
     )
+    quire_log_format: Literal["text", "json"] = Field(
+        "text", description="Logs as lines for people (`text`) or as JSON objects (`json`). Neither holds content."
+    )
     quire_pool_size: int = Field(
         8, ge=1, le=500, description="Database connections of a process, at most. 4 to 5 for each core."
     )

@@ -77,6 +77,7 @@ async def run(
         came=services.work_came,
         random=random,
         stopped=services.lanes_stopped,
+        told=lambda claimed, outcome, seconds: services.metrics.job(claimed.kind, outcome, seconds),
         pace=pace,
     )
     async with asyncio.TaskGroup() as group:
