@@ -78,7 +78,7 @@ async def run(
         random=random,
         stopped=services.lanes_stopped,
         told=lambda claimed, outcome, seconds: services.metrics.job(claimed.kind, outcome, seconds),
-        pace=pace,
+        pace=pace or Pace(lease=services.settings.quire_worker_lease_seconds),
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))

@@ -82,13 +82,12 @@ def record(error: Exception | None = None) -> logging.LogRecord:
 def raised(error: Exception) -> Exception:
     """The error with a place, and a cause that quotes something."""
     secrets = {"first": "the first secret"}
-    try:
+    with pytest.raises(type(error)) as caught:
         try:
             secrets[secrets["first"]]
         except KeyError as cause:
             raise error from cause
-    except type(error) as caught:
-        return caught
+    return caught.value
 
 
 @pytest.mark.parametrize("form", [logs.Lines(), logs.JsonLines()])
