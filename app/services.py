@@ -21,6 +21,10 @@ from app.tokens import TokenCounter
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
+SANDBOXES_MAX = 4
+"""Processes with a model's code in them, at once, for each process of the API."""
+QUERY_VECTORS_CACHED = 1_000
+"""Some 4 kB each, as text."""
 COUNTED_CHARACTERS_MAX = 20_000
 """Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
 
@@ -60,6 +64,10 @@ class Services:
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )
     epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
+    sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
+    """Held while code that a model wrote is run."""
+    query_vectors: LRUCache[tuple[UUID, str, str], str] = field(default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED))
+    """By tenant, model and query."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
 
     def archive_expiry(self, now: datetime) -> datetime | None:

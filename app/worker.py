@@ -8,8 +8,11 @@ from random import SystemRandom
 
 from app.flows import archiving
 from app.jobs import Handler
+from app.jobs.embed import embed, reembed
+from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
+from app.jobs.summary import refresh_summary
 from app.services import Services
 from app.store import idempotency, remembered
 from app.tenancy import TENANTS
@@ -49,7 +52,12 @@ HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, eras
 _logger = logging.getLogger(__name__)
 
 
-HANDLERS: Mapping[str, Handler] = {"passages": index_passages}
+HANDLERS: Mapping[str, Handler] = {
+    "page": index_page,
+    "summary": refresh_summary,
+    "passages": index_passages,
+    "embed": embed,
+}
 """By kind of work. A kind without one is left for a worker that has it."""
 
 
@@ -82,6 +90,7 @@ async def run(
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))
+        group.create_task(until_done(reembed, services, stop))
         group.create_task(repeat(HOUSEKEEPING, services, stop, interval_seconds=HOUSEKEEPING_SECONDS))
 
 
@@ -94,6 +103,18 @@ async def repeat(tasks: Sequence[Task], services: Services, stop: asyncio.Event,
             except Exception:
                 _logger.exception("housekeeping failed: %s", getattr(task, "__name__", task))
         await _wait(stop, interval_seconds)
+
+
+async def until_done(task: Task, services: Services, stop: asyncio.Event) -> None:
+    """Run a task once; again, a little later, as long as it fails."""
+    while not stop.is_set():
+        try:
+            await task(services)
+        except Exception:
+            _logger.exception("%s failed", getattr(task, "__name__", task))
+            await _wait(stop, HOUSEKEEPING_SECONDS)
+        else:
+            return
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

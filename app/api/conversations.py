@@ -23,7 +23,7 @@ from app.flows import epochs, inspect, progress
 from app.flows.once import Once, do_once
 from app.ids import uuid7
 from app.services import Services
-from app.store import archives, conversations, messages
+from app.store import archives, conversations, messages, page_index
 from app.store.conversations import Conversation, NewConversation
 
 router = APIRouter(tags=["conversations"])
@@ -225,7 +225,9 @@ async def list_pages(
     async with services.database.snapshot(tenant) as connection:
         await conversations.get(connection, tenant, conversation_id)
         rows = await messages.pages(connection, tenant, conversation_id, after=after, limit=limit + 1)
-    items = [inspect.page_item(row) for row in rows[:limit]]
+        shown = [row["page"] for row in rows]
+        names = await page_index.names(connection, tenant, conversation_id, shown, inspect.ALL)
+    items = [inspect.page_item(row, names.get(row["page"])) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 

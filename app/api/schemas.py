@@ -257,6 +257,7 @@ class Contents(BaseModel):
 class PageItem(BaseModel):
     page: int
     title: str
+    source: Literal["llm", "extractive"] = Field(description="who wrote the title")
     first_seq: int
     last_seq: int
     recall_count: int
@@ -281,17 +282,62 @@ class Page(BaseModel):
     source: Literal["llm", "extractive"]
 
 
-class Summary(BaseModel):
+class SummaryVersion(BaseModel):
+    version: int
     text: str
     tokens: int
     through_seq: int
     source: Literal["llm", "extractive"]
+    model: str | None
+    created_at: datetime
+
+
+class Summary(BaseModel):
+    """The newest summary: sentences, one on each line."""
+
+    text: str
+    tokens: int
+    through_seq: int = Field(description="the last message that it covers")
+    source: Literal["llm", "extractive"]
+    model: str | None = Field(description="which wrote it")
+    version: int | None = None
+    created_at: datetime | None = None
+    lag: int = Field(description="messages that it should cover and does not yet")
+    versions: list[SummaryVersion] = Field(description="the newest, the newest first")
 
 
 class ToolResult(BaseModel):
     name: str
     content: str
     is_error: bool
+
+
+class AttpBody(RequestModel):
+    """What a model wrote."""
+
+    document: str = Field(description="the TOML document, with or without a code fence around it")
+
+
+class AttpCall(BaseModel):
+    name: str
+    arguments: dict[str, Any]
+    error: str | None = Field(description="why it did not work")
+
+
+class AttpResult(BaseModel):
+    """What came of a document."""
+
+    status: Literal["continue", "done", "error"] = Field(
+        description="continue: show the model `content`; done: `message` is its last word; error: `content` says why"
+    )
+    thought: str | None
+    target: str | None
+    message: str | None
+    result: Any = Field(description="what the code assigned to `__result__`")
+    error: str | None
+    content: str = Field(description="what to show the model")
+    is_error: bool
+    calls: list[AttpCall]
 
 
 class ToolSchemas(BaseModel):
@@ -432,8 +478,9 @@ class Note(BaseModel):
     id: UUID
     text: str
     tokens: int
-    source: Literal["person", "extractive"]
+    source: Literal["person", "extractive", "llm"]
     seq: int | None = Field(description="the message it was found in")
+    replaced: bool = Field(description="another note holds instead")
     created_at: datetime
 
 

@@ -79,3 +79,12 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 def embed(owner: UUID) -> NewWork:
     """Giving vectors to an owner's new memories."""
     return NewWork("embed", str(owner), uuid7(), "embedding", None, "{}")
+
+
+# What is being worked on is to be done once more. (No INSERT: if its conversation is gone, so is the work.)
+ONCE_MORE = "UPDATE work SET version = version + 1 WHERE tenant_id = $1 AND kind = $2 AND subject = $3"
+
+
+async def once_more(connection: Connection, tenant: UUID, kind: str, subject: str) -> None:
+    """In the transaction that finishes the work: what was done has come to nothing, or only to a part of it."""
+    await connection.execute(ONCE_MORE, tenant, kind, subject)

@@ -246,9 +246,7 @@ class Book:
         selection = contents.select(entries, cap, policy)
         titles = {row.entry.page: row.title for row in reversed(archived)}
         page = contents.compose(entries, selection, last_page, titles, cap, policy, language, topics, count)
-        return head.compose(
-            (), summary, page, language, frame, summary_through_seq=layout.condensed_from - 1, indexed_through_page=0
-        )
+        return head.compose((), summary, page, language, frame, summary_through_seq=layout.condensed_from - 1)
 
     def _listed(self, entry: PageEntry, layout: Layout) -> bool:
         recalled, at_page = entry.recall_count, entry.last_recalled_page
