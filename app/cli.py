@@ -3,10 +3,8 @@
 import asyncio
 import ipaddress
 import json
-import logging
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -18,7 +16,7 @@ import uvicorn
 import uvloop
 from pydantic import ValidationError
 
-from app import embedded, errors, migrate, worker
+from app import embedded, errors, logs, migrate, worker
 from app.db import Database
 from app.demo.command import demo
 from app.main import create_app, services_of
@@ -173,11 +171,7 @@ def _settings() -> Settings:
     except ValidationError as error:
         wrong = "\n".join(f"  {str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
         raise click.ClickException(f"These settings are not valid:\n{wrong}") from None
-    logging.basicConfig(
-        level=settings.quire_log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    logs.set_up(settings.quire_log_level, settings.quire_log_format)
     return settings
 
 

@@ -10,7 +10,20 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, jobs, mcp, memories, messages, notes, openapi, operations, problem, tools
+from app.api import (
+    archive,
+    conversations,
+    jobs,
+    mcp,
+    measured,
+    memories,
+    messages,
+    notes,
+    openapi,
+    operations,
+    problem,
+    tools,
+)
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -39,6 +52,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     mcp.router,
     operations.router,
+    measured.router,
 )
 
 
@@ -54,6 +68,7 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         lifespan=_lifespan(settings, dsn, with_worker=with_worker),
     )
     problem.install(app)
+    app.add_middleware(measured.Measured)
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
@@ -87,8 +102,12 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with services_of(settings, dsn) as services:
             app.state.services, app.state.mcp = services, mcp.manager(services)
-            async with app.state.mcp.run(), _working(services, wanted=with_worker):
-                yield
+            watch = asyncio.create_task(services.metrics.watch_lag())
+            try:
+                async with app.state.mcp.run(), _working(services, wanted=with_worker):
+                    yield
+            finally:
+                watch.cancel()
 
     return lifespan
 

@@ -12,6 +12,7 @@ from cachetools import LRUCache, TTLCache
 from app.core.model import Epoch
 from app.core.profile import Defaults
 from app.db import Database
+from app.metrics import Metrics
 from app.providers import Chat, Embedder
 from app.settings import Settings
 from app.store.conversations import Conversation
@@ -58,6 +59,7 @@ class Services:
     """None: search goes by keywords alone."""
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
+    metrics: Metrics = field(default_factory=Metrics)
     lanes_stopped: dict[str, str] = field(default_factory=dict)
     """Lanes of work that rest in this process because their provider does not take us, and what it said."""
     conversations: LRUCache[tuple[UUID, str], Conversation] = field(

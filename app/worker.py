@@ -85,7 +85,8 @@ async def run(
         came=services.work_came,
         random=random,
         stopped=services.lanes_stopped,
-        pace=pace,
+        told=lambda claimed, outcome, seconds: services.metrics.job(claimed.kind, outcome, seconds),
+        pace=pace or Pace(lease=services.settings.quire_worker_lease_seconds),
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))

@@ -118,6 +118,7 @@ async def _with_tools(
     tools = [*request.tools, *(window_schemas(request.format) if offered else ())]
     rendered = render(window, text, tools, request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
+    services.metrics.window(window.ledger.total, window.ledger.full_history)
     return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
 
 

@@ -11,6 +11,7 @@ from asyncpg import Record
 
 from app.core.scope import scope_of
 from app.db import Connection
+from app.errors import StorageUnavailable
 from app.flows.inspect import time_text
 from app.services import Services
 from app.store import spending, unindexed
@@ -98,3 +99,37 @@ async def work_warnings(services: Services, tenants: Sequence[UUID]) -> list[dic
                 detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
                 found.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
     return list(found.values())
+
+
+async def measure(services: Services, tenants: Sequence[UUID]) -> None:
+    """Set what is asked for when it is wanted: the work of all tenants and processes, and this one's connections."""
+    metrics = services.metrics
+    for gauge in (metrics.jobs, metrics.unclaimed, metrics.oldest, metrics.stopped):
+        gauge.clear()
+    for lane in services.lanes_stopped:
+        metrics.stopped.labels(lane).set(1)
+    in_use, idle = services.database.connections()
+    metrics.pool.labels("in use").set(in_use)
+    metrics.pool.labels("idle").set(idle)
+    try:
+        for tenant in tenants:
+            await _measure_work(services, tenant)
+        metrics.up.set(1)
+    except StorageUnavailable:
+        metrics.up.set(0)
+
+
+async def _measure_work(services: Services, tenant: UUID) -> None:
+    metrics = services.metrics
+    async with services.database.snapshot(tenant) as connection:
+        lanes = await table.depth(connection, tenant)
+        spent = await spending.totals(connection, tenant)
+    for lane, depth in lanes.items():
+        for state in ("pending", "running", "dead"):
+            metrics.jobs.labels(lane, state).inc(getattr(depth, state))
+        metrics.unclaimed.labels(lane).inc(depth.unclaimed)
+        metrics.oldest.labels(lane).set(depth.oldest_pending_seconds or 0)
+    for kind, cost in spent.items():
+        metrics.spent_calls.labels(kind).set(cost.calls)
+        metrics.spent_tokens.labels(kind, "prompt").set(cost.prompt_tokens)
+        metrics.spent_tokens.labels(kind, "completion").set(cost.completion_tokens)

@@ -19,7 +19,7 @@ from asyncpg import Record
 from app.core.embedded import Utterance, result_text, turn_text
 from app.db import Connection
 from app.flows import recalling
-from app.providers import Embedder, RefusedInput, Vector
+from app.providers import Embedder, ProviderError, RefusedInput, Vector
 from app.services import Services
 from app.store import archives, embeddings, messages
 from app.store.messages import with_nul
@@ -45,7 +45,9 @@ async def embed(services: Services, claimed: Claimed) -> None:
             texts = await _texts(connection, tenant, rows)
         if not rows:
             break
-        vectors = await _vectors(embedder, [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text])
+        vectors = await _vectors(
+            services, embedder, [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
+        )
         model = embeddings.model_id(embedder.model, embedder.dimensions)
         settled = [row["id"] for row in rows]
         async with services.database.begin(tenant) as connection:
@@ -59,18 +61,26 @@ async def embed(services: Services, claimed: Claimed) -> None:
         await finish(connection, claimed)
 
 
-async def _vectors(embedder: Embedder, texts: Sequence[tuple[UUID, str]]) -> list[tuple[UUID, Vector]]:
+async def _vectors(
+    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]]
+) -> list[tuple[UUID, Vector]]:
     """The vectors of all texts that the provider takes."""
     if not texts:
         return []
     try:
         vectors = await embedder.embed_passages([text for _, text in texts])
+        services.metrics.provider_call("embed", "ok")
     except RefusedInput:
+        services.metrics.provider_call("embed", "RefusedInput")
         if len(texts) == 1:
             _logger.warning("the embedding provider refuses memory %s: it stays without a vector", texts[0][0])
             return []
         half = len(texts) // 2
-        return [*await _vectors(embedder, texts[:half]), *await _vectors(embedder, texts[half:])]
+        first = await _vectors(services, embedder, texts[:half])
+        return [*first, *await _vectors(services, embedder, texts[half:])]
+    except ProviderError as error:
+        services.metrics.provider_call("embed", type(error).__name__)
+        raise
     return [(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)]
 
 
