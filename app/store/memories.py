@@ -67,8 +67,9 @@ class Meaning:
 
 RECENT = 1_000
 """An owner's newest memories, which show how common words are, and what all vectors have in common."""
-LOOKED_AT = 2_000
-"""The best memories before neighbours count: what scores less is not lifted among the first few hundred."""
+LOOKED_AT, LOOKED_AT_EACH = 300, 6
+"""The best memories before neighbours count, and more for each that is wanted: what scores less than all these is not
+lifted among those that are wanted."""
 
 
 def _statement(*, vectors: bool) -> str:
@@ -83,7 +84,8 @@ def _statement(*, vectors: bool) -> str:
 WITH terms AS MATERIALIZED (
   SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
 ), recent AS MATERIALIZED (
-  SELECT terms FROM memories WHERE tenant_id = $1 AND owner = $2 ORDER BY id DESC LIMIT {RECENT}
+  SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
+   ORDER BY owner DESC, id DESC LIMIT {RECENT} -- in no other index's order
 ), idf AS (
   SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
@@ -92,12 +94,12 @@ WITH terms AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information FROM idf
 {_CLOSENESS if vectors else ")"}, scored AS MATERIALIZED (
-  SELECT id, type, conversation_uid, seq, page, archive_id, start, length, coverage,
+  SELECT id, type, conversation_uid, seq, page, coverage,
          CASE WHEN closeness IS NULL
               THEN {WORDS} * coverage + $12 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
               WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
               ELSE {WORDS} * coverage + $12 * closeness END AS score
-    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.start, m.length,
+    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page,
                  -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
             FROM query q, {"closeness c, " if vectors else ""}memories m
             {_JOIN if vectors else ""}
@@ -108,15 +110,16 @@ WITH terms AS MATERIALIZED (
              AND ($6::uuid IS NULL OR m.archive_id = $6)
              AND ($8::text IS NULL OR (m.terms <#> $8::text::sparsevec) < 0)
              AND ($9::uuid IS NULL OR m.id >= $9)
-             AND ($10::uuid IS NULL OR m.id < $10)) r
+             AND ($10::uuid IS NULL OR m.id < $10)
+           OFFSET 0) r -- so that no product is worked out twice
    WHERE coverage > 0 OR closeness IS NOT NULL
 ), best AS MATERIALIZED (
-  SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT}
+  SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7
 ), turns AS (
   SELECT DISTINCT ON (conversation_uid, seq) *, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
     FROM best WHERE type = 'episode' ORDER BY conversation_uid, seq, score DESC
 ), lifted AS (
-  SELECT id, type, seq, page, archive_id, start, length, coverage, score + {NEIGHBOUR} * (
+  SELECT id, coverage, score + {NEIGHBOUR} * (
            CASE WHEN talk AND lag(seq) OVER w = seq - 1 AND lag(talk) OVER w
                 THEN greatest(lag(score) OVER w, 0) ELSE 0 END
          + CASE WHEN talk AND lead(seq) OVER w = seq + 1 AND lead(talk) OVER w
@@ -125,7 +128,7 @@ WITH terms AS MATERIALIZED (
 ), every AS (
   SELECT * FROM lifted
   UNION ALL
-  SELECT id, type, seq, page, archive_id, start, length, coverage, score FROM best WHERE type <> 'episode'
+  SELECT id, coverage, score FROM best WHERE type <> 'episode'
 ), found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
@@ -134,7 +137,7 @@ WITH terms AS MATERIALIZED (
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
-SELECT f.id, f.type, f.seq, f.page, f.archive_id, f.start, f.length, f.score, m.conversation_id, m.created_at,
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, m.conversation_id, m.created_at,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
   FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many
  ORDER BY f.score DESC, f.id
@@ -142,8 +145,8 @@ SELECT f.id, f.type, f.seq, f.page, f.archive_id, f.start, f.length, f.score, m.
 
 
 _CLOSENESS = f"""), sample AS MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $15
-   ORDER BY memory_id DESC LIMIT {RECENT}
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $15
+   ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
   SELECT avg(embedding::vector) AS mean, count(*) AS n, {COMMON} * count(*) / (count(*) + {FEW}) AS part FROM sample
 ), probe AS MATERIALIZED (
