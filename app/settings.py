@@ -29,12 +29,20 @@ class Settings(BaseSettings):
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    quire_mcp_hosts: str = Field(
+        "",
+        description="Host names by which MCP clients call /mcp, besides the loopback ones, joined by commas; with any"
+        " port unless one is named. Others are refused, against DNS rebinding.",
+    )
     quire_data_dir: Path = Field(
         default_factory=lambda: Path.home() / ".quire",
         description="Folder of the embedded database and of the tokenizer's vocabularies.",
     )
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe messages that are logged."
+    )
+    quire_log_format: Literal["text", "json"] = Field(
+        "text", description="Logs as lines for people (`text`) or as JSON objects (`json`). Neither holds content."
     )
     quire_pool_size: int = Field(
         8, ge=1, le=500, description="Database connections of a process, at most. 4 to 5 for each core."
@@ -50,6 +58,9 @@ class Settings(BaseSettings):
     )
     quire_worker_embedding_jobs: int = Field(
         1, ge=1, le=100, description="Jobs that a worker has under way with the embedding model at once."
+    )
+    quire_worker_lease_seconds: float = Field(
+        45.0, ge=1, le=3600, description="Time without a sign of life after which a worker's jobs are another's."
     )
     quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
     quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")

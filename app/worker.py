@@ -8,6 +8,7 @@ from random import SystemRandom
 
 from app.flows import archiving
 from app.jobs import Handler
+from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
@@ -51,7 +52,12 @@ HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, eras
 _logger = logging.getLogger(__name__)
 
 
-HANDLERS: Mapping[str, Handler] = {"page": index_page, "summary": refresh_summary, "passages": index_passages}
+HANDLERS: Mapping[str, Handler] = {
+    "page": index_page,
+    "summary": refresh_summary,
+    "passages": index_passages,
+    "embed": embed,
+}
 """By kind of work. A kind without one is left for a worker that has it."""
 
 
@@ -79,10 +85,12 @@ async def run(
         came=services.work_came,
         random=random,
         stopped=services.lanes_stopped,
-        pace=pace,
+        told=lambda claimed, outcome, seconds: services.metrics.job(claimed.kind, outcome, seconds),
+        pace=pace or Pace(lease=services.settings.quire_worker_lease_seconds),
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))
+        group.create_task(until_done(reembed, services, stop))
         group.create_task(repeat(HOUSEKEEPING, services, stop, interval_seconds=HOUSEKEEPING_SECONDS))
 
 
@@ -95,6 +103,18 @@ async def repeat(tasks: Sequence[Task], services: Services, stop: asyncio.Event,
             except Exception:
                 _logger.exception("housekeeping failed: %s", getattr(task, "__name__", task))
         await _wait(stop, interval_seconds)
+
+
+async def until_done(task: Task, services: Services, stop: asyncio.Event) -> None:
+    """Run a task once; again, a little later, as long as it fails."""
+    while not stop.is_set():
+        try:
+            await task(services)
+        except Exception:
+            _logger.exception("%s failed", getattr(task, "__name__", task))
+            await _wait(stop, HOUSEKEEPING_SECONDS)
+        else:
+            return
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

@@ -66,14 +66,23 @@ def opened(settings: Mapping[str, str] | None = None) -> Iterator[House]:
         postgres = embedded.start(folder)
         stack.callback(postgres.stop)
         migrate.upgrade(postgres.owner_dsn)
-        environment = {"DATABASE_URL": postgres.app_dsn, "QUIRE_PORT": "0", "QUIRE_DATA_DIR": str(folder)}
-        environment |= settings or {}
+        environment = environment_of(postgres, folder) | dict(settings or {})
         postmaster = _postmaster(folder)
         quire = stack.enter_context(serving(QUIRE, environment, folder, postmaster))
         clients = stack.enter_context(_clients())
         api = Api(quire.port)
         stack.callback(api.close)
         yield House(folder, postgres, quire, clients, api)
+
+
+def environment_of(postgres: EmbeddedPostgres, folder: Path) -> dict[str, str]:
+    """Without embeddings: they are another benchmark's, and would take their CPU beside what is measured."""
+    return {
+        "DATABASE_URL": postgres.app_dsn,
+        "QUIRE_PORT": "0",
+        "QUIRE_DATA_DIR": str(folder),
+        "MEMORY_EMBEDDING_MODEL": "none",
+    }
 
 
 @dataclass(frozen=True)

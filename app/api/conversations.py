@@ -19,7 +19,7 @@ from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import epochs, inspect
+from app.flows import epochs, inspect, progress
 from app.flows.once import Once, do_once
 from app.ids import uuid7
 from app.services import Services
@@ -256,11 +256,11 @@ async def get_status(services: Wired, tenant: Tenant, conversation_id: Conversat
     async with services.database.snapshot(tenant) as connection:
         conversation = await conversations.get(connection, tenant, conversation_id)
         rows = await archives.browse(connection, tenant, conversation_id=conversation_id, limit=100)
+        work = await progress.status_view(connection, tenant, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
         for row in rows
     ]
-    work = {"pending": 0, "running": 0, "dead": 0, "unindexed": 0, "oldest_pending_seconds": None}
     totals = conversation.totals
     known = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}
     return json_value({**work, **known, "archived": archived})

@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.core.excerpts import Excerpt
 from app.flows.recalling import said_text
-from app.providers import Chat, Reply
+from app.providers import Chat, ProviderError, Reply
 from app.services import Services
 from app.store import spending
 from app.work.table import Claimed
@@ -54,7 +54,12 @@ async def ask(
 ) -> Reply:
     """The model's reply; what it has cost is counted, whatever comes of it. Raises a ProviderError."""
     assert services.chat is not None
-    reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
+    try:
+        reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
+    except ProviderError as error:
+        services.metrics.provider_call(claimed.kind, type(error).__name__)
+        raise
+    services.metrics.provider_call(claimed.kind, "ok", reply.prompt_tokens, reply.completion_tokens)
     await spending.record(
         services.database, claimed.tenant, claimed.conversation_id, claimed.kind,
         reply.prompt_tokens, reply.completion_tokens,

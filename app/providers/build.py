@@ -1,11 +1,9 @@
 """The providers that a deployment configures, from plain values."""
 
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 
 from app.core.budget import model_window
-from app.providers import Embedder
+from app.providers import Embedder, local_embeddings
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 
@@ -17,8 +15,6 @@ WINDOW_DEFAULT = 32_768
 
 NO_EMBEDDINGS = "none"
 """The embedding model that stands for none at all."""
-
-LOCAL = "app.providers.local_embeddings"
 
 
 def chat_of(
@@ -56,14 +52,13 @@ def embedder_of(
     batch: int,
     timeout_seconds: float,
     concurrency: int,
-    cache_dir: Path,
 ) -> Embedder | None:
     """The embedding model: that of an API if one is named, else the local one if there is one.
 
     What is not set for the API is taken from the chat's. Loading the local model may take seconds of CPU.
     """
     if not model:
-        return _local(cache_dir)
+        return local_embeddings.load()
     if model.lower() == NO_EMBEDDINGS:
         return None
     return OpenAIEmbedder(
@@ -75,13 +70,3 @@ def embedder_of(
         timeout_seconds=timeout_seconds,
         concurrency=concurrency,
     )
-
-
-def _local(cache_dir: Path) -> Embedder | None:
-    """Imported here, for only those who use it should pay for its engine, or have it installed at all."""
-    try:
-        local = import_module(LOCAL)
-    except ModuleNotFoundError:
-        return None
-    embedder: Embedder | None = local.load(cache_dir)
-    return embedder

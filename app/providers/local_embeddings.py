@@ -64,6 +64,9 @@ class LocalEmbeddings:
     async def embed_query(self, text: str) -> Vector:
         return await _in_lane(self._queries, self._model.query, text)
 
+    async def close(self) -> None:
+        """Nothing is open."""
+
 
 async def _in_lane(lane: CapacityLimiter, embed: Callable[[str], list[float]], text: str) -> list[float]:
     return await to_thread.run_sync(embed, text, limiter=lane)

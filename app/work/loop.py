@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 from uuid import UUID
 
+from app import logs
 from app.db import Database
 from app.errors import StorageUnavailable
 from app.work import table
@@ -179,6 +180,7 @@ class Loop:
         """One job from its claim to its end, which is never an error of ours."""
         task = asyncio.current_task()
         assert task is not None
+        logs.bind(job_id=str(claimed.id), tenant=str(claimed.tenant))
         started = time.monotonic()
         outcome = "lost"
         try:

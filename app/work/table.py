@@ -313,8 +313,13 @@ UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id IN (
 
 async def retry(connection: Connection, tenant: UUID, job: UUID) -> Record | None:
     """Bring a dead letter back; what is not dead stays as it is. The job as it is then, None if there is none."""
-    await connection.execute(RETRY, tenant, job)
+    await revive(connection, tenant, job)
     return await connection.fetchrow(FIND, tenant, job)
+
+
+async def revive(connection: Connection, tenant: UUID, job: UUID) -> int:
+    """One if it was dead, else none."""
+    return int(_changed(await connection.execute(RETRY, tenant, job)))
 
 
 async def retry_some(connection: Connection, tenant: UUID, limit: int) -> int:
@@ -391,18 +396,18 @@ SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
        count(*) FILTER (WHERE failed_at IS NOT NULL) AS dead,
        max(CASE WHEN failed_at IS NULL AND token IS NULL THEN extract(epoch FROM now() - created_at) END)::float8
          AS oldest_pending_seconds,
-       count(*) FILTER (WHERE kind = 'page') AS pages
+       count(*) FILTER (WHERE kind IN ('page', 'passages')) AS unindexed
   FROM work WHERE tenant_id = $1 AND conversation_id = $2
 """
 
 
 async def depth_of(connection: Connection, tenant: UUID, conversation_id: str) -> tuple[Depth, int]:
-    """Of a conversation, and how many of its closed pages are not indexed yet."""
+    """Of a conversation, and how many of its closed pages and long texts are not indexed yet."""
     row = await connection.fetchrow(DEPTH_OF, tenant, conversation_id)
     assert row is not None
     values = dict(row)
-    pages: int = values.pop("pages")
-    return Depth(**values), pages
+    unindexed: int = values.pop("unindexed")
+    return Depth(**values), unindexed
 
 
 # Lanes with work that could have been claimed a minute ago. Found by index, so that it can be asked often.

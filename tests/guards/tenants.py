@@ -41,6 +41,8 @@ async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
     ]
     await say(made, tenant, "c", archived)
     for number in range(turns):
+        if number == turns - 1:
+            await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
     async with made.database.begin(tenant) as connection:
@@ -49,7 +51,6 @@ async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
         await connection.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)
         )
-    await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
 
 
 async def learn(connection: Connection, tenant: UUID, conversation: str) -> None:

@@ -11,13 +11,14 @@ import pytest
 
 from app.db import Database
 from app.ids import uuid7
-from app.store import spending
+from app.store import spending, unindexed
 from app.tables import metadata
 from app.work import enqueue, table
 from tests.guards.tenants import ANN, BOB
 
 pytestmark = pytest.mark.anyio
 
+MODULES = (table, spending, unindexed)
 A_MINUTE = timedelta(minutes=1)
 KINDS = ["page", "summary", "embed"]
 
@@ -69,24 +70,26 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.DEPTH_OF: ("running",),
         spending.TOTALS: (),
         spending.TOTALS_OF: ("waiting",),
+        unindexed.UNINDEXED: (),
+        unindexed.WITHOUT_VECTOR: (UUID(int=5), "waiting"),
     }
 
 
 NAMES = [
     f"{module.__name__}.{name}"
-    for module in (table, spending)
+    for module in MODULES
     for name, value in vars(module).items()
     if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
 ]
 PUT_IN = {"app.store.spending.RECORD"}
 SETS_THE_TENANT = {"app.work.table.DUE"}
 APART = PUT_IN | SETS_THE_TENANT
-COUNTING = {"app.work.table.DEPTH_OF"}
+COUNTING = {"app.work.table.DEPTH_OF", "app.store.unindexed.UNINDEXED", "app.store.unindexed.WITHOUT_VECTOR"}
 """They answer with a row of noughts where there is nothing."""
 
 
 def statement(name: str) -> str:
-    modules: dict[str, ModuleType] = {module.__name__: module for module in (table, spending)}
+    modules: dict[str, ModuleType] = {module.__name__: module for module in MODULES}
     module, constant = name.rsplit(".", 1)
     return str(getattr(modules[module], constant))
 

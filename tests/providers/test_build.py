@@ -1,6 +1,5 @@
 """Which providers a deployment's settings make."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +42,6 @@ def embedder(**changes: Any) -> Embedder | None:
         "batch": 64,
         "timeout_seconds": 5.0,
         "concurrency": 2,
-        "cache_dir": Path("unused"),
     }
     return embedder_of(**{**values, **changes})
 
