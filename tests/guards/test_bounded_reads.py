@@ -56,7 +56,7 @@ STATEMENTS = {
     "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
-    "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 200"),
+    "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
     "summary": (FOR_HEAD, f"{HERE}, {LATE}, {LATE_PAGE}"),
 }
 NEEDS_STATISTICS = {"entries"}
