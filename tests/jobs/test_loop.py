@@ -40,7 +40,7 @@ def test_two_workers_catch_up_with_many_conversations_and_a_provider_that_fails_
         topics = {t["topic"]: t["mention_count"] for t in ok(client.get(path(name, "topics")))["items"]}
         by_model = [page for page in _pages(client, name) if page["source"] == "llm"]
         assert len(by_model) >= 5, "what failed twice is extractive"
-        assert topics["Questions"] >= len(by_model)
+        assert sum(n for topic, n in topics.items() if "question" in topic.lower()) >= len(by_model)
 
 
 def _lags(client: httpx.Client, name: str) -> tuple[int, int]:
