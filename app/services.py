@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from app.core.model import Epoch
 from app.core.profile import Defaults
@@ -26,6 +26,8 @@ SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 QUERY_VECTORS_CACHED = 1_000
 """Some 4 kB each, as text."""
+EXPANSIONS_CACHED = 1_000
+EXPANSION_SECONDS = 300.0
 COUNTED_CHARACTERS_MAX = 20_000
 """Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
 
@@ -70,6 +72,10 @@ class Services:
     """Held while code that a model wrote is run."""
     query_vectors: LRUCache[tuple[UUID, str, str], str] = field(default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED))
     """By tenant, model and query."""
+    expansions: TTLCache[tuple[UUID, str, str], str] = field(
+        default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
+    )
+    """By tenant, scope and query."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
 
     def archive_expiry(self, now: datetime) -> datetime | None:

@@ -551,10 +551,13 @@ class SearchBody(RequestModel):
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
-    time_range_days: int | None = Field(None, ge=1, le=36_500)
+    time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last days")
+    since: datetime | None = Field(None, strict=False, description="only from this time on")
+    until: datetime | None = Field(None, strict=False, description="only before this time")
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1, strict=False)
     conversation_id: str | None = None
+    expand: bool = Field(default=False, description="have the LLM put the query in more words first; takes its time")
 
 
 class MemoryResult(BaseModel):

@@ -43,8 +43,8 @@ REPLY_TOKENS = 400
 REPLY_TOKENS_LINE = 80
 MESSAGES_MAX = 200
 """Of a page that the model is shown: the first ones that have lines, and the last."""
-NOTES_SHOWN = 20
-TOPICS_SHOWN = 20
+NOTES_SHOWN = 12
+TOPICS_SHOWN = 12
 EXTRACTIVE_TOPICS = 3
 TRIES = 2
 ERROR_CHARACTERS = 300

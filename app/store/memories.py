@@ -34,8 +34,8 @@ def owner_of(scope: str) -> UUID:
 
 
 def first_id(time: datetime) -> UUID:
-    """The smallest UUIDv7 of a moment."""
-    return UUID(int=int(time.timestamp() * 1000) << 80)
+    """The smallest UUIDv7 of a moment; of one that none can be of, the nearest."""
+    return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,9 @@ class Meaning:
 
 RECENT = 1_000
 """An owner's newest memories, which show how common words are, and what all vectors have in common."""
-LOOKED_AT = 2_000
-"""The best memories before neighbours count: what scores less is not lifted among the first few hundred."""
+LOOKED_AT, LOOKED_AT_EACH = 300, 6
+"""The best memories before neighbours count, and more for each that is wanted: what scores less than all these is not
+lifted among those that are wanted."""
 
 
 def _statement(*, vectors: bool) -> str:
@@ -78,12 +79,13 @@ def _statement(*, vectors: bool) -> str:
     at, in covering indexes alone. A message scores as its best passage does, and is lifted by its neighbours where it
     is a turn of a dialogue; everything else stands alone.
     """
-    closeness = "(c.level - (e.embedding <#> c.v) - c.mean) / c.deviation" if vectors else "NULL::float8"
+    closeness = "(c.level - (m.embedding <#> c.v) - c.mean) / c.deviation" if vectors else "NULL::float8"
     return f"""
 WITH terms AS MATERIALIZED (
   SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
 ), recent AS MATERIALIZED (
-  SELECT terms FROM memories WHERE tenant_id = $1 AND owner = $2 ORDER BY id DESC LIMIT {RECENT}
+  SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
+   ORDER BY owner DESC, id DESC LIMIT {RECENT} -- in no other index's order
 ), idf AS (
   SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
@@ -91,32 +93,37 @@ WITH terms AS MATERIALIZED (
 ), query AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information FROM idf
-{_CLOSENESS if vectors else ")"}, scored AS MATERIALIZED (
-  SELECT id, type, conversation_uid, seq, page, archive_id, start, length, coverage,
+{_CLOSENESS if vectors else ")"}, rows AS NOT MATERIALIZED (
+  SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.expires_at, m.terms
+         {", e.embedding" if vectors else ""}
+    FROM memories m {_JOIN if vectors else ""}
+   WHERE m.tenant_id = $1 AND m.owner = $2
+  OFFSET 0 -- joined before anything is filtered: else a planner that expects few rows looks each vector up
+), scored AS MATERIALIZED (
+  SELECT id, type, conversation_uid, seq, page, coverage,
          CASE WHEN closeness IS NULL
-              THEN {WORDS} * coverage + $12 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
+              THEN {WORDS} * coverage + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
               WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
               ELSE {WORDS} * coverage + $12 * closeness END AS score
-    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.start, m.length,
+    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page,
                  -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
-            FROM query q, {"closeness c, " if vectors else ""}memories m
-            {_JOIN if vectors else ""}
-           WHERE m.tenant_id = $1 AND m.owner = $2
-             AND (m.expires_at IS NULL OR m.expires_at > now())
+            FROM query q, {"closeness c, " if vectors else ""}rows m
+           WHERE (m.expires_at IS NULL OR m.expires_at > now())
              AND ($4::uuid IS NULL OR m.conversation_uid = $4)
              AND ($5::text[] IS NULL OR m.type = ANY ($5))
              AND ($6::uuid IS NULL OR m.archive_id = $6)
              AND ($8::text IS NULL OR (m.terms <#> $8::text::sparsevec) < 0)
              AND ($9::uuid IS NULL OR m.id >= $9)
-             AND ($10::uuid IS NULL OR m.id < $10)) r
+             AND ($10::uuid IS NULL OR m.id < $10)
+           OFFSET 0) r -- so that no product is worked out twice
    WHERE coverage > 0 OR closeness IS NOT NULL
 ), best AS MATERIALIZED (
-  SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT}
+  SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7
 ), turns AS (
   SELECT DISTINCT ON (conversation_uid, seq) *, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
     FROM best WHERE type = 'episode' ORDER BY conversation_uid, seq, score DESC
 ), lifted AS (
-  SELECT id, type, seq, page, archive_id, start, length, coverage, score + {NEIGHBOUR} * (
+  SELECT id, coverage, score + {NEIGHBOUR} * (
            CASE WHEN talk AND lag(seq) OVER w = seq - 1 AND lag(talk) OVER w
                 THEN greatest(lag(score) OVER w, 0) ELSE 0 END
          + CASE WHEN talk AND lead(seq) OVER w = seq + 1 AND lead(talk) OVER w
@@ -125,7 +132,7 @@ WITH terms AS MATERIALIZED (
 ), every AS (
   SELECT * FROM lifted
   UNION ALL
-  SELECT id, type, seq, page, archive_id, start, length, coverage, score FROM best WHERE type <> 'episode'
+  SELECT id, coverage, score FROM best WHERE type <> 'episode'
 ), found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
@@ -134,7 +141,7 @@ WITH terms AS MATERIALIZED (
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
-SELECT f.id, f.type, f.seq, f.page, f.archive_id, f.start, f.length, f.score, m.conversation_id, m.created_at,
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, m.conversation_id, m.created_at,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
   FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many
  ORDER BY f.score DESC, f.id
@@ -142,8 +149,8 @@ SELECT f.id, f.type, f.seq, f.page, f.archive_id, f.start, f.length, f.score, m.
 
 
 _CLOSENESS = f"""), sample AS MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $15
-   ORDER BY memory_id DESC LIMIT {RECENT}
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $15
+   ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
   SELECT avg(embedding::vector) AS mean, count(*) AS n, {COMMON} * count(*) / (count(*) + {FEW}) AS part FROM sample
 ), probe AS MATERIALIZED (
@@ -151,13 +158,13 @@ _CLOSENESS = f"""), sample AS MATERIALIZED (
                  ELSE ($16::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
             END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), closeness AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $17) / (p.n + {FEW}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $18 * $18) / (p.n + {FEW})) AS deviation
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $17::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $18::float8 * $18::float8) / (p.n + {FEW})) AS deviation
     FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
 _JOIN = """LEFT JOIN embeddings e
-              ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $15 AND e.memory_id = m.id"""
+      ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $15 AND e.memory_id = m.id"""
 
 BY_WORDS = _statement(vectors=False)
 SEARCH = _statement(vectors=True)
