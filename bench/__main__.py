@@ -7,13 +7,14 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, embeddings, house, overhead, replay, sizes, tables
+from bench import archive, cost, cost_of_memory, embeddings, house, overhead, replay, sizes, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
     "replay": replay.run,
+    "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,
     "sizes": sizes.run,
     "embeddings": embeddings.run,

@@ -1,7 +1,7 @@
 """The rolling summary: when it is due, what it is made of, and how it is kept within its cap.
 
-* It is first written once a conversation has ``threshold`` messages, and again when LEFT_OUT messages and STEP more
-  are not covered. The newest LEFT_OUT stay out of it: they are in view anyway.
+* It is first written once a conversation has ``threshold`` messages, and again at each STEP messages more: then STEP
+  are not covered, besides the newest LEFT_OUT, which stay out of it since they are in view anyway.
 * A refresh is one call: the old summary and the new messages give the new one.
 * Is that over its cap, the old one is compressed to a third and merged again; is it still over, the whole is
   compressed; and what is over even then is cut where a line ends. So a refresh takes four calls at the most.
@@ -26,17 +26,23 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 def due_through(last_seq: int, covered: int, threshold: int) -> int:
     """The ``seq`` that a refresh is to reach, or 0 while none is due."""
-    target = last_seq - LEFT_OUT
-    if target <= covered:
-        return 0
-    if covered == 0:
-        return target if last_seq >= threshold else 0
-    return target if target - covered >= STEP else 0
+    target = _target(last_seq, threshold)
+    return target if target - covered >= (STEP if covered else 1) else 0
 
 
 def lag(last_seq: int, covered: int, threshold: int) -> int:
     """Messages that a summary ought to cover and does not."""
-    return max(0, last_seq - LEFT_OUT - covered) if last_seq >= threshold else 0
+    return max(0, _target(last_seq, threshold) - covered)
+
+
+def _target(last_seq: int, threshold: int) -> int:
+    """What was to be covered when the conversation last came to a multiple of STEP messages: that is when appends
+    ask for it.
+    """
+    if last_seq < threshold:
+        return 0
+    aligned = last_seq // STEP * STEP - LEFT_OUT
+    return aligned if aligned > 0 else max(0, last_seq - LEFT_OUT)
 
 
 def chunk(excerpts: Sequence[Excerpt], room: int, frame: int) -> int:

@@ -154,8 +154,8 @@ _CLOSENESS = f"""), sample AS MATERIALIZED (
                  ELSE ($16::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
             END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), closeness AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $17) / (p.n + {FEW}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $18 * $18) / (p.n + {FEW})) AS deviation
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $17::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $18::float8 * $18::float8) / (p.n + {FEW})) AS deviation
     FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
