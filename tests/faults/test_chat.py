@@ -45,8 +45,8 @@ NO_USE = {
 def test_while_the_provider_is_away_windows_go_on_and_then_all_is_made_up_for(
     talk: Talk, provider: Provider, fault: Behaviour
 ) -> None:
-    before, head = talk.get("summary"), talk.head()
-    assert before["text"].split("\n")[0] in head
+    before = talk.get("summary")
+    assert "was said." in talk.head()
     provider.fails("llm", fault)
     last = talk.goes_on(TURNS)
     wait_for(lambda: talk.error_of("llm") is not None)
@@ -58,7 +58,7 @@ def test_while_the_provider_is_away_windows_go_on_and_then_all_is_made_up_for(
     now = talk.get("summary")
     assert {**now, "lag": 0} == {**before, "lag": 0}
     assert now["lag"] > before["lag"]
-    assert before["text"].split("\n")[0] in talk.head()
+    assert "was said." in talk.head()
 
     provider.heal()
     talk.settles()

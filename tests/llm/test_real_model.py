@@ -6,7 +6,7 @@ to a good end: what cannot be used is replaced, what was paid for is counted, an
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import httpx
@@ -16,7 +16,7 @@ from app.embedded import EmbeddedPostgres
 from app.main import create_app
 from app.settings import Settings
 from app.tokens import TokenCounter
-from tests.api.kit import Json, append, contents, ok, path, turn, window
+from tests.api.kit import Json, append, assistant, contents, ok, path, turn, user, window
 from tests.api.promises import Watch, head_of
 from tests.conftest import serving, wait_for
 from tests.llm.server import CONTEXT_WINDOW, missing
@@ -24,7 +24,14 @@ from tests.llm.server import CONTEXT_WINDOW, missing
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {missing()}; `make test-llm` does it")
 
 BUDGET = 4000
-SECONDS_MAX = 300.0
+SECONDS_MAX = 600.0
+"""For what takes one minute on a machine with nothing else to do."""
+SAID = (
+    ("My cat Mia is three years old.", "A fine age for a cat."),
+    ("She eats salmon at seven in the morning.", "I will remember that."),
+    ("We live in Lisbon, near the river.", "It must be sunny there."),
+    ("The vet is called Ana.", "Noted."),
+)
 SUMMARY_TRIES = 2
 """Failures of the summary that are waited for; the queue would go on for longer."""
 
@@ -50,6 +57,7 @@ def base_url(postgres: EmbeddedPostgres, settings: Settings, model_url: str) -> 
         "memory_llm_model": "smollm2",
         "memory_llm_base_url": model_url,
         "memory_llm_context_window": CONTEXT_WINDOW,
+        "memory_summary_threshold": 2 * len(SAID),
         "memory_llm_concurrency": 1,
         "memory_llm_timeout_seconds": 120.0,
         "quire_worker_llm_jobs": 1,
@@ -60,38 +68,39 @@ def base_url(postgres: EmbeddedPostgres, settings: Settings, model_url: str) -> 
 def test_from_an_append_to_a_window_that_quotes_what_the_model_wrote(
     client: httpx.Client, counter: TokenCounter
 ) -> None:
-    paging = {"active_pages": 4, "full_recent_count": 2, "summary_max": 60}
+    paging = {"active_pages": 2, "full_recent_count": 2, "summary_max": 60}
     ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": BUDGET, "settings": paging}), 201)
     watch = Watch(client, "c", cache(counter.count), None)
     sent: list[Json] = []
 
-    def say(number: int) -> None:
-        messages = turn(number, words=8)
+    def say(messages: Sequence[Json]) -> None:
         append(client, "c", messages)
         sent.extend(messages)
         watch.look(sent)
 
-    for number in range(1, 7):
-        say(number)
-    wait_for(lambda: is_settled(client), seconds=SECONDS_MAX)
+    for question, answer in SAID:
+        say([user(question), assistant(answer)])
+    wait_for(lambda: is_settled(client), seconds=SECONDS_MAX, every=0.5)
 
     jobs = ok(client.get("/jobs"))
     assert {job["kind"] for job in jobs["items"]} <= {"summary"}, "a page is never given up: it is indexed extractively"
     spent = ok(client.get(path("c", "status")))["spent"]
-    assert 5 <= spent["page"]["calls"] <= 2 * 5
+    closed = len(SAID) - 1
+    assert closed <= spent["page"]["calls"] <= 2 * closed
     assert spent["page"]["prompt_tokens"] > spent["page"]["completion_tokens"] > 0
     assert spent["summary"]["calls"] >= 1
 
     summary = ok(client.get(path("c", "summary")))
-    if summary["version"]:
-        assert (summary["source"], bool(summary["text"])) == ("llm", True)
+    if summary["source"] == "llm":
+        assert summary["version"] >= 1
+        assert summary["text"].strip()
     else:
         assert summary["lag"] > 0
         assert "UnusableReply" in jobs["lanes"]["llm"]["error"]
 
     epoch = window(client, "c")["epoch"]
-    for number in range(7, 30):
-        say(number)
+    for number in range(20):
+        say(turn(number))
         if (found := window(client, "c"))["epoch"] > epoch and found["pages"]["listed"]:
             break
     head = head_of(found)
@@ -100,7 +109,7 @@ def test_from_an_append_to_a_window_that_quotes_what_the_model_wrote(
     assert listed
     assert all(line in head for entry in listed for line in [entry["title"], *(e["summary"] for e in entry["entries"])])
 
-    asked = {"user_id": "u", "conversation_id": "c", "query": "question 2", "max_iterations": 1}
+    asked = {"user_id": "u", "conversation_id": "c", "query": "the cat Mia", "max_iterations": 1}
     recalled = ok(client.post("/memories/recall", json=asked, timeout=SECONDS_MAX))
     assert recalled["search_summary"]
     assert recalled["iteration_used"] == 1
