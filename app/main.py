@@ -34,6 +34,7 @@ from app.providers import Chat, Embedder, build
 from app.services import Services
 from app.settings import Settings
 from app.tokens import TokenCounter
+from app.tracing import tracing_of
 from app.work.loop import Pace
 
 DESCRIPTION = """\
@@ -84,6 +85,7 @@ def create_app(
     )
     problem.install(app)
     app.add_middleware(measured.Measured)
+    app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
@@ -138,7 +140,10 @@ async def services_of(settings: Settings, dsn: str, models: Models | None = None
         await database.assert_role_is_safe()
         chat, embedder = await (models or providers)(settings, counter)
         try:
-            yield Services(settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
+            tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
+            known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
+            yield Services(*known, tracing=tracing)
+            await anyio.to_thread.run_sync(tracing.close)
         finally:
             for provider in (chat, embedder):
                 if provider is not None:

@@ -55,7 +55,8 @@ async def ask(
     """The model's reply; what it has cost is counted, whatever comes of it. Raises a ProviderError."""
     assert services.chat is not None
     try:
-        reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
+        with services.tracing.span("chat", kind="CLIENT", model=services.chat.model, job_kind=claimed.kind):
+            reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
     except ProviderError as error:
         await _count(services, claimed, type(error).__name__, error.spent)
         raise

@@ -68,7 +68,8 @@ async def _vectors(
     if not texts:
         return []
     try:
-        vectors = await embedder.embed_passages([text for _, text in texts])
+        with services.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
+            vectors = await embedder.embed_passages([text for _, text in texts])
         services.metrics.provider_call("embed", "ok")
     except RefusedInput:
         services.metrics.provider_call("embed", "RefusedInput")

@@ -13,7 +13,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from asyncpg import Record
 
 from app.db import Connection
-from app.providers import Vector
+
+Vector = Sequence[float]
 
 
 def model_id(name: str, dimensions: int) -> UUID:

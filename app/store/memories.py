@@ -79,7 +79,7 @@ def _statement(*, vectors: bool) -> str:
     at, in covering indexes alone. A message scores as its best passage does, and is lifted by its neighbours where it
     is a turn of a dialogue; everything else stands alone.
     """
-    closeness = "(c.level - (e.embedding <#> c.v) - c.mean) / c.deviation" if vectors else "NULL::float8"
+    closeness = "(c.level - (m.embedding <#> c.v) - c.mean) / c.deviation" if vectors else "NULL::float8"
     return f"""
 WITH terms AS MATERIALIZED (
   SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
@@ -93,18 +93,22 @@ WITH terms AS MATERIALIZED (
 ), query AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information FROM idf
-{_CLOSENESS if vectors else ")"}, scored AS MATERIALIZED (
+{_CLOSENESS if vectors else ")"}, rows AS NOT MATERIALIZED (
+  SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.expires_at, m.terms
+         {", e.embedding" if vectors else ""}
+    FROM memories m {_JOIN if vectors else ""}
+   WHERE m.tenant_id = $1 AND m.owner = $2
+  OFFSET 0 -- joined before anything is filtered: else a planner that expects few rows looks each vector up
+), scored AS MATERIALIZED (
   SELECT id, type, conversation_uid, seq, page, coverage,
          CASE WHEN closeness IS NULL
-              THEN {WORDS} * coverage + $12 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
+              THEN {WORDS} * coverage + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
               WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
               ELSE {WORDS} * coverage + $12 * closeness END AS score
     FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page,
                  -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
-            FROM query q, {"closeness c, " if vectors else ""}memories m
-            {_JOIN if vectors else ""}
-           WHERE m.tenant_id = $1 AND m.owner = $2
-             AND (m.expires_at IS NULL OR m.expires_at > now())
+            FROM query q, {"closeness c, " if vectors else ""}rows m
+           WHERE (m.expires_at IS NULL OR m.expires_at > now())
              AND ($4::uuid IS NULL OR m.conversation_uid = $4)
              AND ($5::text[] IS NULL OR m.type = ANY ($5))
              AND ($6::uuid IS NULL OR m.archive_id = $6)
@@ -160,7 +164,7 @@ _CLOSENESS = f"""), sample AS MATERIALIZED (
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
 _JOIN = """LEFT JOIN embeddings e
-              ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $15 AND e.memory_id = m.id"""
+      ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $15 AND e.memory_id = m.id"""
 
 BY_WORDS = _statement(vectors=False)
 SEARCH = _statement(vectors=True)

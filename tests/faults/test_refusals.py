@@ -67,9 +67,7 @@ def test_a_memory_that_the_provider_refuses_costs_its_neighbours_nothing(
     assert talk.get("status")["unindexed"] == 0
 
 
-def test_a_job_that_fails_for_good_is_shown_and_comes_back_when_it_is_asked_for(
-    talk: Talk, provider: Provider
-) -> None:
+def test_a_job_that_fails_for_good_is_shown_and_comes_back_when_it_is_asked_for(talk: Talk, provider: Provider) -> None:
     """The summary of one conversation; another's is written."""
     other = Talk(talk.client, talk.sql, talk.counter, "other")
     before = talk.get("summary")
