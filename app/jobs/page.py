@@ -154,16 +154,15 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
         except RefusedInput as refused:
-            error = str(refused)
-            break
+            return await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
         else:
             return await _by_model(services, page, reply, answer.model)
     return await _extractive(page, error)
 
 
-async def _extractive(page: _Page, error: str | None = None) -> _Indexed:
+async def _extractive(page: _Page, error: str | None = None, *, topics_max: int = EXTRACTIVE_TOPICS) -> _Indexed:
     texts = [text for text in (page.title, *page.lines) if text]
-    found = await anyio.to_thread.run_sync(extractive_topics, texts, EXTRACTIVE_TOPICS)
+    found = await anyio.to_thread.run_sync(extractive_topics, texts, topics_max)
     topics = [neutral(one_line(topic, TOPIC_CHARACTERS)) for topic in found]
     error = error[:ERROR_CHARACTERS].replace("\x00", "") if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
