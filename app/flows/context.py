@@ -63,6 +63,10 @@ class Context:
     body: str
     """The answer, as JSON text."""
     etag: str
+    window: Window
+    """As it was assembled, for whoever wants to see what each message is of."""
+    system: str
+    """The system segment, the guide to the recall tools included."""
 
 
 async def context(services: Services, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -110,7 +114,7 @@ async def _with_tools(
     tools = [*request.tools, *(window_schemas(request.format) if offered else ())]
     rendered = render(window, text, tools, request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
-    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
+    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
 
 
 def _own_system(parts: WindowParts) -> str:
