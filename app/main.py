@@ -17,6 +17,7 @@ from app.core.profile import Defaults
 from app.db import Database
 from app.services import Services
 from app.settings import Settings
+from app.ui import router as ui
 
 DESCRIPTION = """\
 Memory for LLM agents. POST each conversation turn and tool result; before each model call GET a
@@ -34,6 +35,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     archive.router,
     memories.router,
     operations.router,
+    ui.router,
 )
 
 
