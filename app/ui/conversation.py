@@ -23,14 +23,15 @@ from app.store import archives, messages, notes, progress, spending
 from app.store.conversations import Conversation
 from app.ui import pictures
 from app.ui.html import query_of
+from app.ui.jobs import grouped
 from app.ui.parts import window_messages
 from app.work import table
 
-PAGES_SHOWN = 40
-ARCHIVES_SHOWN = 20
+PAGES_SHOWN = 25
+ARCHIVES_SHOWN = 10
 SUMMARIES_SHOWN = 10
 TOPICS_SHOWN = 30
-JOBS_SHOWN = 50
+JOBS_READ = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ async def _parts(services: Services, tenant: UUID, conversation: Conversation) -
             "reach": await progress.reach(connection, tenant, conversation.id),
             "depth": depth,
             "unindexed": unindexed,
-            "jobs": await table.browse(connection, tenant, conversation.id, JOBS_SHOWN),
+            "jobs": grouped(await table.browse(connection, tenant, conversation.id, JOBS_READ)),
             "spent": await spending.totals_of(connection, tenant, conversation.id),
         }
 

@@ -99,7 +99,7 @@ def _line(parts: Sequence[Part]) -> str:
     if part is None:
         return ""
     text = first_line(part.body.text)
-    return f"{part.label} {text}" if part.label else text
+    return f"{part.label.partition(' · ')[0]} {text}" if part.kind == "call" else text
 
 
 def message_parts(message: Mapping[str, Any], longest: int = CHARACTERS_MAX) -> list[Part]:

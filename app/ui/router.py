@@ -22,6 +22,7 @@ from app.store.conversations import Conversation
 from app.ui import conversation as one
 from app.ui.assets import ASSETS
 from app.ui.html import SECURITY, HtmlRoute, addresses, page, query_of
+from app.ui.jobs import grouped
 from app.ui.parts import stored_message
 from app.ui.session import KEY_MAX, Viewer, Viewing, check_own_user, door_of, forget, remember
 from app.ui.shown import hidden
@@ -31,7 +32,7 @@ router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 
 CONVERSATIONS_SHOWN = 50
 ARCHIVES_SHOWN = 50
-JOBS_SHOWN = 100
+JOBS_READ = 500
 RESULTS_SHOWN = 30
 ARCHIVE_CHARACTERS = 20_000
 """Of an archive, on one page."""
@@ -177,12 +178,12 @@ async def jobs_page(request: Request, services: Wired, viewer: Viewing) -> Respo
         raise errors.NotFound("Jobs are those of all users; this key is one user's.")
     async with services.database.snapshot(viewer.tenant) as connection:
         depth = await table.depth(connection, viewer.tenant)
-        rows = await table.browse(connection, viewer.tenant, None, JOBS_SHOWN + 1)
-        dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_SHOWN)
+        rows = await table.browse(connection, viewer.tenant, None, JOBS_READ + 1)
+        dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
         spent = await spending.totals(connection, viewer.tenant)
     return await page(
-        request, "jobs.html", section="jobs", viewer=viewer, depth=depth, spent=spent, dead=dead,
-        rows=[row for row in rows[:JOBS_SHOWN] if row["state"] != "dead"], is_more=len(rows) > JOBS_SHOWN,
+        request, "jobs.html", section="jobs", viewer=viewer, depth=depth, spent=spent, dead=grouped(dead),
+        rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
         has_chat=services.chat is not None, has_embedder=services.embedder is not None,
     )  # fmt: skip
 
