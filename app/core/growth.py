@@ -64,7 +64,7 @@ def growth(turns: Sequence[Turn], full_total: int, epochs: Sequence[Frozen], *, 
     ``is_whole``: the epochs are all that there are, so before the first the window was in none. Otherwise turns
     before the first known epoch are left out.
     """
-    ends = [turn.full_before for turn in turns[1:]] + [full_total]
+    ends = [*(turn.full_before for turn in turns[1:]), full_total][: len(turns)]
     points = []
     before = None
     for turn, end in zip(turns, ends, strict=True):

@@ -31,7 +31,7 @@ PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
 SUMMARIES_SHOWN = 10
 TOPICS_SHOWN = 30
-JOBS_READ = 500
+JOBS_READ = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,9 @@ def read_form(request: Request, services: Services) -> Form:
     if any(problems.values()) or not is_asked:
         return Form(values, None, problems)
     number = int(budget) if budget is not None else None
-    return Form(values, ContextRequest(budget=number, model=model, query=values["query"] or None, format=form), problems)
+    return Form(
+        values, ContextRequest(budget=number, model=model, query=values["query"] or None, format=form), problems
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +161,7 @@ async def _parts(services: Services, tenant: UUID, conversation: Conversation) -
         }
 
 
-async def newest_pages(
-    connection: Connection, tenant: UUID, conversation: Conversation, last: int
-) -> Sequence[Record]:
+async def newest_pages(connection: Connection, tenant: UUID, conversation: Conversation, last: int) -> Sequence[Record]:
     """Pages from one backwards."""
     wanted = list(range(max(1, last - PAGES_SHOWN + 1), last + 1))
     return list(reversed(await messages.pages(connection, tenant, conversation.id, some=wanted)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.render import Origin
-from app.ui.shown import Clipped, clip, first_line, hidden
+from app.ui.shown import Clipped, clip, first_line
 
 CHARACTERS_MAX = 20_000
 """Of one part of a message in a window's list; the page it is on shows more."""
@@ -33,7 +33,7 @@ class Shown:
     """system, head, opening, condensed, verbatim or tail."""
     parts: list[Part]
     line: str
-    hidden: list[str]
+    hidden: tuple[str, ...]
     tokens: int | None = None
     seqs: tuple[int, ...] = ()
     pages: tuple[int, ...] = ()
@@ -80,17 +80,21 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
 
 def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> Shown:
     parts = message_parts(message)
-    return Shown(message["role"], zone, parts, _line(parts), hidden("".join(p.body.text for p in parts)), **more)
+    return Shown(message["role"], zone, parts, _line(parts), _hidden(parts), **more)
 
 
 def stored_message(view: Mapping[str, Any]) -> Shown:
     """A message of the history, whole."""
     parts = message_parts(view, longest=WHOLE_MAX)
     return Shown(
-        view["role"], "stored", parts, _line(parts), hidden("".join(p.body.text for p in parts)),
+        view["role"], "stored", parts, _line(parts), _hidden(parts),
         tokens=view["tokens"], seqs=(view["seq"],), pages=(view["page"],),
         archive_ids=(view["archive_id"],) if view["archive_id"] else (),
     )  # fmt: skip
+
+
+def _hidden(parts: Sequence[Part]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in part.body.hidden))
 
 
 def _line(parts: Sequence[Part]) -> str:
@@ -130,19 +134,25 @@ def _parts(message: Mapping[str, Any], longest: int) -> Iterator[Part]:
 def _block(block: Any, longest: int) -> Part:
     if not isinstance(block, dict):
         return Part("other", "", clip(_text(block), longest))
-    kind = str(block.get("type", ""))
-    if kind == "text":
-        return Part("text", "", clip(_text(block.get("text", "")), longest))
-    if "thinking" in kind or kind == "reasoning":
-        return Part("thinking", "", clip(_text(block.get("thinking") or block.get("text") or block), longest))
-    if kind == "tool_use":
-        label = f"{block.get('name', '')} · {block.get('id', '')}"
-        return Part("call", label, clip(_text(block.get("input", {})), longest))
-    if kind == "tool_result":
-        return Part("result", str(block.get("tool_use_id", "")), clip(_result(block.get("content", "")), longest))
-    if kind in ("image", "image_url", "input_audio", "document", "file"):
-        return Part("media", kind, clip(_described(block), 400))
-    return Part("other", kind, clip(_text(block), longest))
+    kind, label, text = _read_block(block)
+    return Part(kind, label, clip(text, longest))
+
+
+def _read_block(block: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Kind, label and text of a content block."""
+    match kind := str(block.get("type", "")):
+        case "text":
+            return "text", "", _text(block.get("text", ""))
+        case "thinking" | "redacted_thinking" | "reasoning":
+            return "thinking", "", _text(block.get("thinking") or block.get("text") or block)
+        case "tool_use":
+            return "call", f"{block.get('name', '')} · {block.get('id', '')}", _text(block.get("input", {}))
+        case "tool_result":
+            return "result", str(block.get("tool_use_id", "")), _result(block.get("content", ""))
+        case "image" | "image_url" | "input_audio" | "document" | "file":
+            return "media", kind, _described(block)
+        case _:
+            return "other", kind, _text(block)
 
 
 def _result(content: Any) -> str:

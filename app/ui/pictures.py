@@ -108,5 +108,5 @@ def _column(point: Point, x: float, step: float, top: int) -> Column:
 
 def _round_up(most: int) -> int:
     """The next number with two digits that count, so that lines stand at round numbers."""
-    unit = 10 ** max(0, len(str(most)) - 2)
+    unit = int(10 ** max(0, len(str(most)) - 2))
     return max(2, -(-most // (2 * unit)) * 2 * unit)

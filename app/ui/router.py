@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import errors
+from app import bm25, errors
 from app.api import cursors
 from app.api.paths import ConversationId
 from app.api.services import Wired
@@ -24,15 +24,15 @@ from app.ui.assets import ASSETS
 from app.ui.html import SECURITY, HtmlRoute, addresses, page, query_of
 from app.ui.jobs import grouped
 from app.ui.parts import stored_message
-from app.ui.session import KEY_MAX, Viewer, Viewing, check_own_user, door_of, forget, remember
-from app.ui.shown import hidden
+from app.ui.session import Viewer, Viewing, check_own_user, checked_key, door_of, forget, remember
+from app.ui.shown import hidden, marked
 from app.work import table
 
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 
 CONVERSATIONS_SHOWN = 50
 ARCHIVES_SHOWN = 50
-JOBS_READ = 500
+JOBS_READ = 400
 RESULTS_SHOWN = 30
 ARCHIVE_CHARACTERS = 20_000
 """Of an archive, on one page."""
@@ -168,8 +168,9 @@ async def search_page(request: Request, services: Wired, viewer: Viewing) -> Res
         except errors.NotFound as error:
             problem = error.detail
     return await page(
-        request, "search.html", section="search", viewer=viewer, asked=asked, found=found, problem=problem, types=TYPES
-    )
+        request, "search.html", section="search", viewer=viewer, asked=asked, found=found, problem=problem, types=TYPES,
+        marked=marked, words=set(bm25.terms(asked["query"])),
+    )  # fmt: skip
 
 
 @router.get("/jobs")
@@ -200,9 +201,7 @@ async def sign_in(request: Request, services: Wired) -> Response:
     form = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5)
     key, wanted = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
     try:
-        if not (key.isascii() and key.isprintable() and 0 < len(key) <= KEY_MAX and not set(key) & set(' ",;\\')):
-            raise errors.Unauthorized
-        await door_of(request)(services, key)
+        await door_of(request)(services, checked_key(key))
     except errors.Unauthorized:
         problem = "This key is not valid."
         return await page(request, "sign_in.html", status=401, next=_next(request, wanted), problem=problem)
@@ -256,5 +255,5 @@ async def asset(request: Request, name: str) -> Response:
 
 
 @router.get("/{rest:path}")
-async def nothing(rest: str) -> Response:
+async def nothing() -> Response:
     raise errors.NotFound("There is nothing at this path.")

@@ -6,6 +6,7 @@ cannot make a browser send (SameSite=Strict), that goes to /ui only and ends wit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
@@ -21,7 +22,8 @@ from app.services import Services
 from app.tenancy import DEFAULT_TENANT
 
 COOKIE: Final = "quire_ui_key"
-KEY_MAX = 512
+_KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,512}")
+"""What a cookie can hold as it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ Door: TypeAlias = Callable[[Services, str | None], Awaitable[Viewer]]
 """Tells who a key belongs to. Raises Unauthorized for none where one is needed, and for one that is not valid."""
 
 
-async def open_door(services: Services, key: str | None) -> Viewer:
+async def open_door(_services: Services, _key: str | None) -> Viewer:
     """Of a deployment without keys: everybody is the one tenant."""
     return Viewer(DEFAULT_TENANT)
 
@@ -51,6 +53,13 @@ def door_of(request: Request) -> Door:
 
 async def _viewer(request: Request, services: Wired) -> Viewer:
     return await door_of(request)(services, request.cookies.get(COOKIE))
+
+
+def checked_key(key: str) -> str:
+    """A key that a cookie can hold. Raises Unauthorized."""
+    if not _KEY.fullmatch(key):
+        raise errors.Unauthorized
+    return key
 
 
 Viewing = Annotated[Viewer, Depends(_viewer)]

@@ -312,10 +312,12 @@ CHINESE: Final = {
     ),
     "The head holds no summary.": "头部中没有摘要。",
     "The newest pages": "最新的页",
-    "The oldest five hundred are counted here.": "这里只计最早的五百个。",
+    "The oldest four hundred are counted here.": "这里只计最早的四百个。",
     "The placeholder in its place": "代替它的占位符",
     "The same as a table": "同样内容的表格",
-    "The summary in the head reaches to message {through} of {last}.": "头部中的摘要写到第 {through} 条消息,共 {last} 条。",
+    "The summary in the head reaches to message {through} of {last}.": (
+        "头部中的摘要写到第 {through} 条消息,共 {last} 条。"
+    ),
     "The table below has the same numbers.": "下面的表格有同样的数字。",
     "The window as tried, by section": "试出的窗口,按部分",
     "The window at the end of each turn": "每轮结束时的窗口",
@@ -337,8 +339,8 @@ CHINESE: Final = {
     "Together": "合计",
     "Tokens": "token",
     "Tokens ever sent": "累计 token",
-    "Tokens in the window at the end of each of the last {count} turns, without tools, system prompt and tail; {epochs} "
-    "epochs began.": "最近 {count} 轮中每轮结束时窗口的 token,不含工具、系统提示词和尾部;其间开始了 {epochs} 个纪元。",
+    "Tokens in the window at the end of each of the last {count} turns, without tools, system prompt and tail. New "
+    "epochs: {epochs}.": "最近 {count} 轮中每轮结束时窗口的 token,不含工具、系统提示词和尾部。新纪元:{epochs}。",
     "Tokens that work has cost since the beginning": "任务从开始以来花费的 token",
     "Tokens that work on this conversation has cost": "本会话的任务花费的 token",
     "Tool results that were too long for the window": "对窗口来说过长的工具结果",
@@ -389,7 +391,7 @@ CHINESE: Final = {
     "tools": "工具",
     "turn {page}": "第 {page} 轮",
     "untitled": "无标题",
-    "{count} lines": "{count} 行",
+    "Lines: {count}": "行:{count}",
     "{count} messages": "{count} 条消息",
     "{count} more characters are not shown here.": "还有 {count} 个字符没有在此显示。",
     "{count} tokens": "{count} token",

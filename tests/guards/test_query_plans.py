@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import conversations, messages, windows
+from app.store import conversations, growth, messages, progress, windows
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +37,10 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
     "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "turns": (growth.TURNS, (ANN, "c", 60)),
+    "epochs": (growth.EPOCHS, (ANN, "c", 60)),
+    "summary versions": (progress.SUMMARIES, (ANN, "c", 10)),
+    "topics": (progress.TOPICS, (ANN, "c", 30)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
     "list of a user": (conversations.LIST, (ANN, "u", None, None, None, 51)),
 }

@@ -14,7 +14,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-PROGRAM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+PROGRAM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
 OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
@@ -97,7 +99,9 @@ class Browser:
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
 
     def picture(self, file: Path, *, whole: bool = True) -> None:
-        found = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **self._clip(whole=whole))
+        found = self.send(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=whole, **self._clip(whole=whole)
+        )
         file.write_bytes(base64.b64decode(found["data"]))
 
     def _clip(self, *, whole: bool) -> Json:
@@ -116,7 +120,7 @@ def browser() -> Iterator[Browser]:
     from_browser, answers = os.pipe()
     with tempfile.TemporaryDirectory(prefix="quire-browser-", ignore_cleanup_errors=True) as profile:
         # The protocol is spoken on descriptors 3 and 4.
-        wiring = f"exec 8<&{commands} 9>&{answers}; exec 3<&8 4>&9; exec \"$@\""
+        wiring = f'exec 8<&{commands} 9>&{answers}; exec 3<&8 4>&9; exec "$@"'
         process = subprocess.Popen(
             ["/bin/bash", "-c", wiring, "bash", PROGRAM, *OPTIONS, f"--user-data-dir={profile}"],
             pass_fds=(commands, answers), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -124,7 +128,10 @@ def browser() -> Iterator[Browser]:
         os.close(commands)
         os.close(answers)
         try:
-            with os.fdopen(from_browser, "rb", buffering=0) as reads, os.fdopen(to_browser, "wb", buffering=0) as writes:
+            with (
+                os.fdopen(from_browser, "rb", buffering=0) as reads,
+                os.fdopen(to_browser, "wb", buffering=0) as writes,
+            ):
                 yield Browser(reads, writes)
         finally:
             process.terminate()

@@ -31,7 +31,9 @@ class Node:
 
     def has(self, wanted: dict[str, str]) -> bool:
         return all(
-            value in self.attributes.get("class", "").split() if name == "class_" else self.attributes.get(name) == value
+            value in self.attributes.get("class", "").split()
+            if name == "class_"
+            else self.attributes.get(name) == value
             for name, value in wanted.items()
         )
 

@@ -12,14 +12,14 @@ from app.demo.transcript import load
 from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import SHIPPED, Json, append, call, created, recall, result, user
 
-NASTY = '<script>alert(1)</script><img src=x onerror=alert(2)>"\'&amp; \u202eright to left\u202c \x00 \x1b'
+NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202eright to left\u202c \x00 \x1b"
 LONG_WORD = "Donaudampfschifffahrt" * 400
 SMUGGLED = "hello\U000e0068\U000e0069\u200b"
 
 
 def shipped(client: httpx.Client, conversation: str = "release", *, limit: int = 10_000, **settings: Any) -> None:
     """The conversation that `quire demo` replays, with a budget that makes it page."""
-    body = {"title": "Release of the tea shop", "budget": 8000, "user_id": "mei", "model": "gpt-4o", **settings}
+    body = {"title": "Moque Robotics: operations", "budget": 8000, "user_id": "mei", "model": "gpt-4o", **settings}
     created(client, id=conversation, **body)
     (transcript,) = load(SHIPPED)
     messages: list[Json] = list(transcript.messages)[:limit]
@@ -36,7 +36,9 @@ def nasty(client: httpx.Client, conversation: str = "<b>x</b>/..?#\u202e") -> st
         result("c1", "</pre><script>r()</script> " + "tea </textarea> " * 1500),
         {"role": "assistant", "content": "</details></main><script>m()</script>", "reasoning_content": NASTY},
         user(SMUGGLED),
-        user([{"type": "text", "text": NASTY}, {"type": "image_url", "image_url": {"url": "https://example.com/x.png"}}]),
+        user(
+            [{"type": "text", "text": NASTY}, {"type": "image_url", "image_url": {"url": "https://example.com/x.png"}}]
+        ),
         user(LONG_WORD),
     ]
     append(client, conversation, turns, user_id="<i>u</i>")
@@ -51,7 +53,7 @@ def many(run_as_superuser: Callable[[str], list[asyncpg.Record]], count: int) ->
            CASE WHEN n % 3 = 0 THEN 'Plans for week ' || n % 52 WHEN n % 7 = 0 THEN '第' || n || '次讨论:上线计划' END,
            n % 900 + 1, n % 300 + 1, n * 37, now() - n * interval '7 minutes'
       FROM generate_series(1, {count}) AS n
-    """)  # noqa: S608 - numbers of ours
+    """)
 
 
 def recalled(client: httpx.Client, conversation: str = "release") -> None:
