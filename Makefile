@@ -8,10 +8,10 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test lint check bench openapi lock clean
+.PHONY: help install run demo migrate test lint check bench bench-retrieval openapi lock clean
 
 help: ## Print this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## Make .venv from the pinned requirements
 
@@ -47,6 +47,9 @@ check: lint test ## All that a change must pass
 
 bench: $(STAMP) ## Measure; prints tables
 	$(BIN)/python -m bench $(ARGS)
+
+bench-retrieval: $(STAMP) ## Measure what search finds; prints tables
+	$(BIN)/python -m bench retrieval $(ARGS)
 
 openapi: $(STAMP) ## Write the published API to openapi/openapi.json
 	@mkdir -p openapi

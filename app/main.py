@@ -3,20 +3,37 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem, tools
+from app.api import (
+    archive,
+    conversations,
+    jobs,
+    mcp,
+    measured,
+    memories,
+    messages,
+    notes,
+    openapi,
+    operations,
+    problem,
+    tools,
+)
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
 from app.db import Database
+from app.providers import Chat, Embedder, build
 from app.services import Services
 from app.settings import Settings
+from app.tokens import TokenCounter
+from app.tracing import tracing_of
 from app.ui import router as ui
 
 DESCRIPTION = """\
@@ -34,7 +51,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    jobs.router,
+    mcp.router,
     operations.router,
+    measured.router,
     ui.router,
 )
 
@@ -51,6 +71,8 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         lifespan=_lifespan(settings, dsn, with_worker=with_worker),
     )
     problem.install(app)
+    app.add_middleware(measured.Measured)
+    app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
@@ -83,9 +105,13 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with services_of(settings, dsn) as services:
-            app.state.services = services
-            async with _working(services, wanted=with_worker):
-                yield
+            app.state.services, app.state.mcp = services, mcp.manager(services)
+            watch = asyncio.create_task(services.metrics.watch_lag())
+            try:
+                async with app.state.mcp.run(), _working(services, wanted=with_worker):
+                    yield
+            finally:
+                watch.cancel()
 
     return lifespan
 
@@ -99,9 +125,48 @@ async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
     )
     try:
         await database.assert_role_is_safe()
-        yield Services(settings, defaults(settings), database, counter, migrate.head())
+        chat, embedder = await providers(settings, counter)
+        try:
+            tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
+            known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
+            yield Services(*known, tracing=tracing)
+            await anyio.to_thread.run_sync(tracing.close)
+        finally:
+            for provider in (chat, embedder):
+                if provider is not None:
+                    await provider.close()
     finally:
         await database.close()
+
+
+async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
+    """The models that the settings name; the local embeddings take up to a second to load."""
+    keys = (settings.memory_llm_api_key, settings.memory_embedding_api_key)
+    llm_key, embedding_key = (key.get_secret_value() if key else None for key in keys)
+    chat = build.chat_of(
+        model=settings.memory_llm_model,
+        base_url=settings.memory_llm_base_url,
+        api_key=llm_key,
+        context_window=settings.memory_llm_context_window,
+        timeout_seconds=settings.memory_llm_timeout_seconds,
+        concurrency=settings.memory_llm_concurrency,
+        count=counter.count,
+    )
+    embedder = await anyio.to_thread.run_sync(
+        partial(
+            build.embedder_of,
+            model=settings.memory_embedding_model,
+            base_url=settings.memory_embedding_base_url,
+            api_key=embedding_key,
+            chat_base_url=settings.memory_llm_base_url,
+            chat_api_key=llm_key,
+            dimensions=settings.memory_embedding_dimensions,
+            batch=settings.memory_embedding_batch,
+            timeout_seconds=settings.memory_llm_timeout_seconds,
+            concurrency=settings.memory_embedding_concurrency,
+        )
+    )
+    return chat, embedder
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Everything real: PostgreSQL in a folder of its own, uvicorn on a free port, HTTP over loopback."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 import threading
@@ -89,6 +90,9 @@ async def database(postgres: EmbeddedPostgres, clean: None) -> AsyncIterator[Dat
 @pytest.fixture(scope="session")
 def counter(data_dir: Path) -> tokens.TokenCounter:
     return tokens.load(data_dir / "vocabularies")
+
+
+os.environ["MEMORY_EMBEDDING_MODEL"] = "none"  # where a test says nothing else: the local one takes a second to load
 
 
 @pytest.fixture(scope="session")

@@ -76,6 +76,8 @@ class Chat(Protocol):
     ) -> Reply:
         """One completion of OpenAI-form messages. Raises a ProviderError."""
 
+    async def close(self) -> None: ...
+
 
 class Embedder(Protocol):
     """A text embedding model. Vectors of different models or dimensions cannot be compared."""
@@ -90,3 +92,5 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vector:
         """The vector of a query, which some models embed differently. Raises a ProviderError."""
+
+    async def close(self) -> None: ...

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
-from asyncpg import Record
 from starlette.requests import Request
 
 from app import errors
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.model import Format
 from app.core.render import origins
+from app.core.topics import Topic
 from app.db import Connection
-from app.flows import archiving, growing, inspect
+from app.flows import archiving, growing, inspect, progress
 from app.flows.context import Context, ContextRequest, context
 from app.services import Services
-from app.store import archives, messages, notes, progress, spending
+from app.store import archives, messages, notes, page_index
 from app.store.conversations import Conversation
 from app.ui import pictures
 from app.ui.html import query_of
@@ -29,7 +29,6 @@ from app.work import table
 
 PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
-SUMMARIES_SHOWN = 10
 TOPICS_SHOWN = 30
 JOBS_READ = 400
 
@@ -140,7 +139,6 @@ async def _parts(services: Services, tenant: UUID, conversation: Conversation) -
     """All beside the window, in one snapshot."""
     async with services.database.snapshot(tenant) as connection:
         points = await growing.last_turns(connection, tenant, conversation)
-        depth, unindexed = await table.depth_of(connection, tenant, conversation.id)
         found = await archives.browse(connection, tenant, conversation_id=conversation.id, limit=ARCHIVES_SHOWN + 1)
         return {
             "points": points,
@@ -151,17 +149,30 @@ async def _parts(services: Services, tenant: UUID, conversation: Conversation) -
             "more_archives": len(found) > ARCHIVES_SHOWN,
             "notes": await notes.browse(connection, tenant, conversation.id),
             "summary": await inspect.summary_view(services, connection, tenant, conversation),
-            "summaries": await progress.summaries(connection, tenant, conversation.id, SUMMARIES_SHOWN),
-            "topics": await progress.topics(connection, tenant, conversation.id, TOPICS_SHOWN),
-            "reach": await progress.reach(connection, tenant, conversation.id),
-            "depth": depth,
-            "unindexed": unindexed,
+            "topics": await _topics(connection, tenant, conversation),
+            "reach": conversation.indexed_through,
+            "working": await progress.status_view(connection, tenant, conversation),
             "jobs": grouped(await table.browse(connection, tenant, conversation.id, JOBS_READ)),
-            "spent": await spending.totals_of(connection, tenant, conversation.id),
         }
 
 
-async def newest_pages(connection: Connection, tenant: UUID, conversation: Conversation, last: int) -> Sequence[Record]:
+async def newest_pages(
+    connection: Connection, tenant: UUID, conversation: Conversation, last: int
+) -> list[dict[str, Any]]:
     """Pages from one backwards."""
-    wanted = list(range(max(1, last - PAGES_SHOWN + 1), last + 1))
-    return list(reversed(await messages.pages(connection, tenant, conversation.id, some=wanted)))
+    wanted = range(max(1, last - PAGES_SHOWN + 1), last + 1)
+    return list(reversed(await some_pages(connection, tenant, conversation, wanted)))
+
+
+async def some_pages(
+    connection: Connection, tenant: UUID, conversation: Conversation, wanted: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Pages in order, in the model's words where there are any."""
+    rows = await messages.pages(connection, tenant, conversation.id, some=wanted)
+    names = await page_index.names(connection, tenant, conversation.id, wanted, inspect.ALL)
+    return [inspect.page_item(row, names.get(row["page"])) for row in rows]
+
+
+async def _topics(connection: Connection, tenant: UUID, conversation: Conversation) -> list[Topic]:
+    found = await page_index.topics(connection, tenant, conversation.id, inspect.ALL, inspect.ALL)
+    return sorted(found, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]

@@ -14,10 +14,10 @@ from app.api import cursors
 from app.api.paths import ConversationId
 from app.api.services import Wired
 from app.db import Connection
-from app.flows import archiving, inspect, searching
+from app.flows import archiving, inspect, progress, searching
 from app.flows.archiving import Wanted
 from app.flows.searching import SearchRequest
-from app.store import archives, conversations, messages, progress, spending
+from app.store import archives, conversations
 from app.store.conversations import Conversation
 from app.ui import conversation as one
 from app.ui.assets import ASSETS
@@ -49,12 +49,12 @@ async def conversation_list(request: Request, services: Wired, viewer: Viewing, 
         rows = await conversations.browse(
             connection, viewer.tenant, user, asked["q"] or None, after, CONVERSATIONS_SHOWN + 1
         )
-        count = await progress.count_conversations(connection, viewer.tenant) if viewer.user_id is None else None
+        count = await conversations.count(connection, viewer.tenant) if viewer.user_id is None else None
     last = rows[CONVERSATIONS_SHOWN - 1] if len(rows) > CONVERSATIONS_SHOWN else None
     older = cursors.encode(last["updated_at"].isoformat(), last["uid"]) if last else None
     return await page(
         request, "conversations.html", section="conversations", viewer=viewer, asked=asked, count=count,
-        rows=rows[:CONVERSATIONS_SHOWN], older=older, is_first=cursor is None, counted_max=progress.COUNTED_MAX,
+        rows=rows[:CONVERSATIONS_SHOWN], older=older, is_first=cursor is None, counted_max=conversations.COUNTED_MAX,
         base=str(request.base_url).rstrip("/"),
     )  # fmt: skip
 
@@ -105,10 +105,10 @@ async def page_in_full(
     async with services.database.snapshot(viewer.tenant) as connection:
         found = await _mine(connection, viewer, conversation_id)
         view = await inspect.page_view(connection, viewer.tenant, found, number)
-        (item,) = await messages.pages(connection, viewer.tenant, found.id, some=[number])
+        (item,) = await one.some_pages(connection, viewer.tenant, found, [number])
     return await page(
         request, "page.html", section="conversations", viewer=viewer, conversation=inspect.conversation_view(found),
-        book_page=view, item=inspect.page_item(item), messages=[stored_message(m) for m in view["messages"]],
+        book_page=view, item=item, messages=[stored_message(m) for m in view["messages"]],
     )  # fmt: skip
 
 
@@ -178,12 +178,11 @@ async def jobs_page(request: Request, services: Wired, viewer: Viewing) -> Respo
     if viewer.user_id is not None:
         raise errors.NotFound("Jobs are those of all users; this key is one user's.")
     async with services.database.snapshot(viewer.tenant) as connection:
-        depth = await table.depth(connection, viewer.tenant)
+        work = await progress.jobs_view(services, connection, viewer.tenant)
         rows = await table.browse(connection, viewer.tenant, None, JOBS_READ + 1)
         dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
-        spent = await spending.totals(connection, viewer.tenant)
     return await page(
-        request, "jobs.html", section="jobs", viewer=viewer, depth=depth, spent=spent, dead=grouped(dead),
+        request, "jobs.html", section="jobs", viewer=viewer, work=work, dead=grouped(dead),
         rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
         has_chat=services.chat is not None, has_embedder=services.embedder is not None,
     )  # fmt: skip
@@ -255,5 +254,5 @@ async def asset(request: Request, name: str) -> Response:
 
 
 @router.get("/{rest:path}")
-async def nothing() -> Response:
-    raise errors.NotFound("There is nothing at this path.")
+async def nothing(rest: str) -> Response:
+    raise errors.NotFound("There is nothing at this path." if rest else "There is no such page.")
