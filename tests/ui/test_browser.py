@@ -83,3 +83,49 @@ def test_hostile_text_does_nothing(tab: Browser, client: httpx.Client) -> None:
     views(tab, client, "hostile-page", f"/ui/conversations/{name}/pages/1")
     views(tab, client, "hostile-archive", f"/ui/archives/{archive}")
     assert tab.ask("document.querySelectorAll('main img, main script, main b, main i').length") == 0
+
+
+def focused(tab: Browser) -> str:
+    return str(tab.ask("document.activeElement.innerText || document.activeElement.id || document.activeElement.name"))
+
+
+def test_the_keyboard_is_enough(tab: Browser, client: httpx.Client) -> None:
+    """Every stop is seen, the first one leads past the header, and messages open without a mouse."""
+    shipped(client, limit=20)
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/release")
+    tab.press("Tab")
+    assert focused(tab) == "Skip to the content"
+    assert tab.ask("document.activeElement.getBoundingClientRect().left") >= 0
+    for _ in range(60):
+        assert tab.ask("getComputedStyle(document.activeElement).outlineStyle") != "none", focused(tab)
+        assert tab.ask("document.activeElement.getBoundingClientRect().width") > 0, focused(tab)
+        if tab.ask("document.activeElement.localName") == "summary":
+            break
+        tab.press("Tab")
+    assert tab.ask("document.activeElement.parentElement.open") is False
+    tab.press("Enter", code=13, text="\r")
+    assert tab.ask("document.activeElement.parentElement.open") is True
+
+
+def test_one_button_opens_every_message_and_closes_them_again(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=20)
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/release")
+    count = "document.querySelectorAll('#messages details:not([open])').length"
+    assert tab.ask(count) > 0
+    tab.ask("document.querySelector('button[data-toggle]').click()")
+    assert tab.ask(count) == 0
+    assert tab.ask("document.querySelector('button[data-toggle]').innerText") == "Close all"
+    tab.ask("document.querySelector('button[data-toggle]').click()")
+    assert tab.ask("document.querySelectorAll('#messages details[open]').length") == 0
+
+
+def test_the_box_tries_a_window(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=150)
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/release")
+    tab.ask("document.getElementById('budget').value = '2500'; document.querySelector('form.try').requestSubmit()")
+    tab.wait_for("Page.loadEventFired")
+    assert tab.ask("document.querySelectorAll('svg.bar').length") == 2
+    assert tab.ask("location.hash") == "#window"
