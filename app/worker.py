@@ -13,6 +13,7 @@ from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
 from app.jobs.summary import refresh_summary
+from app.providers import ProviderError
 from app.services import Services
 from app.store import idempotency, remembered
 from app.tenancy import TENANTS
@@ -118,6 +119,9 @@ async def until_done(task: Task, services: Services, stop: asyncio.Event) -> Non
     while not stop.is_set():
         try:
             await task(services)
+        except ProviderError as error:
+            _logger.warning("%s waits for its provider: %s", getattr(task, "__name__", task), error)
+            await _wait(stop, HOUSEKEEPING_SECONDS)
         except Exception:
             _logger.exception("%s failed", getattr(task, "__name__", task))
             await _wait(stop, HOUSEKEEPING_SECONDS)

@@ -39,7 +39,7 @@ LOAD_FRAME = 60
 """Tokens of the frame around a loaded archive."""
 MOMENTS_MAX = 300
 """Passages that a query may bring in, if they fit."""
-RELEVANT_SHARE = 0.2
+RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
 LAG_PAGES_MAX = 2
@@ -222,7 +222,13 @@ async def _tail(
         moments = await _moments(connection, tenant, conversation, query, window) if query else []
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
     tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
-    return tail, (*no_archive, *no_page)
+    return tail, (*no_archive, *no_page, *_degraded(query))
+
+
+def _degraded(query: Query | None) -> list[WindowWarning]:
+    """That the query went by words for once. Where there is no embedding model at all, it always does."""
+    warnings = query.warnings if query is not None else []
+    return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
 
 
 async def _pages(
