@@ -33,6 +33,8 @@ router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 CONVERSATIONS_SHOWN = 50
 ARCHIVES_SHOWN = 50
 JOBS_READ = 400
+MESSAGES_SHOWN = 500
+"""Of a page."""
 RESULTS_SHOWN = 30
 ARCHIVE_CHARACTERS = 20_000
 """Of an archive, on one page."""
@@ -108,7 +110,8 @@ async def page_in_full(
         (item,) = await one.some_pages(connection, viewer.tenant, found, [number])
     return await page(
         request, "page.html", section="conversations", viewer=viewer, conversation=inspect.conversation_view(found),
-        book_page=view, item=item, messages=[stored_message(m) for m in view["messages"]],
+        book_page=view, item=item, messages=[stored_message(m) for m in view["messages"][:MESSAGES_SHOWN]],
+        left_out=max(0, len(view["messages"]) - MESSAGES_SHOWN),
     )  # fmt: skip
 
 

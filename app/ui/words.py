@@ -403,6 +403,9 @@ CHINESE: Final = {
     "Lines: {count}": "行：{count}",
     "{count} messages": "{count} 条消息",
     "{count} messages behind": "落后 {count} 条消息",
+    "{count} more messages of this page are not shown here; the API has them.": (
+        "本页还有 {count} 条消息没有在此显示；API 中有。"
+    ),
     "{count} more characters are not shown here.": "还有 {count} 个字符没有在此显示。",
     "{count} tokens": "{count} token",
     "{minimum} tokens": "{minimum} token",

@@ -210,6 +210,13 @@ def test_an_archive_is_read_part_by_part(client: httpx.Client) -> None:
     assert read_so_far == text
 
 
+def test_a_page_of_very_many_messages_is_shown_in_part(client: httpx.Client) -> None:
+    append(client, "c", [user("go"), *(assistant(f"step {number}") for number in range(700))])
+    found = page(client, "/ui/conversations/c/pages/1")
+    assert len(found.all("article")) == 500
+    assert "201 more messages" in found.one("main").words
+
+
 @pytest.mark.parametrize(
     "path",
     [
