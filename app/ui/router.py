@@ -192,8 +192,14 @@ async def jobs_page(request: Request, services: Wired, viewer: Viewing) -> Respo
 
 
 @router.get("/sign-in")
-async def sign_in_form(request: Request) -> Response:
-    return await page(request, "sign_in.html", next=_next(request, request.query_params.get("next", "")), problem=None)
+async def sign_in_form(request: Request, services: Wired) -> Response:
+    """The form, unless nobody needs a key."""
+    wanted = _next(request, request.query_params.get("next", ""))
+    try:
+        await door_of(request)(services, None)
+    except errors.Unauthorized:
+        return await page(request, "sign_in.html", next=wanted, problem=None)
+    return RedirectResponse(wanted, 303)
 
 
 @router.post("/sign-in")

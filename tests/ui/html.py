@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import pairwise
 
 VOID = {"meta", "link", "input", "br", "hr", "img", "rect", "line", "path"}
 
@@ -77,3 +78,40 @@ def read(text: str) -> Node:
     reader.close()
     assert [node.tag for node in reader.open] == ["#document"], "something is left open"
     return reader.open[0]
+
+
+def check(found: Node, path: str) -> None:
+    """Landmarks, one heading, labels, captions, unique ids, and nothing from elsewhere."""
+    for tag in ("header", "main", "footer", "h1", "title"):
+        assert len(found.one("html").all(tag)) == 1 or tag == "title", f"{path} has one <{tag}>"
+    assert found.one("html").attributes["lang"] in ("en", "zh-Hans")
+    ids = [node.attributes["id"] for node in found.walk() if "id" in node.attributes]
+    assert len(ids) == len(set(ids)), f"{path} has an id twice"
+    labelled = {node.attributes["for"] for node in found.all("label")}
+    for tag in ("input", "select", "textarea"):
+        for node in found.all(tag):
+            assert node.attributes.get("type") == "hidden" or node.attributes["id"] in labelled, f"{path}: {node}"
+    for name in ("aria-labelledby", "aria-describedby"):
+        for node in found.walk():
+            assert all(wanted in ids for wanted in node.attributes.get(name, "").split()), f"{path}: {node.attributes}"
+    for node in found.all("nav"):
+        assert node.attributes["aria-label"]
+    for table in found.all("table"):
+        assert table.one("caption").words
+        assert all(cell.attributes["scope"] in ("col", "row") for cell in table.all("th"))
+    for picture in found.all("svg", role="img"):
+        assert picture.attributes["aria-label"]
+    levels = [int(node.tag[1]) for node in found.walk() if node.tag in ("h1", "h2", "h3")]
+    assert all(after - before <= 1 for before, after in pairwise(levels)), f"{path}: {levels}"
+    assert_local(found, path)
+
+
+def assert_local(found: Node, path: str) -> None:
+    for node in found.walk():
+        assert not node.attributes.keys() & {"style", "srcset"}, f"{path}: {node.tag} has what the policy refuses"
+        assert not [name for name in node.attributes if name.startswith("on")]
+        for name in ("href", "src", "action"):
+            assert node.attributes.get(name, "/").startswith(("/", "#", "?")), f"{path}: {node.attributes}"
+        assert not node.attributes.get("href", "").startswith("//")
+    assert all(node.attributes.get("src") and not node.text for node in found.all("script"))
+    assert found.all("style") == []

@@ -17,7 +17,7 @@ from app.tenancy import DEFAULT_TENANT
 from app.ui.session import COOKIE, Viewer
 from tests.api.kit import append, user
 from tests.conftest import serving
-from tests.ui.html import read
+from tests.ui.html import check, read
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
@@ -55,11 +55,17 @@ def test_without_a_key_every_page_leads_to_the_form_and_back(person: httpx.Clien
     answer = person.get(path)
     assert answer.status_code == 303
     assert "secret" not in answer.text
-    form = person.get(answer.headers["location"])
-    assert read(form.text).one("input", name="next").attributes["value"] == path
+    form = read(person.get(answer.headers["location"]).text)
+    check(form, "sign-in")
+    assert form.one("input", name="next").attributes["value"] == path
     back = sign_in(person, "master", path)
     assert (back.status_code, back.headers["location"]) == (303, path)
     assert person.get(path).status_code == 200
+
+
+def test_where_nobody_needs_a_key_there_is_no_form(client: httpx.Client) -> None:
+    answer = client.get("/ui/sign-in")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/ui")
 
 
 def test_the_cookie_is_for_the_inspector_and_for_no_script(person: httpx.Client) -> None:
