@@ -17,6 +17,7 @@ from app.providers import Chat, Embedder
 from app.settings import Settings
 from app.store.conversations import Conversation
 from app.tokens import TokenCounter
+from app.tracing import Tracing
 
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
@@ -60,6 +61,7 @@ class Services:
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
     metrics: Metrics = field(default_factory=Metrics)
+    tracing: Tracing = field(default_factory=Tracing)
     lanes_stopped: dict[str, str] = field(default_factory=dict)
     """Lanes of work that rest in this process because their provider does not take us, and what it said."""
     conversations: LRUCache[tuple[UUID, str], Conversation] = field(

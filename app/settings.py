@@ -65,6 +65,12 @@ class Settings(BaseSettings):
     quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
     quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")
 
+    otel_exporter_otlp_endpoint: str | None = Field(
+        None,
+        description="Where traces are sent, by OTLP over HTTP; needs the extra `otel`. Unset: none are made. "
+        "OpenTelemetry's other variables hold too.",
+    )
+
     memory_context_window: int = Field(
         0, ge=0, description="Tokens of the model's context window. 0: inferred from the model."
     )

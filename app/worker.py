@@ -13,11 +13,13 @@ from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
 from app.jobs.summary import refresh_summary
+from app.providers import ProviderError
 from app.services import Services
 from app.store import idempotency, remembered
 from app.tenancy import TENANTS
 from app.work.enqueue import Lane
 from app.work.loop import Loop, Pace
+from app.work.table import Claimed
 
 Task = Callable[[Services], Awaitable[None]]
 
@@ -80,7 +82,7 @@ async def run(
         services.database,
         TENANTS,
         lanes(services),
-        {kind: partial(handler, services) for kind, handler in handlers.items()},
+        {kind: partial(_traced, services, handler) for kind, handler in handlers.items()},
         lambda error, claimed: judge(error, claimed, random()),
         came=services.work_came,
         random=random,
@@ -92,6 +94,13 @@ async def run(
         group.create_task(loop.run(stop))
         group.create_task(until_done(reembed, services, stop))
         group.create_task(repeat(HOUSEKEEPING, services, stop, interval_seconds=HOUSEKEEPING_SECONDS))
+
+
+async def _traced(services: Services, handler: Handler, claimed: Claimed) -> None:
+    """The job as a part of the request that enqueued it first."""
+    parent = claimed.args.get("traceparent")
+    with services.tracing.span(f"job {claimed.kind}", parent=parent, job_id=str(claimed.id), attempt=claimed.attempts):
+        await handler(services, claimed)
 
 
 async def repeat(tasks: Sequence[Task], services: Services, stop: asyncio.Event, *, interval_seconds: float) -> None:
@@ -110,6 +119,9 @@ async def until_done(task: Task, services: Services, stop: asyncio.Event) -> Non
     while not stop.is_set():
         try:
             await task(services)
+        except ProviderError as error:
+            _logger.warning("%s waits for its provider: %s", getattr(task, "__name__", task), error)
+            await _wait(stop, HOUSEKEEPING_SECONDS)
         except Exception:
             _logger.exception("%s failed", getattr(task, "__name__", task))
             await _wait(stop, HOUSEKEEPING_SECONDS)

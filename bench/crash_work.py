@@ -95,7 +95,7 @@ class Program:
 class Scene(Quire):
     """The API, two workers and PostgreSQL, each killed by itself."""
 
-    def __init__(self, folder: Path, lease: float) -> None:
+    def __init__(self, folder: Path, lease: float, *, embeds: bool) -> None:
         super().__init__(folder)
         self.folder = folder
         self.servers = [embedded.start(folder / "data")]
@@ -107,6 +107,7 @@ class Scene(Quire):
             "QUIRE_DATA_DIR": str(folder / "data"),
             "QUIRE_PORT": "0",
             "QUIRE_WORKER_LEASE_SECONDS": str(lease),
+            **({} if embeds else {"MEMORY_EMBEDDING_MODEL": "none"}),
         }
         self._api = Program(folder, environment, "-m", "app", "serve")
         self._workers = [Program(folder, environment, "-m", "bench.crash_worker") for _ in range(WORKERS)]
@@ -170,12 +171,17 @@ class Talker(Writer):
         ]
 
 
-def crash(kills: dict[str, int], turns: int, seconds: float, lease: float, seed: int = 1) -> Report:
-    """Kill, start again, repeat, one kind of process after the other; let it settle; look at everything."""
+def crash(
+    kills: dict[str, int], turns: int, seconds: float, lease: float, seed: int = 1, *, embeds: bool = True
+) -> Report:
+    """Kill, start again, repeat, one kind of process after the other; let it settle; look at everything.
+
+    Without embeddings a process starts sooner.
+    """
     rng = Random(seed)
     report, appends = Report(), AppendReport()
     with ExitStack() as stack:
-        scene = Scene(stack.enter_context(_folder()), lease)
+        scene = Scene(stack.enter_context(_folder()), lease, embeds=embeds)
         stack.callback(scene.close)
         stop = Event()
         spread = KILL_SECONDS * sum(kills.values())

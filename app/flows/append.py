@@ -308,7 +308,7 @@ async def _decide(
             notes=_notes(bench, placements),
             memories=memories,
             archives=archives,
-            work=_work(bench, known, after, policy, memories),
+            work=enqueue.traced(_work(bench, known, after, policy, memories), bench.services.tracing.traceparent()),
             embeds=bench.services.embedder is not None,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
         ),

@@ -218,7 +218,13 @@ async def _tail(
         moments = await _moments(connection, tenant, conversation, query, window) if query else []
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
     tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
-    return tail, (*no_archive, *no_page)
+    return tail, (*no_archive, *no_page, *_degraded(query))
+
+
+def _degraded(query: Query | None) -> list[WindowWarning]:
+    """That the query went by words for once. Where there is no embedding model at all, it always does."""
+    warnings = query.warnings if query is not None else []
+    return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
 
 
 async def _pages(

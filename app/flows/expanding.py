@@ -38,6 +38,7 @@ async def expand(services: Services, tenant: UUID, scope: str, query: str) -> tu
     ]
     try:
         reply = await services.chat.complete(messages, max_tokens=REPLY_TOKENS, json_object=True)
+        services.metrics.provider_call("expand", "ok", reply.prompt_tokens, reply.completion_tokens)
         await spending.record(services.database, tenant, None, "expand", reply.prompt_tokens, reply.completion_tokens)
         more = object_of(reply.text).get("query")
     except ProviderError:

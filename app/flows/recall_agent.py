@@ -241,6 +241,7 @@ def _assistant(reply: Reply) -> dict[str, Any]:
 
 async def _count(run: _Run, reply: Reply) -> None:
     conversation = run.asking.conversation
+    run.services.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
     await spending.record(
         run.services.database, run.tenant, conversation.id if conversation else None, "recall",
         reply.prompt_tokens, reply.completion_tokens,

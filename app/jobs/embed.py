@@ -68,7 +68,8 @@ async def _vectors(
     if not texts:
         return []
     try:
-        vectors = await embedder.embed_passages([text for _, text in texts])
+        with services.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
+            vectors = await embedder.embed_passages([text for _, text in texts])
         services.metrics.provider_call("embed", "ok")
     except RefusedInput:
         services.metrics.provider_call("embed", "RefusedInput")
@@ -121,13 +122,13 @@ async def reembed(services: Services) -> None:
     """Mark what has no vector of the configured model, and enqueue its embedding: at start, in the background.
 
     So vectors of another model are replaced one by one, and memories from a time without embeddings get theirs.
-    Raises a ProviderError where the model has to be asked for its dimensions, and does not answer.
+    Raises a ProviderError while the model cannot be asked how wide its vectors are.
     """
     embedder = services.embedder
     if embedder is None:
         return
     if not embedder.dimensions:
-        await embedder.embed_query("dimensions")  # an answer says how many there are
+        await embedder.embed_query("dimensions")  # of a width that nobody knows, no vector would be the model's
     for tenant in TENANTS:
         async with services.database.begin(tenant) as connection:
             model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)

@@ -7,11 +7,13 @@ letter comes back to life by it, since what it failed on may be different now.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
+from app.core.canonical import dumps
 from app.db import Connection
 from app.ids import uuid7
 
@@ -54,6 +56,13 @@ async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork])
     """In the transaction that makes the work necessary. What is named twice is enqueued once."""
     some = {(row.kind, row.subject): row for row in rows}.values()
     await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in some] for name in COLUMNS))
+
+
+def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
+    """Work that knows the trace of the request that made it necessary."""
+    if traceparent is None:
+        return list(rows)
+    return [replace(row, args=dumps({**json.loads(row.args), "traceparent": traceparent})) for row in rows]
 
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:

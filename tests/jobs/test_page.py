@@ -226,6 +226,26 @@ def test_a_page_whose_archive_is_erased_meanwhile_is_read_again(
     assert ok(client.get(path("c", "pages", "1")))["title"] == "Title 1"
 
 
+def test_a_page_that_is_gone_is_not_indexed(client: httpx.Client, worker: Worker, model: Model, sql: Sql) -> None:
+    closed(client, user("plan the trip"), assistant("done"))
+    [claimed] = worker.claims()
+    sql("DELETE FROM pages WHERE page = 1")
+    assert worker.run(claimed) == "done"
+    assert sql("SELECT FROM page_index") == []
+    assert model.asked == []
+
+
+def test_a_page_of_very_many_messages_is_shown_from_both_ends(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    append(client, "c", [user("go on"), *(assistant(f"step {n}") for n in range(400))])
+    append(client, "c", [user("next")])
+    assert worker.drain("page") == {"done": 1}
+    [request] = model.of("page")
+    assert list(shown(request)) == [*range(1, 101), *range(302, 402)]
+    assert request["messages"][1]["content"].endswith("Give lines for messages 1 to 30.")
+
+
 def test_a_chinese_conversation_is_asked_about_in_chinese(client: httpx.Client, worker: Worker, model: Model) -> None:
     closed(client, user("帮我安排去日本的旅行"), assistant("好的,已经订了机票。"))
     model.page = lambda r: index_of(r, title="日本旅行", topics=["日本旅行", "日本旅游"])
