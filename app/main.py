@@ -9,7 +9,8 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem, tools
+from app.api import archive, conversations, keys, memories, messages, notes, openapi, operations, problem, tools
+from app.api.deadlines import Deadlines
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -33,6 +34,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    keys.router,
     operations.router,
 )
 
@@ -47,6 +49,9 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         openapi_tags=openapi.TAGS,
         generate_unique_id_function=openapi.operation_id,
         lifespan=_lifespan(settings, dsn, with_worker=with_worker),
+    )
+    app.add_middleware(
+        Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
     problem.install(app)
     app.add_middleware(SlashesInIds)
@@ -97,7 +102,9 @@ async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
     )
     try:
         await database.assert_role_is_safe()
-        yield Services(settings, defaults(settings), database, counter, migrate.head())
+        services = Services(settings, defaults(settings), database, counter, migrate.head())
+        yield services
+        await asyncio.gather(*services.door.tasks)
     finally:
         await database.close()
 

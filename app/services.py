@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -11,6 +12,7 @@ from cachetools import LRUCache
 
 from app.core.model import Epoch
 from app.core.profile import Defaults
+from app.core.rate import Bucket
 from app.db import Database
 from app.providers import Chat, Embedder
 from app.settings import Settings
@@ -20,6 +22,7 @@ from app.tokens import TokenCounter
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
+KEYS_CACHED = 20_000
 COUNTED_CHARACTERS_MAX = 20_000
 """Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
 
@@ -31,6 +34,21 @@ class FoundEpoch:
     uid: UUID
     available: int
     epoch: Epoch
+
+
+@dataclass
+class Door:
+    """What a process remembers about keys. Nothing of it lets anybody in: see app.flows.keys."""
+
+    locked: bool = False
+    """Callers need a key; this never ends."""
+    open_at: float = -math.inf
+    """When it was last seen, on the monotonic clock, that they need none."""
+    uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    """When the last use of a key was written, by its id."""
+    buckets: LRUCache[UUID | None, Bucket] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    """Writing what is not part of a request; waited for at the end."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,7 @@ class Services:
     """None: search goes by keywords alone."""
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
+    door: Door = field(default_factory=Door)
     conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )

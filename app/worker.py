@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from app.flows import archiving
 from app.services import Services
 from app.store import idempotency, remembered
-from app.tenancy import TENANTS
+from app.tenancy import tenants
 
 Task = Callable[[Services], Awaitable[None]]
 
@@ -16,21 +16,21 @@ HOUSEKEEPING_SECONDS = 60.0
 
 async def forget_old_answers(services: Services) -> None:
     """Answers kept for Idempotency-Keys, after a day."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         async with services.database.begin(tenant) as connection:
             await idempotency.prune(connection, tenant)
 
 
 async def erase_expired_archives(services: Services) -> None:
     """Archives past their time, a hundred at once."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         while await archiving.erase_expired(services.database, tenant, embeds=services.embedder is not None):
             pass
 
 
 async def erase_expired_memories(services: Services) -> None:
     """Memories past their time, some hundred at once."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         gone = 1
         while gone:
             async with services.database.begin(tenant) as connection:

@@ -9,6 +9,8 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from app.api import body, problem
+from app.api.scope import Needs
+from app.core.caller import Scope
 
 TAGS = [
     {"name": "messages", "description": "Turns in, window out."},
@@ -17,8 +19,18 @@ TAGS = [
     {"name": "archive", "description": "Large tool results, kept whole."},
     {"name": "memories", "description": "Search over everything that was said or archived."},
     {"name": "tools", "description": "What a model recalls with."},
+    {"name": "keys", "description": "Who may do what."},
     {"name": "operations", "description": "Is it up, is it ready."},
 ]
+
+SECURITY_SCHEMES = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key. None is needed as long as the deployment never had one.",
+    },
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, in a header of ours."},
+}
 
 
 def operation_id(route: APIRoute) -> str:
@@ -53,10 +65,24 @@ def _document(app: FastAPI) -> dict[str, Any]:
     models = [(model, "validation") for model in body.BODY_MODELS.values()]
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))
-    for operations in document["paths"].values():
-        for operation in operations.values():
+    document["components"]["securitySchemes"] = SECURITY_SCHEMES
+    needed = {(route.path, method.lower()): _scope(route) for route in _routes(app) for method in route.methods or ()}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             _answer_with_problems(operation["responses"])
+            if (scope := needed[path, method]) is not None:
+                operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
+
+
+def _routes(app: FastAPI) -> list[APIRoute]:
+    return [route for route in app.routes if isinstance(route, APIRoute)]
+
+
+def _scope(route: APIRoute) -> Scope | None:
+    """The scope that a route needs, as its parameters say; None for those that are open."""
+    needs = [found.call for found in route.dependant.dependencies if isinstance(found.call, Needs)]
+    return needs[0].scope if needs else None
 
 
 def _answer_with_problems(responses: dict[str, Any]) -> None:

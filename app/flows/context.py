@@ -56,6 +56,10 @@ class ContextRequest:
     """Instead of the conversation's own system prompt, for this call."""
     tools: tuple[dict[str, Any], ...] = ()
     """The caller's own tools, offered beside the recall tools."""
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
+    sensitive: bool = False
+    """Whether the query finds sensitive memories too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ async def context(services: Services, tenant: UUID, conversation_id: str, reques
     asked = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
     parts = await windows.load(services.database, tenant, conversation_id, asked, anthropic=anthropic)
-    if parts is None:
+    if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
     try:
         return await _with_tools(services, tenant, parts, request, key, remembered, offered=True)
@@ -98,7 +102,7 @@ async def _with_tools(
     conversation = parts.conversation
     language: Language = conversation.language or "en"
     wanted, offered = await _profile(services, conversation, request, language, offered=offered)
-    epoch, parts = await _epoch(services, tenant, parts, wanted, request.format, key, remembered)
+    epoch, parts = await _epoch(services, tenant, parts, wanted, request, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
     tail, warnings = await _tail(services, tenant, conversation, request, window, language)
@@ -160,7 +164,7 @@ async def _epoch(
     tenant: UUID,
     parts: WindowParts,
     wanted: Profile,
-    form: Format,
+    request: ContextRequest,
     key: tuple[object, ...],
     remembered: FoundEpoch | None,
 ) -> tuple[Epoch, WindowParts]:
@@ -176,12 +180,10 @@ async def _epoch(
         if own.available == available and own.epoch.layout.holds(conversation.totals):
             return own.epoch, parts
     async with services.database.snapshot(tenant) as connection:
-        current = await conversations.find(connection, tenant, conversation.id)
-        if current is None:
-            raise conversations.unknown()
+        current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
         epoch = await epochs.derive(services, connection, tenant, current, wanted)
         asked = (current.uid, epoch.layout)
-        again = await windows.load(connection, tenant, conversation.id, asked, anthropic=form == "anthropic")
+        again = await windows.load(connection, tenant, conversation.id, asked, anthropic=request.format == "anthropic")
     if again is None:
         raise conversations.unknown()
     services.epochs[key] = FoundEpoch(current.uid, available, epoch)
@@ -271,7 +273,8 @@ async def _moments(
         if not (hit.conversation_id == conversation.id and hit.archive_id is None and hit.seq in in_view)
     ]
     least = new[0].score * RELEVANT_SHARE if new else 0.0
-    return await searching.moments(connection, tenant, [hit for hit in new if hit.score >= least])
+    good = [hit for hit in new if hit.score >= least]
+    return await searching.moments(connection, tenant, good, sensitive=request.sensitive)
 
 
 def _relevant(

@@ -47,6 +47,8 @@ class RecallRequest:
     user_id: str | None = None
     conversation_id: str | None = None
     iterations_max: int = 3
+    sensitive: bool = False
+    """Whether sensitive memories are there."""
 
 
 @dataclass
@@ -107,7 +109,9 @@ async def recall(services: Services, tenant: UUID, request: RecallRequest) -> di
 
     Raises NotFound, or Invalid where neither a query nor a conversation says what to look for.
     """
-    asking = await tool_calls.asker(services, tenant, request.user_id, request.conversation_id)
+    asking = await tool_calls.asker(
+        services, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
+    )
     latest = await _latest(services, tenant, asking, agent.FIRST_MESSAGES)
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:
