@@ -70,18 +70,20 @@ async def insert(connection: Connection, tenant: UUID, new: NewKey) -> Record:
     return row
 
 
-# Keys, the newest first, after a cursor's id; of one user where $2 is one.
-LIST = f"""
-SELECT {FIELDS} FROM keys
- WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2) AND ($3::uuid IS NULL OR id < $3)
- ORDER BY id DESC LIMIT $4
+# Keys, the newest first, after a cursor's id. Two statements, because one with an OR would read all users' keys.
+LIST = f"SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+LIST_OF_USER = f"""
+SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 AND user_id = $4 ORDER BY user_id DESC, id DESC LIMIT $3
 """
 
 
 async def browse(
     connection: Connection, tenant: UUID, bound_to: str | None, after: UUID | None, limit: int
 ) -> Sequence[Record]:
-    return await connection.fetch(LIST, tenant, bound_to, after, limit)
+    page = (tenant, after or UUID(int=2**128 - 1), limit)
+    if bound_to is None:
+        return await connection.fetch(LIST, *page)
+    return await connection.fetch(LIST_OF_USER, *page, bound_to)
 
 
 REVOKE = f"""

@@ -17,15 +17,17 @@ from app.flows import remembering
 from app.main import create_app
 from app.services import Services
 from app.settings import Settings
-from app.store import archives, conversations, idempotency, memories, messages, notes, remembered, windows
+from app.store import archives, conversations, idempotency, keys, memories, messages, notes, remembered, windows
 from app.tables import metadata
 from app.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 
 pytestmark = pytest.mark.anyio
 
-STORE = (archives, conversations, idempotency, memories, messages, notes, remembered, windows)
+STORE = (archives, conversations, idempotency, keys, memories, messages, notes, remembered, windows)
 LAST = 2**31 - 1
+KEY = UUID("cccccccc-0000-7000-8000-000000000003")
+"""The id of a key of each tenant."""
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
 READS: dict[str, tuple[str, tuple[object, ...]]] = {
@@ -49,6 +51,8 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "answers that speak of an archive": (archives.ANSWERS, ("-0000-7000-8000-",)),
     "notes": (notes.LIST, ("c",)),
     "notes for a head": (notes.FOR_HEAD, ("c", LAST)),
+    "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
+    "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
 }
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
@@ -62,6 +66,8 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
     "redact an answer": (archives.CORRECT, ("k", "forged")),
+    "use of a key": (keys.USED, (KEY,)),
+    "revoke a key": (keys.REVOKE, (KEY, None)),
 }
 
 
@@ -70,6 +76,8 @@ async def made(settings: Settings, database: Database, counter: TokenCounter) ->
     found = services(settings, database, counter)
     for tenant in (ANN, BOB):
         await settle(found, tenant)
+        async with database.begin(tenant) as connection:
+            await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
     return found
 
 
@@ -152,12 +160,12 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
         key = (await remembering.remember(made, connection, BOB, wanted)).key
     async with made.database.begin(BOB) as connection:
-        assert set(await remembered.contents(connection, BOB, [key])) == {key}
+        assert set(await remembered.contents(connection, BOB, [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
-            assert await remembered.contents(connection, tenant, [key]) == {}
-            assert not await remembered.delete(connection, tenant, key)
+            assert await remembered.contents(connection, tenant, [key], sensitive=True) == {}
+            assert not await remembered.delete(connection, tenant, key, sensitive=True)
             assert await remembered.delete_expired(connection, tenant) == 0
     async with made.database.begin(BOB) as connection:
         assert await remembered.delete_expired(connection, BOB) == 1
@@ -172,7 +180,27 @@ async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
 
 async def test_without_a_tenant_there_are_no_rows(made: Services) -> None:
     for table in metadata.tables:
-        assert await made.database.fetch_all(f"SELECT FROM {table}") == []
+        found = await made.database.fetch_all(f"SELECT FROM {table}")
+        assert len(found) == (2 if table == "tenants" else 0)  # a list of ids and names, that the worker goes through
+
+
+async def test_the_row_of_another_tenant_cannot_be_changed(made: Services) -> None:
+    async with made.database.begin(ANN) as connection:
+        assert len(await connection.fetch("SELECT FROM tenants")) == 2
+        for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
+            assert await connection.execute(f"{statement} WHERE tenant_id = $1", BOB) in ("UPDATE 0", "DELETE 0")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as connection:
+            await connection.execute(keys.DEMAND, BOB, "forged")
+
+
+async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Services) -> None:
+    for _ in range(8):  # PostgreSQL turns to a generic plan after five
+        for tenant in (ANN, BOB):
+            row = await keys.look_up(made.database, tenant, KEY)
+            assert row is not None
+            assert row["digest"] == tenant.bytes * 2
+        assert await keys.look_up(made.database, UUID(int=7), KEY) is None
 
 
 def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
@@ -188,7 +216,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
+    by_id |= {"LOOK_UP"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25
