@@ -369,7 +369,7 @@ def _errors_in_words() -> Iterator[None]:
     try:
         yield
     except errors.QuireError as error:
-        more = "".join(f"\n  {'.'.join(map(str, e['loc'][1:]))}: {e['msg']}" for e in error.errors)
+        more = "".join(f"\n  {'.'.join(str(p) for p in e['loc'] if p != 'body')}: {e['msg']}" for e in error.errors)
         raise click.ClickException(error.detail + more) from error
 
 

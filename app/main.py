@@ -57,7 +57,7 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
-    app.openapi = openapi.builder(app)  # type: ignore[method-assign]
+    app.openapi = openapi.builder(app, ROUTERS)  # type: ignore[method-assign]
     return app
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, embeddings, house, overhead, replay, tables
+from bench import archive, cost, embeddings, house, keys, overhead, replay, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
+    "keys": keys.run,
     "replay": replay.run,
     "archive": archive.run,
     "embeddings": embeddings.run,

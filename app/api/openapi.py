@@ -1,9 +1,9 @@
 """The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
@@ -38,18 +38,18 @@ def operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def builder(app: FastAPI) -> Callable[[], dict[str, Any]]:
+def builder(app: FastAPI, routers: Sequence[APIRouter]) -> Callable[[], dict[str, Any]]:
     """A replacement for `app.openapi`; the document is made once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _document(app)
+            app.openapi_schema = _document(app, routers)
         return app.openapi_schema
 
     return openapi
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -66,7 +66,9 @@ def _document(app: FastAPI) -> dict[str, Any]:
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))
     document["components"]["securitySchemes"] = SECURITY_SCHEMES
-    needed = {(route.path, method.lower()): _scope(route) for route in _routes(app) for method in route.methods or ()}
+    needed = {
+        (route.path, method.lower()): _scope(route) for route in _routes(routers) for method in route.methods or ()
+    }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _answer_with_problems(operation["responses"])
@@ -75,8 +77,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _routes(app: FastAPI) -> list[APIRoute]:
-    return [route for route in app.routes if isinstance(route, APIRoute)]
+def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
+    return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 
 
 def _scope(route: APIRoute) -> Scope | None:

@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass
 
 
+ROUNDING = 1e-6
+"""Of a token: who comes when told to must not be a rounding error too early."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bucket:
     tokens: float
@@ -31,8 +35,8 @@ def take(bucket: Bucket | None, now: float, per_minute: int) -> Taken:
     """One token out of a bucket that holds a minute's worth and begins full."""
     flow = per_minute / 60
     held = min(per_minute, bucket.tokens + max(0.0, now - bucket.at) * flow) if bucket else float(per_minute)
-    allowed = held >= 1
-    left = held - 1 if allowed else held
+    allowed = held > 1 - ROUNDING
+    left = max(0.0, held - 1) if allowed else held
     return Taken(
         allowed=allowed,
         bucket=Bucket(left, now),
