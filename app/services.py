@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from asyncpg import Record
 from cachetools import LRUCache
 
 from app.core.model import Epoch
@@ -37,6 +38,14 @@ class FoundEpoch:
 
 
 @dataclass
+class Look:
+    """A look-up of a key that is under way, and the one after it that others wait for together."""
+
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    next: asyncio.Task[Record | None] | None = None
+
+
+@dataclass
 class Door:
     """What a process remembers about keys. Nothing of it lets anybody in: see app.flows.keys."""
 
@@ -47,6 +56,7 @@ class Door:
     uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """When the last use of a key was written, by its id."""
     buckets: LRUCache[UUID | None, Bucket] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    looks: dict[tuple[UUID, UUID], Look] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-
 ROUNDING = 1e-6
 """Of a token: who comes when told to must not be a rounding error too early."""
 

@@ -1,9 +1,9 @@
 """API keys: who asks, and making, listing and revoking the keys.
 
-A key is looked up in the database for every request, by one indexed statement, so a revocation holds from its commit
-on, in every process: nothing that lets anybody in is remembered. What a process does remember is that callers *need*
-a key, because that never ends; and for a second that they need none. Who makes the first key therefore waits for that
-second: when the answer is there, every process asks for keys.
+A key is looked up in the database when a request has come, by one indexed statement, so a revocation holds from its
+commit on, in every process: nothing that lets anybody in is remembered. What a process does remember is that callers
+*need* a key, because that never ends; and for a second that they need none. Who makes the first key therefore waits
+for that second: when the answer is there, every process asks for keys.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from app.core.rate import Taken, take
 from app.db import Connection, Database
 from app.flows.inspect import time_text
 from app.ids import uuid7
-from app.services import Services
+from app.services import Look, Services
 from app.store import keys
 from app.store.keys import NewKey
 from app.tenancy import DEFAULT_TENANT, is_keyed
@@ -54,7 +54,7 @@ async def identify(services: Services, text: str | None) -> Caller:
     """Who a request comes from, by the key it carries, if any. Raises Unauthorized, the same whatever is wrong."""
     given = Credentials.read(text) if text is not None else None
     if given is not None:
-        row = await keys.look_up(services.database, given.tenant, given.id)
+        row = await _look_up(services, given.tenant, given.id)
         same = hmac.compare_digest(row["digest"] if row else NOBODYS, given.digest)
         if row is not None and same and row["alive"]:
             if row["use_unknown"]:
@@ -63,6 +63,34 @@ async def identify(services: Services, text: str | None) -> Caller:
     if await are_required(services):
         raise errors.Unauthorized(REFUSED)
     return Caller(DEFAULT_TENANT)
+
+
+async def _look_up(services: Services, tenant: UUID, key: UUID) -> Record | None:
+    """One statement for each request; for all who ask with one key while a look-up of it is under way, one together
+    after that. It begins when all of them have asked, so what it finds is no older than what each would have found.
+    """
+    look = services.door.looks.get((tenant, key))
+    if look is None:
+        return await _look(services, tenant, key)
+    if look.next is None:
+        look.next = asyncio.create_task(_look_after(services, tenant, key, look))
+    return await asyncio.shield(look.next)
+
+
+async def _look_after(services: Services, tenant: UUID, key: UUID, earlier: Look) -> Record | None:
+    await earlier.over.wait()
+    return await _look(services, tenant, key)
+
+
+async def _look(services: Services, tenant: UUID, key: UUID) -> Record | None:
+    looks, mine = services.door.looks, Look()
+    looks[tenant, key] = mine
+    try:
+        return await keys.look_up(services.database, tenant, key)
+    finally:
+        mine.over.set()
+        if mine.next is None and looks.get((tenant, key)) is mine:
+            del looks[tenant, key]
 
 
 async def are_required(services: Services) -> bool:

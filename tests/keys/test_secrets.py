@@ -13,7 +13,7 @@ from app.embedded import EmbeddedPostgres
 from tests.api.kit import append, ok, turn
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture
 from tests.conftest import wait_for
-from tests.keys.kit import HERE, Mint, bearing, key_id
+from tests.keys.kit import HERE, Mint, bearing
 from tests.test_cli import environment, running, url_of  # noqa: F401 - a fixture
 
 TEXT = f"qk_{HERE.hex}_{HERE.hex}_{'5e' * 32}"
@@ -92,4 +92,3 @@ def test_a_failure_while_a_key_is_looked_up_does_not_tell_it(
     assert secret not in answer.text
     assert json.loads(answer.text)["title"] == "Internal error"
     wait_for(lambda: locked.get("/conversations", headers=bearing(key)).status_code == 200)
-    assert key_id(key)

@@ -67,11 +67,11 @@ def test_no_search_window_or_tool_shows_them(locked: httpx.Client, keys: tuple[s
 def test_a_detail_is_not_handed_on_by_an_idempotency_key(locked: httpx.Client, keys: tuple[str, str]) -> None:
     full, plain = keys
     key = ok(locked.post("/memories", json=SECRET, headers=bearing(full)), 201)["memory_key"]
-    sent = {"json": {"arguments": {"memory_key": key}}}
+    sent = {"arguments": {"memory_key": key}}
     where = "/conversations/c/tools/get_memory_detail"
     once = {"Idempotency-Key": "k"}
-    assert "pills" in ok(locked.post(where, **sent, headers=bearing(full, **once)))["content"]
-    assert "pills" not in ok(locked.post(where, **sent, headers=bearing(plain, **once)))["content"]
+    assert "pills" in ok(locked.post(where, json=sent, headers=bearing(full, **once)))["content"]
+    assert "pills" not in ok(locked.post(where, json=sent, headers=bearing(plain, **once)))["content"]
 
 
 @pytest.mark.xfail(strict=True, reason="memories.SEARCH does not know `sensitive` yet: it counts and ranks them")
