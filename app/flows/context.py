@@ -203,6 +203,8 @@ async def _tail(
         return [], ()
     free = free_for_tail(window)
     async with services.database.snapshot(tenant) as connection:
+        if request.pages and not await conversations.is_still(connection, tenant, conversation):
+            raise conversations.unknown()
         pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
         free -= sum(item.tokens for item in pages)
         archives, no_archive = await _archives(services, connection, tenant, conversation, request, free, language)

@@ -29,7 +29,7 @@ from app.recall.agent import Handoff, Task
 from app.recall.arguments import Mistake, read
 from app.recall.tools import AGENT_TOOLS, Tool
 from app.services import Services
-from app.store import messages, spending
+from app.store import conversations, messages, spending
 from app.text import language as language_of
 
 REPLY_TOKENS = 1_000
@@ -291,5 +291,7 @@ async def _latest(services: Services, tenant: UUID, asking: Asker, count: int) -
     if asking.conversation is None:
         return []
     async with services.database.snapshot(tenant) as connection:
+        if not await conversations.is_still(connection, tenant, asking.conversation):
+            raise conversations.unknown()
         rows = await messages.history(connection, tenant, asking.conversation.id, 2**31 - 1, count, newest_first=True)
     return [Said(row["seq"], row["role"], said_text(row)[:2_000]) for row in reversed(rows)]

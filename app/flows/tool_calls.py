@@ -174,7 +174,8 @@ async def _recall_page(
     text = None
     if asking.conversation is not None:
         async with services.database.snapshot(tenant) as connection:
-            text = await recalling.page(connection, tenant, asking.conversation.id, page, language)
+            if await conversations.is_still(connection, tenant, asking.conversation):
+                text = await recalling.page(connection, tenant, asking.conversation.id, page, language)
     if text is None:
         no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
         return Answer(no_page + _pages(asking.conversation, language), is_error=True)

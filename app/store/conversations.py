@@ -137,6 +137,14 @@ async def lock(
     return seen(read_conversation(row), bound_to) if row else None
 
 
+async def is_still(connection: Connection, tenant: UUID, known: Conversation) -> bool:
+    """Whether a conversation that was looked up earlier is there yet, and not another one, of another user perhaps,
+    that has taken its id since.
+    """
+    found = await find(connection, tenant, known.id)
+    return found is not None and found.uid == known.uid
+
+
 @dataclass(frozen=True, slots=True)
 class NewConversation:
     id: str

@@ -80,6 +80,9 @@ def test_keys_can_be_demanded_before_there_is_one(serve: Serve) -> None:
     for open_ in ("/healthz", "/readyz", "/docs", "/redoc", "/openapi.json"):
         assert client.get(open_).status_code == 200
     assert client.get("/nowhere").status_code == 404
+    for wrong in ("/conversations/%00", "/archive?limit=x", "/archive/no-uuid", "/memories/search"):
+        problem(client.get(wrong), 401)  # before anything else that is wrong
+    problem(client.post("/conversations", content=b"{"), 401)
 
 
 def test_the_command_makes_lists_and_revokes_keys_of_tenants(
