@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 from uuid import UUID
 
-from app import errors
 from app.core.scope import scope_of
+from app.errors import Forbidden
 
 Scope = Literal["read", "write", "admin", "memories:sensitive"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -43,14 +43,14 @@ class Caller:
     def require(self, scope: Scope) -> None:
         """Raises Forbidden."""
         if scope not in self.scopes:
-            raise errors.Forbidden(f"The key has not the scope {scope}.", extra={"scope": scope})
+            raise Forbidden(f"The key has not the scope {scope}.", extra={"scope": scope})
 
     def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
         """Whom a request is about: the user it names, or the key's own. Raises Forbidden for anybody else."""
         if self.user_id is None:
             return named
         if named not in (None, self.user_id):
-            raise errors.Forbidden(
+            raise Forbidden(
                 "The key is bound to one user, and the request names another.",
                 errors=[{"loc": list(loc), "msg": "is not the key's user"}],
             )
