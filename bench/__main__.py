@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, embeddings, house, keys, overhead, replay, tables
+from bench import archive, cost, cost_of_memory, embeddings, house, keys, overhead, replay, retrieval, sizes, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
@@ -15,11 +15,14 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "overhead": overhead.run,
     "keys": keys.run,
     "replay": replay.run,
+    "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,
+    "sizes": sizes.run,
     "embeddings": embeddings.run,
+    "retrieval": retrieval.run,
 }
 
-DOCUMENTS = {"archive": archive.DOCUMENT}
+DOCUMENTS = {"archive": archive.DOCUMENT, "retrieval": retrieval.DOCUMENT, "sizes": sizes.DOCUMENT}
 """Where a benchmark's tables go, if not with the others."""
 
 PLAIN_WIDTH = 140

@@ -45,6 +45,11 @@ class Caller:
         if scope not in self.scopes:
             raise Forbidden(f"The key has not the scope {scope}.", extra={"scope": scope})
 
+    def require_all_users(self) -> None:
+        """For what is about a whole tenant. Raises Forbidden for a key that is bound to one user."""
+        if self.user_id is not None:
+            raise Forbidden("The key is bound to one user, and this is about all of them.")
+
     def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
         """Whom a request is about: the user it names, or the key's own. Raises Forbidden for anybody else."""
         if self.user_id is None:

@@ -42,6 +42,10 @@ class Conversation:
     system_tokens: int = 0
     language: Language | None = None
     revision: int = 0
+    indexed_through: int = 0
+    """Up to this page all have an index."""
+    summary_through: int = 0
+    """What the newest summary covers."""
     epoch: int = 0
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
@@ -64,7 +68,7 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch"""
+ c.generation, c.epoch, c.indexed_through, c.summary_through"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -98,7 +102,8 @@ def read_conversation(row: Record) -> Conversation:
         own = (row["e_available"], layout)
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    return Conversation(**{name: row[name] for name in (*plain, *more)}, tail=tail, totals=totals, own=own)
+    through = ("indexed_through", "summary_through")
+    return Conversation(**{name: row[name] for name in (*plain, *more, *through)}, tail=tail, totals=totals, own=own)
 
 
 def unknown() -> NotFound:

@@ -60,6 +60,8 @@ class Setting:
     policy: Policy
     budget: int
     recalls: tuple[int, ...]
+    jobs: tuple[int, ...] = ()
+    """How many pages are indexed after each batch, over and over; the summary with the first of them."""
 
 
 scenes = st.builds(
@@ -67,16 +69,21 @@ scenes = st.builds(
     policy=policies,
     budget=budgets,
     recalls=st.lists(st.integers(1, 30), max_size=6).map(tuple),
+    jobs=st.lists(st.integers(0, 4), max_size=5).map(tuple),
 )
 
 
 def books(transcript: Transcript, scene: Setting) -> Iterator[Book]:
-    """One book after each batch; now and then a page is recalled."""
+    """One book after each batch; now and then a page is recalled, or jobs are done."""
     book = Book(scene.policy)
     for i, batch in enumerate(transcript.batches):
         book.append(batch)
         if i < len(scene.recalls) and scene.recalls[i] <= book.totals.last_page:
             book.recall(scene.recalls[i])
+        for job in range(scene.jobs[i % len(scene.jobs)] if scene.jobs else 0):
+            book.index()
+            if job == 0:
+                book.summarise()
         yield book
 
 

@@ -17,14 +17,38 @@ from app.flows import remembering
 from app.main import create_app
 from app.services import Services
 from app.settings import Settings
-from app.store import archives, conversations, idempotency, keys, memories, messages, notes, remembered, windows
+from app.store import (
+    archives,
+    conversations,
+    idempotency,
+    keys,
+    memories,
+    messages,
+    notes,
+    page_index,
+    remembered,
+    summaries,
+    windows,
+)
 from app.tables import metadata
 from app.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 
 pytestmark = pytest.mark.anyio
 
-STORE = (archives, conversations, idempotency, keys, memories, messages, notes, remembered, windows)
+STORE = (
+    archives,
+    conversations,
+    idempotency,
+    keys,
+    memories,
+    messages,
+    notes,
+    page_index,
+    remembered,
+    summaries,
+    windows,
+)
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
 """The id of a key of each tenant."""
@@ -49,8 +73,15 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
     "answers that speak of an archive": (archives.ANSWERS, ("-0000-7000-8000-",)),
-    "notes": (notes.LIST, ("c",)),
-    "notes for a head": (notes.FOR_HEAD, ("c", LAST)),
+    "notes": (notes.LIST, ("c", False)),
+    "notes for a head": (notes.FOR_HEAD, ("c", LAST, 100, 10)),
+    "current notes": (notes.CURRENT, ("c", 10)),
+    "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
+    "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
+    "topics": (page_index.MENTIONS, ("c", LAST, 100, 10)),
+    "newest summary": (summaries.NEWEST, ("c",)),
+    "summary for a head": (summaries.FOR_HEAD, ("c", 3, 100)),
+    "summaries": (summaries.LIST, ("c", 10)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
 }
@@ -68,6 +99,11 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "redact an answer": (archives.CORRECT, ("k", "forged")),
     "use of a key": (keys.USED, (KEY,)),
     "revoke a key": (keys.REVOKE, (KEY, None)),
+    "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
+    "index a page": (page_index.INSERT, ("c", 2, 1, "llm", "m", "forged", 1, [], [], [], [], None)),
+    "advance the index": (page_index.ADVANCE, ("c",)),
+    "cover": (summaries.COVER, ("c", 9)),
+    "replace notes": (notes.REPLACE, ("c", 1, [UUID(int=1)])),
 }
 
 
@@ -135,7 +171,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) ->
     async with made.database.begin(BOB) as connection:
         [archive] = await archives.browse(connection, BOB, conversation_id="c", limit=10)
         [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
-        [note] = await notes.browse(connection, BOB, "c")
+        [note, *_] = await notes.browse(connection, BOB, "c")
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
         assert await archives.passages(connection, BOB, wanted)
@@ -217,7 +253,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     by_id |= {"LOOK_UP"}
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "DEMAND", "CREATE_TENANT"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25

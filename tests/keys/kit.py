@@ -69,10 +69,11 @@ class Things:
     memory: str
     sensitive: str
     key: str
+    job: str = ""
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""
-        return Things("nothing", *(str(uuid7()) for _ in range(5)))
+        return Things("nothing", *(str(uuid7()) for _ in range(6)))
 
 
 def settle(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:

@@ -1,6 +1,6 @@
 """Every route of the API: who gets in, and what is there for whom. A route without an expectation fails here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -11,9 +11,9 @@ from app.core.caller import ALL_SCOPES
 from app.main import create_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
-from tests.keys.kit import ELSEWHERE, MARK, Mint, Sql, Things, bearing, settle
+from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, settle
 
-Kind = Literal["open", "alike", "unknown", "creates", "filtered", "names"]
+Kind = Literal["open", "alike", "unknown", "creates", "filtered", "names", "tenant"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Route:
     unknown   404, and not a byte tells it from what does not exist
     creates   404 as well, although the same request for what does not exist would make it
     filtered  a list that holds Ann's things for Ann alone
+    tenant    it is about a whole tenant: 403 for keys that are bound to a user, and nothing of Ann's for another tenant
     names     the request names Ann: 403 for Bob; for another tenant she is somebody else, of whom there is nothing
     """
 
@@ -76,6 +77,14 @@ ROUTES: dict[str, Route] = {
     "post /conversations/{conversation_id}/tools/{name}": Route(
         "read", "unknown", "/conversations/{conversation}/tools/recall_page", {"arguments": {"page": 1}}
     ),
+    "post /conversations/{conversation_id}/attp": Route(
+        "read",
+        "unknown",
+        "/conversations/{conversation}/attp",
+        {"document": 'thought = "x"\n[tool_call]\nstatus = "done"\ntarget = "user"\nmessage = "x"\n'},
+    ),
+    "get /jobs": Route("admin", "tenant", "/jobs"),
+    "post /jobs/{job_id}/retry": Route("admin", "tenant", "/jobs/{job}/retry"),
     "get /archive": Route("read", "filtered", "/archive"),
     "post /archive": Route(
         "write", "names", "/archive", {"user_id": "ann", "tool_name": "f", "result": "x" * 20_000, "tool_input": {}}
@@ -127,13 +136,17 @@ class Scene:
 
 
 @pytest.fixture
-def scene(locked: httpx.Client, mint: Mint) -> Scene:
+def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     here, ann, bob, elsewhere = mint(), mint(user="ann", name=MARK), mint(user="bob"), mint(ELSEWHERE)
     things = settle(locked, here, ann)
     settle(locked, here, bob, "bob", "walrus")
     settle(locked, elsewhere, elsewhere, "ann", "walrus")
     locked.delete("/conversations/anns", headers=bearing(elsewhere))
-    return Scene(locked, things, here, ann, bob, elsewhere)
+    [job, *_] = run_as_superuser(
+        "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
+        f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
+    )
+    return Scene(locked, replace(things, job=str(job[0])), here, ann, bob, elsewhere)
 
 
 def state(run: Sql) -> Any:
@@ -162,6 +175,9 @@ def test_who_gets_in_and_what_is_there(scene: Scene, mint: Mint, run_as_superuse
         problem(scene.ask(name, mint(scopes=lacking)), 403, route.scope)
         problem(scene.ask(name, mint(scopes=lacking, user="ann")), 403, route.scope)
     _others(scene, name, route)
+    if route.kind == "tenant":
+        assert "anns" in scene.ask(name, scene.all_here).text
+        return
     if route.kind != "names":
         unchanged = state(run_as_superuser)
         # The keys that this test made are not in it, and another tenant was asked only for what it does not have.
@@ -193,6 +209,13 @@ def _others(scene: Scene, name: str, route: Route) -> None:
             answer = scene.ask(name, scene.elsewhere)
             assert answer.is_success, answer.text
             assert MARK not in answer.text
+        case "tenant":
+            for bound in (scene.bob, scene.ann):
+                problem(scene.ask(name, bound), 403, "bound to one user")
+            answer = scene.ask(name, scene.elsewhere)
+            assert answer.status_code == (200 if name == "get /jobs" else 404)
+            assert "anns" not in answer.text
+            assert answer.status_code == 200 or answer.content == scene.ask(name, scene.elsewhere, nothing).content
         case "alike":
             assert len({scene.ask(name, key).content for key in (scene.bob, scene.elsewhere, scene.ann)}) == 1
         case "open":

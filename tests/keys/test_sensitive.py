@@ -74,7 +74,6 @@ def test_a_detail_is_not_handed_on_by_an_idempotency_key(locked: httpx.Client, k
     assert "pills" not in ok(locked.post(where, json=sent, headers=bearing(plain, **once)))["content"]
 
 
-@pytest.mark.xfail(strict=True, reason="memories.SEARCH does not know `sensitive` yet: it counts and ranks them")
 def test_no_total_and_no_limit_hints_at_them(locked: httpx.Client, keys: tuple[str, str]) -> None:
     full, plain = keys
     for body in (SECRET, OPEN):
