@@ -91,7 +91,9 @@ class Loop:
         told: Outcome | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """``tenants`` is asked before each look; ``came`` is set when there is work; ``stopped`` says which lanes rest, and why."""
+        """``tenants`` is asked before each look, ``came`` set when there is work; ``stopped`` says which lanes rest,
+        and why.
+        """
         self._database = database
         self._list_tenants = tenants
         self._tenants: Sequence[UUID] = ()
