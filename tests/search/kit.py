@@ -19,7 +19,14 @@ from app.tenancy import DEFAULT_TENANT
 from app.work import table
 from tests.api.kit import Json
 
-SYNONYMS = {"automobile": "car", "vehicle": "car", "汽车": "car", "physician": "doctor", "医生": "doctor", "feline": "cat"}
+SYNONYMS = {
+    "automobile": "car",
+    "vehicle": "car",
+    "汽车": "car",
+    "physician": "doctor",
+    "医生": "doctor",
+    "feline": "cat",
+}
 _WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]{2}")
 
 

@@ -114,7 +114,9 @@ async def test_what_has_expired_is_not_found(made: Services) -> None:
 async def test_a_neighbour_lifts_a_turn_of_a_dialogue_but_not_an_entry_of_a_list(made: Services) -> None:
     dialogue = [user("Where did you put the passport?"), assistant("In the drawer.")]
     await say(made, "dialogue", [*turn(1, 3), *turn(2, 3), *dialogue, *turn(3, 3)], user="a")
-    await say(made, "list", [user(text) for text in ("One.", "Two.", "Where is the passport?", "In a drawer.")], user="b")
+    await say(
+        made, "list", [user(text) for text in ("One.", "Two.", "Where is the passport?", "In a drawer.")], user="b"
+    )
     talk = await find(made, "passport drawer", "keyword", user_id="a")
     entries = await find(made, "passport drawer", "keyword", user_id="b")
     alone = {moment.text: moment.hit.score for moment in entries.moments}
