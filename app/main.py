@@ -15,6 +15,7 @@ from app.api import (
     archive,
     conversations,
     jobs,
+    keys,
     mcp,
     measured,
     memories,
@@ -25,6 +26,7 @@ from app.api import (
     problem,
     tools,
 )
+from app.api.deadlines import Deadlines
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -53,6 +55,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    keys.router,
     jobs.router,
     mcp.router,
     operations.router,
@@ -85,13 +88,16 @@ def create_app(
         generate_unique_id_function=openapi.operation_id,
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
+    app.add_middleware(
+        Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
+    )
     problem.install(app)
     app.add_middleware(measured.Measured)
     app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
-    app.openapi = openapi.builder(app)  # type: ignore[method-assign]
+    app.openapi = openapi.builder(app, ROUTERS)  # type: ignore[method-assign]
     return app
 
 
@@ -144,7 +150,9 @@ async def services_of(settings: Settings, dsn: str, models: Models | None = None
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
-            yield Services(*known, tracing=tracing)
+            services = Services(*known, tracing=tracing)
+            yield services
+            await asyncio.gather(*services.door.tasks)
             await anyio.to_thread.run_sync(tracing.close)
         finally:
             for provider in (chat, embedder):

@@ -70,6 +70,8 @@ class AppendRequest:
     drafts: Sequence[Draft]
     user_id: str | None = None
     system: str | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,8 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
         if request.user_id is None:
             raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
+    elif _is_unseen(known, request):
+        raise conversations.unknown()
     elif _is_anothers(known, request):
         raise errors.Conflict(
             "The conversation belongs to another user.",
@@ -219,7 +223,12 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
 
 
 def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
-    return request.user_id is not None and known.user_id not in (None, request.user_id)
+    named = request.user_id is not None and known.user_id not in (None, request.user_id)
+    return named or _is_unseen(known, request)
+
+
+def _is_unseen(known: Conversation, request: AppendRequest) -> bool:
+    return conversations.seen(known, request.bound_to) is None
 
 
 def _changes_system(known: Conversation, request: AppendRequest) -> bool:

@@ -32,6 +32,8 @@ class MemoryRequest:
     metadata: str = "{}"
     sensitive: bool = False
     expires_at: datetime | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
 
 
 async def remember(
@@ -40,7 +42,7 @@ async def remember(
     """Store a memory, in the caller's transaction. Raises NotFound for a conversation that is not there."""
     scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",
@@ -63,7 +65,7 @@ async def remember(
         await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
-    (moment,) = await searching.moments(connection, tenant, [hit])
+    (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
     return moment
 
 
@@ -74,7 +76,8 @@ def searchable(content: str, keywords: tuple[str, ...]) -> str:
     return "\n".join([content, *more]) if more else content
 
 
-async def forget(connection: Connection, tenant: UUID, key: UUID) -> None:
-    """Erase a memory; what it was found in stays. Raises NotFound."""
-    if not await remembered.delete(connection, tenant, key):
+async def forget(connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool) -> None:
+    """Erase a memory (with a scope, only one of that scope's); what it was found in stays. Raises NotFound."""
+    owner = owner_of(scope) if scope is not None else None
+    if not await remembered.delete(connection, tenant, key, owner=owner, sensitive=sensitive):
         raise errors.NotFound("There is no such memory.")

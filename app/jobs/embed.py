@@ -23,7 +23,7 @@ from app.providers import Embedder, ProviderError, RefusedInput, Vector
 from app.services import Services
 from app.store import archives, embeddings, messages
 from app.store.messages import with_nul
-from app.tenancy import TENANTS
+from app.tenancy import tenants
 from app.work import enqueue
 from app.work.table import Claimed, finish
 
@@ -129,7 +129,7 @@ async def reembed(services: Services) -> None:
         return
     if not embedder.dimensions:
         await embedder.embed_query("dimensions")  # of a width that nobody knows, no vector would be the model's
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         async with services.database.begin(tenant) as connection:
             model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)
         after: UUID | None = FIRST

@@ -111,23 +111,43 @@ def unknown() -> NotFound:
     return NotFound("There is no such conversation.")
 
 
-async def find(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
+def seen(found: Conversation | None, bound_to: str | None) -> Conversation | None:
+    """The conversation, if whoever is bound to a user may know of it: the rule for every conversation that is read."""
+    return None if found is None or bound_to not in (None, found.user_id) else found
+
+
+async def find(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation | None:
+    """``bound_to``: the one user whose conversations are there."""
     row = await connection.fetchrow(FIND, tenant, conversation_id)
-    return read_conversation(row) if row else None
+    return seen(read_conversation(row), bound_to) if row else None
 
 
-async def get(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation:
+async def get(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation:
     """As ``find``; raises NotFound."""
-    found = await find(connection, tenant, conversation_id)
+    found = await find(connection, tenant, conversation_id, bound_to=bound_to)
     if found is None:
         raise unknown()
     return found
 
 
-async def lock(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
-    """The conversation, locked until the transaction ends. What it returns is what holds then."""
+async def lock(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation | None:
+    """As ``find``, locked until the transaction ends. What it returns is what holds then."""
     row = await connection.fetchrow(f"{FIND} FOR UPDATE OF c", tenant, conversation_id)
-    return read_conversation(row) if row else None
+    return seen(read_conversation(row), bound_to) if row else None
+
+
+async def is_still(connection: Connection, tenant: UUID, known: Conversation) -> bool:
+    """Whether a conversation that was looked up earlier is there yet, and not another one, of another user perhaps,
+    that has taken its id since.
+    """
+    found = await find(connection, tenant, known.id)
+    return found is not None and found.uid == known.uid
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.services import Wired
+from app.flows import keys
 from app.services import Services
-from app.tenancy import DEFAULT_TENANT
 
 COOKIE: Final = "quire_ui_key"
 _KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,512}")
@@ -40,14 +40,22 @@ Door: TypeAlias = Callable[[Services, str | None], Awaitable[Viewer]]
 """Tells who a key belongs to. Raises Unauthorized for none where one is needed, and for one that is not valid."""
 
 
-async def open_door(_services: Services, _key: str | None) -> Viewer:
-    """Of a deployment without keys: everybody is the one tenant."""
-    return Viewer(DEFAULT_TENANT)
+async def front_door(services: Services, key: str | None) -> Viewer:
+    """The same as the API's: where keys are needed, one that may read. Raises TooManyRequests, too, and Forbidden."""
+    caller = await keys.identify(services, key)
+    taken = keys.spend(services, caller)
+    if taken is not None and not taken.allowed:
+        raise errors.TooManyRequests(
+            f"The key has used its {taken.limit} requests a minute.",
+            headers={"Retry-After": str(taken.retry_seconds)},
+        )
+    caller.require("read")
+    return Viewer(caller.tenant, caller.user_id, is_signed_in=caller.key is not None)
 
 
 def door_of(request: Request) -> Door:
     """The app's own, if it has one."""
-    found: Door = getattr(request.app.state, "ui_door", open_door)
+    found: Door = getattr(request.app.state, "ui_door", front_door)
     return found
 
 
@@ -58,7 +66,7 @@ async def _viewer(request: Request, services: Wired) -> Viewer:
 def checked_key(key: str) -> str:
     """A key that a cookie can hold. Raises Unauthorized."""
     if not _KEY.fullmatch(key):
-        raise errors.Unauthorized
+        raise errors.Unauthorized(keys.REFUSED)
     return key
 
 

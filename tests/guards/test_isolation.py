@@ -22,6 +22,7 @@ from app.store import (
     conversations,
     embeddings,
     idempotency,
+    keys,
     memories,
     messages,
     notes,
@@ -41,6 +42,7 @@ STORE = (
     conversations,
     embeddings,
     idempotency,
+    keys,
     memories,
     messages,
     notes,
@@ -50,6 +52,8 @@ STORE = (
     windows,
 )
 LAST = 2**31 - 1
+KEY = UUID("cccccccc-0000-7000-8000-000000000003")
+"""The id of a key of each tenant."""
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
 READS: dict[str, tuple[str, tuple[object, ...]]] = {
@@ -80,6 +84,8 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "newest summary": (summaries.NEWEST, ("c",)),
     "summary for a head": (summaries.FOR_HEAD, ("c", 3, 100)),
     "summaries": (summaries.LIST, ("c", 10)),
+    "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
+    "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
 }
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
@@ -93,6 +99,8 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
     "redact an answer": (archives.CORRECT, ("k", "forged")),
+    "use of a key": (keys.USED, (KEY,)),
+    "revoke a key": (keys.REVOKE, (KEY, None)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
     "index a page": (page_index.INSERT, ("c", 2, 1, "llm", "m", "forged", 1, [], [], [], [], None)),
     "advance the index": (page_index.ADVANCE, ("c",)),
@@ -106,6 +114,8 @@ async def made(settings: Settings, database: Database, counter: TokenCounter) ->
     found = services(settings, database, counter)
     for tenant in (ANN, BOB):
         await settle(found, tenant)
+        async with database.begin(tenant) as connection:
+            await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
     return found
 
 
@@ -188,12 +198,12 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
         key = (await remembering.remember(made, connection, BOB, wanted)).key
     async with made.database.begin(BOB) as connection:
-        assert set(await remembered.contents(connection, BOB, [key])) == {key}
+        assert set(await remembered.contents(connection, BOB, [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
-            assert await remembered.contents(connection, tenant, [key]) == {}
-            assert not await remembered.delete(connection, tenant, key)
+            assert await remembered.contents(connection, tenant, [key], sensitive=True) == {}
+            assert not await remembered.delete(connection, tenant, key, sensitive=True)
             assert await remembered.delete_expired(connection, tenant) == 0
     async with made.database.begin(BOB) as connection:
         assert await remembered.delete_expired(connection, BOB) == 1
@@ -235,7 +245,27 @@ async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
 
 async def test_without_a_tenant_there_are_no_rows(made: Services) -> None:
     for table in metadata.tables:
-        assert await made.database.fetch_all(f"SELECT FROM {table}") == []
+        found = await made.database.fetch_all(f"SELECT FROM {table}")
+        assert len(found) == (2 if table == "tenants" else 0)  # a list of ids and names, that the worker goes through
+
+
+async def test_the_row_of_another_tenant_cannot_be_changed(made: Services) -> None:
+    async with made.database.begin(ANN) as connection:
+        assert len(await connection.fetch("SELECT FROM tenants")) == 2
+        for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
+            assert await connection.execute(f"{statement} WHERE tenant_id = $1", BOB) in ("UPDATE 0", "DELETE 0")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as connection:
+            await connection.execute(keys.DEMAND, BOB, "forged")
+
+
+async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Services) -> None:
+    for _ in range(8):  # PostgreSQL turns to a generic plan after five
+        for tenant in (ANN, BOB):
+            row = await keys.look_up(made.database, tenant, KEY)
+            assert row is not None
+            assert row["digest"] == tenant.bytes * 2
+        assert await keys.look_up(made.database, UUID(int=7), KEY) is None
 
 
 def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
@@ -252,7 +282,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT"}
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION"}
+    by_id |= {"LOOK_UP"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25

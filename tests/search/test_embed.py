@@ -113,7 +113,7 @@ async def test_what_is_erased_meanwhile_gets_no_vector(made: Services) -> None:
         moment = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
     async with made.database.begin(DEFAULT_TENANT) as connection:
-        await forget(connection, DEFAULT_TENANT, moment.key)
+        await forget(connection, DEFAULT_TENANT, moment.key, sensitive=True)
     async with made.database.begin(DEFAULT_TENANT) as connection:
         model = embeddings.model_id("meanings", 2)
         await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(moment.key, [0.6, 0.8])], [moment.key])
