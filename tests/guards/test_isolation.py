@@ -165,6 +165,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Servic
             assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
         counted = await connection.fetchrow(conversations.COUNT_ROWS, BOB, "c")
         assert set(dict(counted or {}).values()) == {0}
+        assert await connection.fetchval(conversations.COUNT, BOB) == 0
         found = await windows.stored_head(connection, BOB, "c", 31)
         assert found == Head()
 
@@ -276,7 +277,7 @@ def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     tried = [*(sql for sql, _ in READS.values()), *(sql for sql, _ in CHANGES.values())]
-    apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
+    apart = {"CREATE", "COUNT", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
