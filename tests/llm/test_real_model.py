@@ -98,11 +98,12 @@ def test_from_an_append_to_a_window_that_quotes_what_the_model_wrote(
         assert summary["lag"] > 0
         assert "UnusableReply" in jobs["lanes"]["llm"]["error"]
 
-    epoch = window(client, "c")["epoch"]
+    found, epoch = window(client, "c"), window(client, "c")["epoch"]
     for number in range(20):
-        say(turn(number))
-        if (found := window(client, "c"))["epoch"] > epoch and found["pages"]["listed"]:
+        if found["epoch"] > epoch and found["pages"]["listed"]:
             break
+        say(turn(number))
+        found = window(client, "c")
     head = head_of(found)
     assert summary["text"].split("\n")[0] in head
     listed = [entry for entry in contents(client, "c")["entries"] if entry["page"] in found["pages"]["listed"]]
