@@ -39,7 +39,7 @@ LOAD_FRAME = 60
 """Tokens of the frame around a loaded archive."""
 MOMENTS_MAX = 300
 """Passages that a query may bring in, if they fit."""
-RELEVANT_SHARE = 0.2
+RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
 LAG_PAGES_MAX = 2

@@ -20,6 +20,7 @@ from app.settings import Settings
 from app.store import (
     archives,
     conversations,
+    embeddings,
     idempotency,
     memories,
     messages,
@@ -35,7 +36,19 @@ from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 
 pytestmark = pytest.mark.anyio
 
-STORE = (archives, conversations, idempotency, memories, messages, notes, page_index, remembered, summaries, windows)
+STORE = (
+    archives,
+    conversations,
+    embeddings,
+    idempotency,
+    memories,
+    messages,
+    notes,
+    page_index,
+    remembered,
+    summaries,
+    windows,
+)
 LAST = 2**31 - 1
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
@@ -186,6 +199,33 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         assert await remembered.delete_expired(connection, BOB) == 1
 
 
+async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
+    made: Services, superuser: asyncpg.Connection
+) -> None:
+    first, model = UUID(int=0), embeddings.model_id("m", 2)
+    async with made.database.begin(BOB) as connection:
+        [memory, *_] = await connection.fetch("SELECT id, owner FROM memories ORDER BY id")
+        assert await embeddings.adopt(connection, BOB, "m", 2) == model
+        assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
+        assert await embeddings.waiting(connection, BOB, memory["owner"], first, 10)
+        await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
+    question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
+    tables = ("embeddings", "embedding_models", "unembedded")
+    before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
+    async with made.database.begin(ANN) as connection:
+        assert await embeddings.current(connection, BOB) is None
+        assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
+        assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
+        for tenant in (ANN, BOB):
+            vectors = [(memory["id"], [1.0, 0.0])]
+            await embeddings.write(connection, tenant, memory["owner"], model, vectors, [memory["id"]])
+        await connection.execute(embeddings.RETIRE, BOB, UUID(int=1))
+    assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as connection:
+            await embeddings.adopt(connection, BOB, "other", 2)
+
+
 async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -211,6 +251,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
+    by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
