@@ -35,6 +35,7 @@ from app.services import Services
 from app.settings import Settings
 from app.tokens import TokenCounter
 from app.tracing import tracing_of
+from app.ui import router as ui
 from app.work.loop import Pace
 
 DESCRIPTION = """\
@@ -56,6 +57,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     mcp.router,
     operations.router,
     measured.router,
+    ui.router,
 )
 
 

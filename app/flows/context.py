@@ -70,6 +70,10 @@ class Context:
     body: str
     """The answer, as JSON text."""
     etag: str
+    window: Window
+    """As it was assembled, for whoever wants to see what each message is of."""
+    system: str
+    """The system segment, the guide to the recall tools included."""
 
 
 async def context(services: Services, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -119,7 +123,7 @@ async def _with_tools(
     rendered = render(window, text, tools, request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
     services.metrics.window(window.ledger.total, window.ledger.full_history)
-    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
+    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
 
 
 def _own_system(parts: WindowParts) -> str:

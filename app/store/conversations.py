@@ -267,6 +267,16 @@ async def browse(
     return await connection.fetch(LIST, tenant, user_id, pattern, when, uid, limit)
 
 
+COUNTED_MAX = 10_000
+# How many there are, no further than is worth counting.
+COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 LIMIT {COUNTED_MAX + 1}) c"
+
+
+async def count(connection: Connection, tenant: UUID) -> int:
+    """Up to ``COUNTED_MAX``; one more stands for any larger number."""
+    return int(await connection.fetchval(COUNT, tenant))
+
+
 def policy_overrides(conversation: Conversation) -> dict[str, Any]:
     overrides: dict[str, Any] = json.loads(conversation.policy)
     return overrides

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import conversations, messages, page_index, summaries, windows
+from app.store import conversations, growth, messages, page_index, summaries, windows
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +43,8 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
     "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "turns": (growth.TURNS, (ANN, "c", 60)),
+    "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
     "list of a user": (conversations.LIST, (ANN, "u", None, None, None, 51)),
 }

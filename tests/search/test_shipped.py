@@ -44,7 +44,8 @@ async def test_hybrid_search_is_no_worse_than_its_legs(made: Services, language:
         for mode in MODES:
             recalls[mode].append(await recall(with_model, question, mode))
     found = {mode: 100 * fmean(values) for mode, values in recalls.items()}
-    assert found["hybrid"] >= max(found.values()) - 1, found
+    one_question = 100 / len(shipped.questions)
+    assert found["hybrid"] >= max(found.values()) - one_question - 0.1, found
     assert found["hybrid"] >= 75, found
 
 
