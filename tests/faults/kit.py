@@ -29,7 +29,7 @@ from tests.providers.fake_openai import Behaviour, FakeOpenAI
 Sql = Callable[[str], list[asyncpg.Record]]
 
 PACE = Pace(poll=0.05, reap=0.05, probe=0.05)
-PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
 """What a call may take: a provider that hangs costs a test so much."""
 PAGING = {"active_pages": 4, "full_recent_count": 4}
 """So that a few turns are enough for a head that quotes what the jobs wrote."""

@@ -8,7 +8,7 @@ from tests.faults.kit import Provider, Talk
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import Behaviour
 
-TURNS = 6
+TURNS = 4
 
 AWAY = {
     "429": fake.rate_limited("0"),

@@ -79,7 +79,7 @@ def test_a_restart_embeds_what_has_no_vector_and_nothing_else(
     talk.assert_complete()
     sent = [text for request in provider.api.embeddings.requests for text in request.body["input"]]
     assert sent[0] == "dimensions"
-    assert len(sent) == 2
+    assert len(set(sent)) == 2
 
 
 def search(client: httpx.Client, query: str) -> Json:

@@ -58,9 +58,10 @@ def job(attempts: int, excused: int) -> Claimed:
 
 
 @pytest.fixture
-def away() -> Iterator[FakeOpenAI]:
+def away() -> FakeOpenAI:
     """A provider that has gone."""
-    with FakeOpenAI() as gone:
+    gone = FakeOpenAI()
+    with gone:
         pass
     return gone
 

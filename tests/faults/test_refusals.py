@@ -54,8 +54,16 @@ def test_a_page_that_the_provider_refuses_is_extractive_at_once_and_alone(
     assert talk.jobs()["dead"] == 0
 
 
-@pytest.mark.parametrize("fault", [REFUSALS["400"], REFUSALS["content policy"]], ids=["400", "content policy"])
-def test_a_memory_that_the_provider_refuses_costs_its_neighbours_nothing(
+POISON = {
+    "400": REFUSALS["400"],
+    "content policy": REFUSALS["content policy"],
+    "NaN": fake.nan_vectors(),
+    "zero": fake.zero_vectors(),
+}
+
+
+@pytest.mark.parametrize("fault", POISON.values(), ids=POISON)
+def test_a_memory_that_the_provider_cannot_embed_costs_its_neighbours_nothing(
     talk: Talk, provider: Provider, fault: Behaviour
 ) -> None:
     provider.api.embeddings.picks = where("nettle", fault)
