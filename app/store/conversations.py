@@ -43,6 +43,8 @@ class Conversation:
     language: Language | None = None
     revision: int = 0
     epoch: int = 0
+    chain: bytes | None = b""
+    """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 
@@ -64,7 +66,7 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch"""
+ c.generation, c.epoch, c.chain"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -96,9 +98,12 @@ def read_conversation(row: Record) -> Conversation:
     if row["e_available"] is not None:
         layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
         own = (row["e_available"], layout)
+    chain = row["chain"]
+    if chain is None and not tail.last_seq:
+        chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    return Conversation(**{name: row[name] for name in (*plain, *more)}, tail=tail, totals=totals, own=own)
+    return Conversation(**{name: row[name] for name in (*plain, *more)}, tail=tail, totals=totals, chain=chain, own=own)
 
 
 def unknown() -> NotFound:

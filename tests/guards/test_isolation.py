@@ -38,6 +38,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages": (messages.PAGES, ("c", 0, 10)),
     "some pages": (messages.SOME_PAGES, ("c", [1, 2])),
     "client ids": (messages.TAKEN_CLIENT_IDS, ("c", ["m1"])),
+    "chains": (messages.CHAINS, ("c", [1, 2])),
+    "newest digests": (messages.NEWEST_DIGESTS, ("c", 0, 10)),
+    "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
     "listable pages": (windows.LISTABLE, ("c", 40, 0, 0, 100)),
     "lines": (windows.LINES, ("c", [1, 2, 3], LAST, 30)),
@@ -61,6 +64,8 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
+    "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
+    "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "redact an answer": (archives.CORRECT, ("k", "forged")),
 }
 
