@@ -102,12 +102,13 @@ class Quire:
             )
         )  # fmt: skip
 
-    def history(self, conversation: str) -> Iterator[Json]:
-        """Every message as it was sent, oldest first."""
+    def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> Iterator[Json]:
+        """Every message as it was sent, oldest first; `batch` of them are fetched at a time."""
         cursor: str | None = ""
+        order = "desc" if newest_first else "asc"
         while cursor is not None:
             path = calls.conversation(conversation, "messages")
-            answer = self.send(calls.read(path, limit=1000, cursor=cursor or None))
+            answer = self.send(calls.read(path, limit=batch, order=order, cursor=cursor or None))
             yield from answer["items"]
             cursor = answer["next_cursor"]
 
@@ -266,12 +267,13 @@ class AsyncQuire:
             )
         )  # fmt: skip
 
-    async def history(self, conversation: str) -> AsyncIterator[Json]:
-        """Every message as it was sent, oldest first."""
+    async def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> AsyncIterator[Json]:
+        """Every message as it was sent, oldest first; `batch` of them are fetched at a time."""
         cursor: str | None = ""
+        order = "desc" if newest_first else "asc"
         while cursor is not None:
             path = calls.conversation(conversation, "messages")
-            answer = await self.send(calls.read(path, limit=1000, cursor=cursor or None))
+            answer = await self.send(calls.read(path, limit=batch, order=order, cursor=cursor or None))
             for item in answer["items"]:
                 yield item
             cursor = answer["next_cursor"]
