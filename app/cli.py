@@ -3,26 +3,29 @@
 import asyncio
 import ipaddress
 import json
-import logging
 import signal
 import socket
-import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
+from uuid import UUID
 
 import click
 import uvicorn
 import uvloop
 from pydantic import ValidationError
 
-from app import embedded, errors, migrate, worker
+from app import embedded, errors, logs, migrate, worker
 from app.db import Database
 from app.demo.command import demo
 from app.main import create_app, services_of
 from app.settings import Settings
+from app.tenancy import TENANTS
+from app.work import table
 
 GRACEFUL_SECONDS = 5
+RETRIED_AT_ONCE = 1000
 WELCOME = """\
 Quire is up. Its API, to read and to try: {url}/docs
 
@@ -79,6 +82,79 @@ def bring_up_to_date() -> None:
     click.echo(f"The schema is at {migrate.head() or 'its beginning'}.")
 
 
+@main.group()
+def jobs() -> None:
+    """Look at background work, and try again what failed for good."""
+
+
+@jobs.command(name="list")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="Dead letters to show.")
+def list_jobs(limit: int) -> None:
+    """Say how much work there is, and what failed for good."""
+    click.echo(_ask(lambda database: _listed(database, limit)))
+
+
+@jobs.command(name="retry")
+@click.argument("job", required=False, type=click.UUID)
+@click.option("--all-dead", is_flag=True, help="Every dead letter.")
+def retry_jobs(job: UUID | None, all_dead: bool) -> None:
+    """Try the dead letter JOB again, or all of them."""
+    if (job is None) != all_dead:
+        raise click.UsageError("Name a job, or say --all-dead.")
+    count = _ask(lambda database: _revived(database, job))
+    if job is not None and not count:
+        raise click.ClickException("There is no such dead letter.")
+    click.echo(f"{count} to be tried again.")
+
+
+T = TypeVar("T")
+
+
+def _ask(question: Callable[[Database], Awaitable[T]]) -> T:
+    """The answer of the database, which another process may be serving from."""
+    settings = _settings()
+
+    async def ask(dsn: str) -> T:
+        database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
+        try:
+            return await question(database)
+        finally:
+            await database.close()
+
+    with _stopping_on_signals(), _database(settings) as dsn, _storage_errors_in_words():
+        return uvloop.run(ask(dsn))
+
+
+async def _listed(database: Database, limit: int) -> str:
+    lines = []
+    for tenant in TENANTS:
+        async with database.snapshot(tenant) as connection:
+            lanes = await table.depth(connection, tenant)
+            dead = await table.dead_letters(connection, tenant, None, limit)
+        lines += [f"{lane}: {d.pending} pending, {d.running} running, {d.dead} dead" for lane, d in lanes.items()]
+        lines += [
+            f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
+            for row in dead
+        ]
+    return "\n".join(lines) or "There is no work."
+
+
+async def _revived(database: Database, job: UUID | None) -> int:
+    """How many dead letters were brought back: one, or all in steps of a thousand."""
+    total = 0
+    for tenant in TENANTS:
+        some = 1
+        while some:
+            async with database.begin(tenant) as connection:
+                some = await (
+                    table.retry_some(connection, tenant, RETRIED_AT_ONCE)
+                    if job is None
+                    else table.revive(connection, tenant, job)
+                )
+            total += some
+    return total
+
+
 @main.command(name="openapi")
 def describe() -> None:
     """Print the API's OpenAPI document."""
@@ -95,11 +171,7 @@ def _settings() -> Settings:
     except ValidationError as error:
         wrong = "\n".join(f"  {str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
         raise click.ClickException(f"These settings are not valid:\n{wrong}") from None
-    logging.basicConfig(
-        level=settings.quire_log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    logs.set_up(settings.quire_log_level, settings.quire_log_format)
     return settings
 
 

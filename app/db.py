@@ -133,6 +133,11 @@ class Database:
         if row["synchronous_commit"] == "off":
             _logger.warning("synchronous_commit is off: a crash of the database loses acknowledged messages")
 
+    def connections(self) -> tuple[int, int]:
+        """Connections in use, and idle."""
+        idle = self._pool.get_idle_size()
+        return self._pool.get_size() - idle, idle
+
     async def close(self) -> None:
         """Close every connection, by force if one is still busy after a moment."""
         try:

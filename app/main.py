@@ -1,22 +1,42 @@
 """The API: what it is made of. Composition root."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import TypeAlias
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__, migrate, tokens, worker
-from app.api import archive, conversations, memories, messages, notes, openapi, operations, problem, tools
+from app.api import (
+    archive,
+    conversations,
+    jobs,
+    mcp,
+    measured,
+    memories,
+    messages,
+    notes,
+    openapi,
+    operations,
+    problem,
+    tools,
+)
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
 from app.db import Database
+from app.providers import Chat, Embedder, build
 from app.services import Services
 from app.settings import Settings
+from app.tokens import TokenCounter
+from app.tracing import tracing_of
+from app.ui import router as ui
+from app.work.loop import Pace
 
 DESCRIPTION = """\
 Memory for LLM agents. POST each conversation turn and tool result; before each model call GET a
@@ -33,12 +53,29 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    jobs.router,
+    mcp.router,
     operations.router,
+    measured.router,
+    ui.router,
 )
 
 
-def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> FastAPI:
-    """The API on a database that is migrated already; `with_worker` does the jobs in this process too."""
+Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
+
+
+def create_app(
+    settings: Settings,
+    dsn: str,
+    *,
+    with_worker: bool = False,
+    models: Models | None = None,
+    pace: Pace | None = None,
+) -> FastAPI:
+    """The API on a database that is migrated already; `with_worker` does the jobs in this process too, at a `pace`.
+
+    `models` builds those that it works with, else `providers` does.
+    """
     app = FastAPIOffline(
         title="Quire",
         version=__version__,
@@ -46,9 +83,11 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         description=DESCRIPTION,
         openapi_tags=openapi.TAGS,
         generate_unique_id_function=openapi.operation_id,
-        lifespan=_lifespan(settings, dsn, with_worker=with_worker),
+        lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
     problem.install(app)
+    app.add_middleware(measured.Measured)
+    app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
@@ -76,20 +115,24 @@ def defaults(settings: Settings) -> Defaults:
 
 
 def _lifespan(
-    settings: Settings, dsn: str, *, with_worker: bool
+    settings: Settings, dsn: str, models: Models, pace: Pace | None, *, with_worker: bool
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with services_of(settings, dsn) as services:
-            app.state.services = services
-            async with _working(services, wanted=with_worker):
-                yield
+        async with services_of(settings, dsn, models) as services:
+            app.state.services, app.state.mcp = services, mcp.manager(services)
+            watch = asyncio.create_task(services.metrics.watch_lag())
+            try:
+                async with app.state.mcp.run(), _working(services, pace, wanted=with_worker):
+                    yield
+            finally:
+                watch.cancel()
 
     return lifespan
 
 
 @asynccontextmanager
-async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
+async def services_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Services]:
     """What a process works with. Raises UnsafeDatabase or StorageUnavailable."""
     counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
     database = await Database.connect(
@@ -97,20 +140,59 @@ async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
     )
     try:
         await database.assert_role_is_safe()
-        yield Services(settings, defaults(settings), database, counter, migrate.head())
+        chat, embedder = await (models or providers)(settings, counter)
+        try:
+            tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
+            known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
+            yield Services(*known, tracing=tracing)
+            await anyio.to_thread.run_sync(tracing.close)
+        finally:
+            for provider in (chat, embedder):
+                if provider is not None:
+                    await provider.close()
     finally:
         await database.close()
 
 
+async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
+    """The models that the settings name; the local embeddings take up to a second to load."""
+    keys = (settings.memory_llm_api_key, settings.memory_embedding_api_key)
+    llm_key, embedding_key = (key.get_secret_value() if key else None for key in keys)
+    chat = build.chat_of(
+        model=settings.memory_llm_model,
+        base_url=settings.memory_llm_base_url,
+        api_key=llm_key,
+        context_window=settings.memory_llm_context_window,
+        timeout_seconds=settings.memory_llm_timeout_seconds,
+        concurrency=settings.memory_llm_concurrency,
+        count=counter.count,
+    )
+    embedder = await anyio.to_thread.run_sync(
+        partial(
+            build.embedder_of,
+            model=settings.memory_embedding_model,
+            base_url=settings.memory_embedding_base_url,
+            api_key=embedding_key,
+            chat_base_url=settings.memory_llm_base_url,
+            chat_api_key=llm_key,
+            dimensions=settings.memory_embedding_dimensions,
+            batch=settings.memory_embedding_batch,
+            timeout_seconds=settings.memory_llm_timeout_seconds,
+            concurrency=settings.memory_embedding_concurrency,
+        )
+    )
+    return chat, embedder
+
+
 @asynccontextmanager
-async def _working(services: Services, *, wanted: bool) -> AsyncIterator[None]:
+async def _working(services: Services, pace: Pace | None, *, wanted: bool) -> AsyncIterator[None]:
     """The worker beside the API; it finishes what it is doing before the block ends."""
     if not wanted:
         yield
         return
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        group.create_task(worker.run(services, stop))
+        group.create_task(worker.run(services, stop, pace=pace))
         try:
             yield
         finally:

@@ -7,19 +7,27 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from app.core.model import Epoch
 from app.core.profile import Defaults
 from app.db import Database
+from app.metrics import Metrics
 from app.providers import Chat, Embedder
 from app.settings import Settings
 from app.store.conversations import Conversation
 from app.tokens import TokenCounter
+from app.tracing import Tracing
 
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
+SANDBOXES_MAX = 4
+"""Processes with a model's code in them, at once, for each process of the API."""
+QUERY_VECTORS_CACHED = 1_000
+"""Some 4 kB each, as text."""
+EXPANSIONS_CACHED = 1_000
+EXPANSION_SECONDS = 300.0
 COUNTED_CHARACTERS_MAX = 20_000
 """Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
 
@@ -52,10 +60,22 @@ class Services:
     """None: search goes by keywords alone."""
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
+    metrics: Metrics = field(default_factory=Metrics)
+    tracing: Tracing = field(default_factory=Tracing)
+    lanes_stopped: dict[str, str] = field(default_factory=dict)
+    """Lanes of work that rest in this process because their provider does not take us, and what it said."""
     conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )
     epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
+    sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
+    """Held while code that a model wrote is run."""
+    query_vectors: LRUCache[tuple[UUID, str, str], str] = field(default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED))
+    """By tenant, model and query."""
+    expansions: TTLCache[tuple[UUID, str, str], str] = field(
+        default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
+    )
+    """By tenant, scope and query."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
 
     def archive_expiry(self, now: datetime) -> datetime | None:

@@ -29,12 +29,20 @@ class Settings(BaseSettings):
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    quire_mcp_hosts: str = Field(
+        "",
+        description="Host names by which MCP clients call /mcp, besides the loopback ones, joined by commas; with any"
+        " port unless one is named. Others are refused, against DNS rebinding.",
+    )
     quire_data_dir: Path = Field(
         default_factory=lambda: Path.home() / ".quire",
         description="Folder of the embedded database and of the tokenizer's vocabularies.",
     )
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe messages that are logged."
+    )
+    quire_log_format: Literal["text", "json"] = Field(
+        "text", description="Logs as lines for people (`text`) or as JSON objects (`json`). Neither holds content."
     )
     quire_pool_size: int = Field(
         8, ge=1, le=500, description="Database connections of a process, at most. 4 to 5 for each core."
@@ -45,8 +53,23 @@ class Settings(BaseSettings):
     quire_allow_unauthenticated: bool = Field(
         False, description="Listen on an address other machines can reach although no keys are required."
     )
+    quire_worker_llm_jobs: int = Field(
+        4, ge=1, le=100, description="Jobs that a worker has under way with the LLM at once: indexing and summaries."
+    )
+    quire_worker_embedding_jobs: int = Field(
+        1, ge=1, le=100, description="Jobs that a worker has under way with the embedding model at once."
+    )
+    quire_worker_lease_seconds: float = Field(
+        45.0, ge=1, le=3600, description="Time without a sign of life after which a worker's jobs are another's."
+    )
     quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
     quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")
+
+    otel_exporter_otlp_endpoint: str | None = Field(
+        None,
+        description="Where traces are sent, by OTLP over HTTP; needs the extra `otel`. Unset: none are made. "
+        "OpenTelemetry's other variables hold too.",
+    )
 
     memory_context_window: int = Field(
         0, ge=0, description="Tokens of the model's context window. 0: inferred from the model."
@@ -91,10 +114,26 @@ class Settings(BaseSettings):
     )
     memory_llm_base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
     memory_llm_api_key: SecretStr | None = Field(None, description="Key of the chat API.")
-    memory_embedding_model: str | None = Field(None, description="Embedding model. Unset: the local one.")
+    memory_llm_timeout_seconds: float = Field(
+        60.0, ge=1, le=3600, description="Seconds that a call of a model may take, with its retries."
+    )
+    memory_llm_concurrency: int = Field(4, ge=1, le=1000, description="Calls of the chat API at once, in a process.")
+    memory_llm_context_window: int = Field(
+        0, ge=0, description="Tokens of the chat model's context window. 0: inferred from the model, else 32768."
+    )
+    memory_embedding_model: str | None = Field(
+        None, description="Embedding model. Unset: the local one. `none`: no embeddings, search by keyword only."
+    )
     memory_embedding_base_url: str | None = Field(
         None, description="Base URL of the embedding API. Unset: the chat API's."
     )
     memory_embedding_api_key: SecretStr | None = Field(
         None, description="Key of the embedding API. Unset: the chat API's."
     )
+    memory_embedding_dimensions: int = Field(
+        0, ge=0, le=8192, description="Dimensions to ask the embedding API for. 0: the model's own."
+    )
+    memory_embedding_concurrency: int = Field(
+        2, ge=1, le=1000, description="Calls of the embedding API at once, in a process."
+    )
+    memory_embedding_batch: int = Field(64, ge=1, le=2048, description="Texts in one call of the embedding API.")

@@ -7,19 +7,21 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, embeddings, house, overhead, replay, sizes, tables
+from bench import archive, cost, cost_of_memory, embeddings, house, overhead, replay, retrieval, sizes, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
     "replay": replay.run,
+    "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,
     "sizes": sizes.run,
     "embeddings": embeddings.run,
+    "retrieval": retrieval.run,
 }
 
-DOCUMENTS = {"archive": archive.DOCUMENT, "sizes": sizes.DOCUMENT}
+DOCUMENTS = {"archive": archive.DOCUMENT, "retrieval": retrieval.DOCUMENT, "sizes": sizes.DOCUMENT}
 """Where a benchmark's tables go, if not with the others."""
 
 PLAIN_WIDTH = 140

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,21 +58,31 @@ async def _execute(dsn: str, statement: str) -> None:
 
 
 @contextmanager
-def opened() -> Iterator[House]:
-    """Start everything; stop everything."""
+def opened(settings: Mapping[str, str] | None = None) -> Iterator[House]:
+    """Start everything, with more settings where they are given; stop everything."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="quire-bench-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         postgres = embedded.start(folder)
         stack.callback(postgres.stop)
         migrate.upgrade(postgres.owner_dsn)
-        environment = {"DATABASE_URL": postgres.app_dsn, "QUIRE_PORT": "0", "QUIRE_DATA_DIR": str(folder)}
+        environment = environment_of(postgres, folder) | dict(settings or {})
         postmaster = _postmaster(folder)
         quire = stack.enter_context(serving(QUIRE, environment, folder, postmaster))
         clients = stack.enter_context(_clients())
         api = Api(quire.port)
         stack.callback(api.close)
         yield House(folder, postgres, quire, clients, api)
+
+
+def environment_of(postgres: EmbeddedPostgres, folder: Path) -> dict[str, str]:
+    """Without embeddings: they are another benchmark's, and would take their CPU beside what is measured."""
+    return {
+        "DATABASE_URL": postgres.app_dsn,
+        "QUIRE_PORT": "0",
+        "QUIRE_DATA_DIR": str(folder),
+        "MEMORY_EMBEDDING_MODEL": "none",
+    }
 
 
 @dataclass(frozen=True)

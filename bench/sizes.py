@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
-from bench import tables
+from bench import house, tables
 from bench.cost import Series, block
 from bench.house import QUIRE, Api, House, serving
 from bench.load import Job
@@ -80,7 +80,7 @@ def memory(opened: House, characters: int) -> Table:
 @contextmanager
 def _fresh(opened: House) -> Iterator[tuple[Api, int]]:
     """A service of its own on the same database, warmed up."""
-    environment = {"DATABASE_URL": opened.postgres.app_dsn, "QUIRE_PORT": "0", "QUIRE_DATA_DIR": str(opened.folder)}
+    environment = house.environment_of(opened.postgres, opened.folder)
     with serving(QUIRE, environment, opened.folder, opened.quire.postmaster) as server:
         api = Api(server.port)
         api.append(f"warm-{server.process.pid}", history(40, seed=1))

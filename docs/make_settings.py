@@ -25,6 +25,7 @@ that is not valid stops the start with a message that names it. `make run`, `qui
 SECTIONS = {
     "quire_": "The process",
     "memory_": "Memory: paging, archive, summaries",
+    "otel_": "Traces",
     "": "The database",
 }
 OVERRIDES = """\
@@ -43,7 +44,7 @@ NOT_YET = " **Has no effect yet.**"
 def page() -> str:
     fields = dict(Settings.model_fields)
     parts = {title: [name for name in fields if name.startswith(prefix)] for prefix, title in SECTIONS.items()}
-    parts["The database"] = [name for name in fields if not name.startswith(("quire_", "memory_"))]
+    parts["The database"] = [name for name in fields if not name.startswith(("quire_", "memory_", "otel_"))]
     read = _sources()
     tables = [
         f"## {title}\n\n| variable | default | |\n| --- | --- | --- |\n"

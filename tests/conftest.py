@@ -1,6 +1,7 @@
 """Everything real: PostgreSQL in a folder of its own, uvicorn on a free port, HTTP over loopback."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 import threading
@@ -91,6 +92,9 @@ def counter(data_dir: Path) -> tokens.TokenCounter:
     return tokens.load(data_dir / "vocabularies")
 
 
+os.environ["MEMORY_EMBEDDING_MODEL"] = "none"  # where a test says nothing else: the local one takes a second to load
+
+
 @pytest.fixture(scope="session")
 def settings(data_dir: Path) -> Settings:
     return Settings(quire_data_dir=data_dir, quire_body_max_bytes=1024 * 1024)
@@ -125,9 +129,9 @@ def client(base_url: str, clean: None) -> Iterator[httpx.Client]:
         yield opened
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 30) -> None:
-    """Until it holds; fails when it does not in time."""
+def wait_for(condition: Callable[[], bool], *, seconds: float = 30, every: float = 0.01) -> None:
+    """Until it holds; fails when it does not in time. Looks every so many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+        time.sleep(every)

@@ -67,7 +67,7 @@ def test_serve_brings_its_database_and_leaves_nothing_behind(environment: dict[s
     for _ in range(2):
         with running("serve", environment) as process:
             url = url_of(process)
-            assert httpx.get(url + "/readyz").json() == {"status": "ok"}
+            assert httpx.get(url + "/readyz").json() == {"status": "ok", "warnings": []}
             assert "cdn" not in httpx.get(url + "/docs").text
             process.send_signal(number)
             _, said = process.communicate(timeout=20)

@@ -48,6 +48,20 @@ async def read_json(request: Request, *, max_bytes: int) -> Any:
     return await anyio.to_thread.run_sync(parse, body)
 
 
+def is_media_type(request: Request, *media_types: str) -> bool:
+    """Whether the body says to be one of these."""
+    return request.headers.get("content-type", "").split(";")[0].strip().lower() in media_types
+
+
+async def read_text(request: Request, *, max_bytes: int) -> str:
+    """The body as text. Raises PayloadTooLarge or BadRequest."""
+    body = await _read_bytes(request, max_bytes)
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise errors.BadRequest(f"The body is not valid UTF-8 at byte {error.start}.") from None
+
+
 def parse(body: bytes) -> Any:
     """One JSON value from its UTF-8 bytes; raises BadRequest or Invalid."""
     if body.startswith(b"\xef\xbb\xbf"):

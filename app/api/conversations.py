@@ -19,11 +19,11 @@ from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import epochs, inspect
+from app.flows import epochs, inspect, progress
 from app.flows.once import Once, do_once
 from app.ids import uuid7
 from app.services import Services
-from app.store import archives, conversations, messages
+from app.store import archives, conversations, messages, page_index
 from app.store.conversations import Conversation, NewConversation
 
 router = APIRouter(tags=["conversations"])
@@ -225,7 +225,9 @@ async def list_pages(
     async with services.database.snapshot(tenant) as connection:
         await conversations.get(connection, tenant, conversation_id)
         rows = await messages.pages(connection, tenant, conversation_id, after=after, limit=limit + 1)
-    items = [inspect.page_item(row) for row in rows[:limit]]
+        shown = [row["page"] for row in rows]
+        names = await page_index.names(connection, tenant, conversation_id, shown, inspect.ALL)
+    items = [inspect.page_item(row, names.get(row["page"])) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 
@@ -254,11 +256,11 @@ async def get_status(services: Wired, tenant: Tenant, conversation_id: Conversat
     async with services.database.snapshot(tenant) as connection:
         conversation = await conversations.get(connection, tenant, conversation_id)
         rows = await archives.browse(connection, tenant, conversation_id=conversation_id, limit=100)
+        work = await progress.status_view(connection, tenant, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
         for row in rows
     ]
-    work = {"pending": 0, "running": 0, "dead": 0, "unindexed": 0, "oldest_pending_seconds": None}
     totals = conversation.totals
     known = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}
     return json_value({**work, **known, "archived": archived})

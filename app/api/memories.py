@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
@@ -18,9 +19,10 @@ from app.api.paths import check_id
 from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
+from app.core.scope import scope_of
 from app.db import Connection
 from app.extractive.terms import key_terms
-from app.flows import recall_agent, remembering, searching
+from app.flows import expanding, recall_agent, remembering, searching
 from app.flows.once import Once, do_once
 from app.flows.recall_agent import RecallRequest
 from app.flows.remembering import MemoryRequest
@@ -127,29 +129,60 @@ async def find_memories(
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
+    keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
+    memory_types: Annotated[list[schemas.MemoryType], Query(max_length=10)] = [],  # noqa: B006
+    time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    expand: bool = False,
 ) -> Response:
-    """The same as the POST, for simple queries."""
+    """The same as the POST."""
     body = schemas.SearchBody(
-        user_id=user_id, query=query, search_mode=search_mode, limit=limit, conversation_id=conversation_id
-    )
+        user_id=user_id, query=query, search_mode=search_mode, keywords=keywords, memory_types=memory_types,
+        time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
+        min_relevance_score=min_relevance_score, expand=expand,
+    )  # fmt: skip
     return await _search(services, tenant, body)
 
 
 async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
     _check_scope(body.user_id, body.conversation_id, "A search is within one user.")
+    since, until = _times(body)
+    expanded, warnings = None, list[dict[str, str]]()
+    if body.expand:
+        scope = scope_of(body.user_id, body.conversation_id)
+        expanded, warnings = await expanding.expand(services, tenant, scope, body.query)
     request = SearchRequest(
-        query=body.query,
+        query=expanded or body.query,
         user_id=body.user_id,
         conversation_id=body.conversation_id,
         mode=body.search_mode,
         keywords=tuple(body.keywords),
         types=tuple(body.memory_types),
-        since=datetime.now(UTC) - timedelta(days=body.time_range_days) if body.time_range_days else None,
+        since=since,
+        until=until,
         limit=body.limit,
         relevance_min=body.min_relevance_score,
     )
-    return json_value(searching.answer(await searching.search(services, tenant, request), body.query))
+    found = await searching.search(services, tenant, request)
+    found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
+    return json_value(searching.answer(found, body.query))
+
+
+def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
+    """Since when and until when; times without an offset are UTC. Raises Invalid for a range with nothing in it."""
+    since, until = (t if t is None or t.tzinfo else t.replace(tzinfo=UTC) for t in (body.since, body.until))
+    if body.time_range_days:
+        days = datetime.now(UTC) - timedelta(days=body.time_range_days)
+        since = max(since, days) if since else days
+    if since and until and since >= until:
+        raise errors.Invalid(
+            "There is nothing in this time range.",
+            errors=[{"loc": ["body", "until"], "msg": "must be later than `since` and `time_range_days` ago"}],
+        )
+    return since, until
 
 
 @router.post(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from asyncpg import Record
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
@@ -20,26 +19,32 @@ from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.core.head import neutral
+from app.core.topics import most_mentioned
 from app.db import Connection
-from app.extractive.terms import key_terms
-from app.flows.inspect import time_text
+from app.flows.inspect import ALL, time_text
 from app.flows.once import Once, do_once
 from app.ids import uuid7
 from app.services import Services
-from app.store import conversations, messages, notes
+from app.store import conversations, notes, page_index
 
 router = APIRouter(tags=["notes"])
 
-TOPIC_PAGES = 500
+TOPIC_MENTIONS = 1000
+"""The newest are looked at."""
 TOPICS_MAX = 30
 
 
 @router.get("/conversations/{conversation_id}/notes", response_model=schemas.NoteList)
-async def list_notes(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def list_notes(
+    services: Wired,
+    tenant: Tenant,
+    conversation_id: ConversationId,
+    every: Annotated[bool, Query(alias="all", description="also those that another note has replaced")] = False,
+) -> Response:
     """The standing notes: instructions and preferences that lead the head of every window."""
     async with services.database.snapshot(tenant) as connection:
         await conversations.get(connection, tenant, conversation_id)
-        rows = await notes.browse(connection, tenant, conversation_id)
+        rows = await notes.browse(connection, tenant, conversation_id, replaced=every)
     return json_value({"items": [_view(row) for row in rows], "next_cursor": None})
 
 
@@ -149,25 +154,22 @@ def _view(row: Record) -> dict[str, Any]:
         "tokens": row["tokens"],
         "source": row["source"],
         "seq": row["seq"] or None,
+        "replaced": row["replaced"] is not None,
         "created_at": time_text(row["created_at"]),
     }
 
 
 @router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])
 async def list_topics(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
-    """What the conversation is about: the terms of its newest pages' titles, the most frequent first."""
+    """What the conversation has been about, the most mentioned topics first.
+
+    Closed pages are given their topics in the background, by the language model if there is one.
+    """
     async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-        after = max(0, conversation.totals.last_page - TOPIC_PAGES)
-        rows = await messages.pages(connection, tenant, conversation_id, after=after, limit=TOPIC_PAGES)
-    mentions: Counter[str] = Counter()
-    last_page: dict[str, int] = {}
-    for row in rows:
-        for term in key_terms(row["title"], 5):
-            mentions[term] += 1
-            last_page[term] = row["page"]
+        await conversations.get(connection, tenant, conversation_id)
+        found = await page_index.topics(connection, tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
     items = [
-        {"topic": topic, "mention_count": count, "last_page": last_page[topic]}
-        for topic, count in sorted(mentions.items(), key=lambda item: (-item[1], -last_page[item[0]]))[:TOPICS_MAX]
+        {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
+        for topic in most_mentioned(found, TOPICS_MAX)
     ]
     return json_value({"items": items, "next_cursor": None})

@@ -17,7 +17,8 @@ TAGS = [
     {"name": "archive", "description": "Large tool results, kept whole."},
     {"name": "memories", "description": "Search over everything that was said or archived."},
     {"name": "tools", "description": "What a model recalls with."},
-    {"name": "operations", "description": "Is it up, is it ready."},
+    {"name": "jobs", "description": "What is done in the background, and what could not be."},
+    {"name": "operations", "description": "Is it up, is it ready, how is it doing."},
 ]
 
 

@@ -6,7 +6,10 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from app import errors
+from app.api.schemas import WarningItem
 from app.api.services import Wired
+from app.flows import progress
+from app.tenancy import TENANTS
 
 router = APIRouter(tags=["operations"])
 
@@ -23,12 +26,23 @@ async def healthz() -> Health:
     return Health()
 
 
+class Readiness(Health):
+    """Ready, though perhaps not everything is as it should be."""
+
+    warnings: list[WarningItem]
+
+
 @router.get("/readyz")
-async def readyz(services: Wired) -> Health:
-    """Readiness: the database answers and its schema is the one this version expects, else 503."""
+async def readyz(services: Wired) -> Readiness:
+    """Readiness: the database answers and its schema is the one this version expects, else 503.
+
+    Warnings are for people: background work that nobody does, or that its provider refuses. Requests are served all
+    the same.
+    """
     revision = await services.database.schema_revision()
     if revision != services.schema_head:
         raise errors.StorageUnavailable(
             f"The schema is at {revision or 'nothing'}, not at {services.schema_head}; run `quire migrate`."
         )
-    return Health()
+    found = await progress.work_warnings(services, TENANTS)
+    return Readiness(warnings=[WarningItem(**warning) for warning in found])

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import errors
+from app import errors, logs
 from app.api.body import field_errors
 
 MEDIA_TYPE = "application/problem+json"
@@ -71,6 +71,7 @@ class RequestId:
             return
         request_id = _incoming_id(scope) or str(uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
+        logs.bind(request_id=request_id)
         started = False
 
         async def send_with_id(message: Message) -> None:

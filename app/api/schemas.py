@@ -276,6 +276,7 @@ class Contents(BaseModel):
 class PageItem(BaseModel):
     page: int
     title: str
+    source: Literal["llm", "extractive"] = Field(description="who wrote the title")
     first_seq: int
     last_seq: int
     recall_count: int
@@ -300,17 +301,62 @@ class Page(BaseModel):
     source: Literal["llm", "extractive"]
 
 
-class Summary(BaseModel):
+class SummaryVersion(BaseModel):
+    version: int
     text: str
     tokens: int
     through_seq: int
     source: Literal["llm", "extractive"]
+    model: str | None
+    created_at: datetime
+
+
+class Summary(BaseModel):
+    """The newest summary: sentences, one on each line."""
+
+    text: str
+    tokens: int
+    through_seq: int = Field(description="the last message that it covers")
+    source: Literal["llm", "extractive"]
+    model: str | None = Field(description="which wrote it")
+    version: int | None = None
+    created_at: datetime | None = None
+    lag: int = Field(description="messages that it should cover and does not yet")
+    versions: list[SummaryVersion] = Field(description="the newest, the newest first")
 
 
 class ToolResult(BaseModel):
     name: str
     content: str
     is_error: bool
+
+
+class AttpBody(RequestModel):
+    """What a model wrote."""
+
+    document: str = Field(description="the TOML document, with or without a code fence around it")
+
+
+class AttpCall(BaseModel):
+    name: str
+    arguments: dict[str, Any]
+    error: str | None = Field(description="why it did not work")
+
+
+class AttpResult(BaseModel):
+    """What came of a document."""
+
+    status: Literal["continue", "done", "error"] = Field(
+        description="continue: show the model `content`; done: `message` is its last word; error: `content` says why"
+    )
+    thought: str | None
+    target: str | None
+    message: str | None
+    result: Any = Field(description="what the code assigned to `__result__`")
+    error: str | None
+    content: str = Field(description="what to show the model")
+    is_error: bool
+    calls: list[AttpCall]
 
 
 class ToolSchemas(BaseModel):
@@ -378,14 +424,63 @@ class ArchivedResult(BaseModel):
     length: int
 
 
-class Status(BaseModel):
-    """How far the work on a conversation is. Indexing is part of the append, so nothing is pending."""
+class Spent(BaseModel):
+    """What providers were paid for."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class WorkNumbers(BaseModel):
+    """Background work in numbers."""
+
+    pending: int = Field(description="jobs that wait, for their turn or after a failure")
+    running: int
+    dead: int = Field(description="jobs that failed for good; see GET /jobs")
+    unindexed: int = Field(description="closed pages, long texts and memories that are not indexed yet")
+    oldest_pending_seconds: float | None = Field(description="since when the oldest pending job has been wanted")
+    spent: dict[str, Spent] = Field(description="by kind of work")
+
+
+class LaneNumbers(BaseModel):
+    """The jobs that need one provider."""
 
     pending: int
     running: int
     dead: int
-    unindexed: int
     oldest_pending_seconds: float | None
+    unclaimed: int = Field(description="jobs that could have been begun for over a minute: too few workers, or none")
+    error: str | None = Field(description="on what the oldest pending job that failed did so")
+    stopped: str | None = Field(description="why this process tries the lane only once a minute")
+
+
+class Job(BaseModel):
+    """One job. Of errors only the kind is told, never content."""
+
+    id: UUID
+    kind: str
+    lane: str
+    state: Literal["pending", "running", "dead"]
+    conversation_id: str | None
+    attempts: int
+    error: str | None
+    created_at: datetime
+    failed_at: datetime | None
+
+
+class Jobs(WorkNumbers):
+    """Background work of everything, and its dead letters."""
+
+    unindexed_at_least: bool = Field(description="there may be more unindexed: counting is bounded")
+    lanes: dict[str, LaneNumbers]
+    items: list[Job] = Field(description="dead letters")
+    next_cursor: str | None
+
+
+class Status(WorkNumbers):
+    """How far the work on a conversation is."""
+
     messages: int
     pages: int
     epoch: int
@@ -402,8 +497,9 @@ class Note(BaseModel):
     id: UUID
     text: str
     tokens: int
-    source: Literal["person", "extractive"]
+    source: Literal["person", "extractive", "llm"]
     seq: int | None = Field(description="the message it was found in")
+    replaced: bool = Field(description="another note holds instead")
     created_at: datetime
 
 
@@ -474,10 +570,13 @@ class SearchBody(RequestModel):
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
-    time_range_days: int | None = Field(None, ge=1, le=36_500)
+    time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last days")
+    since: datetime | None = Field(None, strict=False, description="only from this time on")
+    until: datetime | None = Field(None, strict=False, description="only before this time")
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1, strict=False)
     conversation_id: str | None = None
+    expand: bool = Field(default=False, description="have the LLM put the query in more words first; takes its time")
 
 
 class MemoryResult(BaseModel):

@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 from app.api import schemas
 from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json
+from app.api.body import is_media_type, json_body, parse_model, read_json, read_text
 from app.api.paths import ConversationId
 from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.model import Language
-from app.flows import tool_calls
+from app.flows import attp, tool_calls
 from app.flows.once import Once
 from app.recall import tools
 from app.recall.tools import ToolFormat
@@ -44,6 +44,41 @@ async def call_tool(
     call = tool_calls.checked(name, body.arguments)
     once = Once.of(key, "POST", request.url.path, value)
     return json_text(await tool_calls.run_once(services, tenant, conversation_id, call, once))
+
+
+ATTP_EXAMPLE = """\
+thought = "Tea was mentioned before; I look for it."
+[tool_call]
+status = "continue"
+target = "memory"
+code = '''
+hits = search_memories(query="tea")
+__result__ = [hit["content_preview"] for hit in hits]
+'''
+"""
+
+
+ATTP_BODY = json_body(schemas.AttpBody, {"document": ATTP_EXAMPLE})
+ATTP_BODY["requestBody"]["content"]["application/toml"] = {"schema": {"type": "string"}}
+
+
+@router.post("/conversations/{conversation_id}/attp", response_model=schemas.AttpResult, openapi_extra=ATTP_BODY)
+async def run_attp(
+    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+) -> Response:
+    """Run an ATTP document: TOML with a thought, and code that calls the recall tools or a last message.
+
+    The document is sent as a member of JSON, or by itself as `application/toml`. Its code is Starlark, run in a
+    process that can reach nothing but the recall tools, within limits. What is wrong with the document or the code is
+    answered in words that the model can act on, with `is_error`.
+    """
+    most = services.settings.quire_body_max_bytes
+    if is_media_type(request, "application/toml", "text/plain"):
+        document = await read_text(request, max_bytes=most)
+    else:
+        document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
+    once = Once.of(key, "POST", request.url.path, document)
+    return json_text(await attp.run_once(services, tenant, conversation_id, document, once))
 
 
 @router.get("/tools", response_model=schemas.ToolSchemas)

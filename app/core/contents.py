@@ -13,7 +13,7 @@ lists a page again in the next epoch, since its count has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from app.core.model import Language, Policy
@@ -41,6 +41,15 @@ class Line:
     role: str
     text: str
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageNames:
+    """What a model wrote of a page; ``lines`` are text and tokens by ``seq``."""
+
+    title: str
+    title_tokens: int
+    lines: Mapping[int, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,17 @@ class Contents:
     """Listed pages that are shown by their title alone."""
     chapters: tuple[Chapter, ...] = ()
     unlisted: int = 0
+
+
+def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
+    """The entry in the model's words, as far as it has any."""
+    if names is None:
+        return entry
+    lines = tuple(
+        Line(line.seq, line.role, *names.lines[line.seq]) if line.seq in names.lines else line for line in entry.lines
+    )
+    title, tokens = (names.title, names.title_tokens) if names.title else (entry.title, entry.title_tokens)
+    return replace(entry, title=title, title_tokens=tokens, lines=lines, source="llm")
 
 
 def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: int, policy: Policy) -> bool:

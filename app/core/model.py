@@ -158,7 +158,8 @@ class Head:
     """First page, last page and line of each run that is rolled up."""
     unlisted: int = 0
     summary_through_seq: int = 0
-    indexed_through_page: int = 0
+    summary_source: str = "extractive"
+    """Who wrote it: ``llm`` or ``extractive``."""
 
     @property
     def tokens(self) -> int:

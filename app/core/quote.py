@@ -47,10 +47,27 @@ def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str
     return f"[{where}, {time}] {role}: {neutral(text)}"
 
 
+def moments_heading(day: str, elsewhere: str | None, language: Language) -> str:
+    """What stands once above the moments of a day, so that each needs no more than its page and who said it."""
+    if language == "zh":
+        return f"{day},按页:" if elsewhere is None else f"{day},另一对话 {neutral(elsewhere)}:"
+    return f"{day}, by page:" if elsewhere is None else f"{day}, another conversation, {neutral(elsewhere)}:"
+
+
+def moment_line(page: int, role: str, text: str) -> str:
+    """A moment below its heading."""
+    return f"[{page}] {role}: {neutral(text)}" if page else f"{role}: {neutral(text)}"
+
+
 def memories_text(title: str, lines: Sequence[str]) -> str:
     """What a search brought back, a memory a line; the lines are neutral already."""
     quoted = "\n".join(lines)
     return f"<quire-memories {neutral(title)}>\n{quoted}\n</quire-memories>"
+
+
+def result_text(text: str) -> str:
+    """What a model's code made of what it recalled."""
+    return f"<quire-result>\n{neutral(text)}\n</quire-result>"
 
 
 def plain_text(messages: Sequence[dict[str, Any]]) -> str:

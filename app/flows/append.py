@@ -37,6 +37,7 @@ from app.extractive.notes import standing_note
 from app.flows import epochs
 from app.flows.archiving import ends, make_archive, make_card, vectors
 from app.flows.once import Once
+from app.flows.recalling import speaker_of
 from app.ids import uuid7
 from app.recall.tools import TOOL_NAMES
 from app.services import Services
@@ -375,7 +376,7 @@ async def _decide(
             notes=_notes(bench, placements),
             memories=memories,
             archives=archives,
-            work=_work(bench, known, after, policy, memories),
+            work=enqueue.traced(_work(bench, known, after, policy, memories), bench.services.tracing.traceparent()),
             embeds=bench.services.embedder is not None,
             once=IdempotentResponse(once.key, once.digest, response) if once else None,
         ),
@@ -451,7 +452,7 @@ def _index(bench: _Bench, placement: Placement, found: Shape) -> None:
     texts = {-1: plain_text(said), **{i: placement.answers[i].result.text for i in found.archived}}
     for answer, text in texts.items():
         key = (placement.index, answer)
-        bench.vectors[key] = vectors(text)
+        bench.vectors[key] = vectors(text, speaker=speaker_of(said) if answer < 0 else None)
         if ends(bench.vectors[key]) < len(text):
             bench.partly_indexed.add(key)
 

@@ -26,6 +26,7 @@ from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
+from app.flows.recalling import speaker_of
 from app.ids import uuid7
 from app.services import Services
 from app.store import archives, conversations, memories, messages
@@ -119,17 +120,21 @@ def make_archive(
     )
 
 
-def vectors(text: str, start: int = 0) -> list[tuple[int, int, str]]:
-    """Start, length and terms of a text's first passages from a start on, PASSAGES_AT_ONCE at the most."""
+def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple[int, int, str]]:
+    """Start, length and terms of a text's first passages from a start on, PASSAGES_AT_ONCE at the most.
+
+    What a named speaker says is found by the name too.
+    """
     found = bm25.passages(text, start, PASSAGES_AT_ONCE)
-    return [(at, length, bm25.document(text[at : at + length])) for at, length in found]
+    said = f"{speaker}: " if speaker else ""
+    return [(at, length, bm25.document(said + text[at : at + length])) for at, length in found]
 
 
-def all_vectors(text: str) -> list[tuple[int, int, str]]:
+def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, str]]:
     """Those of all passages, for texts that are not very long."""
-    found = vectors(text)
+    found = vectors(text, 0, speaker)
     while ends(found) < len(text):
-        found += vectors(text, ends(found))
+        found += vectors(text, ends(found), speaker)
     return found
 
 
@@ -357,13 +362,14 @@ async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds
 
 def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     """What search is to find of a message that has changed."""
+    said = chat_messages(view)
     return [
         NewMemory(
             id=uuid7(), owner=owner, type="episode", conversation_id=message["conversation_id"],
             conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
             start=start, length=length, terms=terms,
         )
-        for start, length, terms in all_vectors(plain_text(chat_messages(view)))
+        for start, length, terms in all_vectors(plain_text(said), speaker_of(said))
     ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,12 +22,13 @@ from app.core.canonical import dumps, spaced
 from app.core.groups import chat_messages
 from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
-from app.core.quote import archive_text
+from app.core.quote import archive_text, moment_line, moments_heading
 from app.core.render import Rendered, render
+from app.core.summarising import lag
 from app.db import Connection
 from app.flows import archiving, epochs, recalling, searching
 from app.flows.archiving import Wanted
-from app.flows.searching import Moment
+from app.flows.searching import Moment, Query
 from app.recall.tools import GUIDE, window_schemas
 from app.services import FoundEpoch, Services
 from app.store import conversations, windows
@@ -40,8 +42,13 @@ MOMENTS_MAX = 300
 RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
-MOMENTS_TOKENS_MAX = 6_000
-"""Tokens that a query's passages take at the most: in a large budget they must not fill whatever is free."""
+LAG_PAGES_MAX = 2
+LAG_MESSAGES_MAX = 10
+"""How far the model's texts may be behind before a window says so."""
+MOMENTS_TOKENS_MIN, MOMENTS_SHARE = 6_000, 0.1
+"""Tokens that a query's passages may take in any window, and the part of the budget that they may take in a larger
+one: they must not fill whatever is free.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,10 @@ class Context:
     body: str
     """The answer, as JSON text."""
     etag: str
+    window: Window
+    """As it was assembled, for whoever wants to see what each message is of."""
+    system: str
+    """The system segment, the guide to the recall tools included."""
 
 
 async def context(services: Services, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -104,13 +115,15 @@ async def _with_tools(
     tail, warnings = await _tail(services, tenant, conversation, request, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
+    warnings += _lags(services, conversation, epoch, wanted)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
     tools = [*request.tools, *(window_schemas(request.format) if offered else ())]
     rendered = render(window, text, tools, request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
-    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
+    services.metrics.window(window.ledger.total, window.ledger.full_history)
+    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
 
 
 def _own_system(parts: WindowParts) -> str:
@@ -200,14 +213,22 @@ async def _tail(
     if not request.load and not request.pages and not request.query:
         return [], ()
     free = free_for_tail(window)
+    query = await searching.ready(services, tenant, request.query) if request.query else None
     async with services.database.snapshot(tenant) as connection:
         pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
         free -= sum(item.tokens for item in pages)
         archives, no_archive = await _archives(services, connection, tenant, conversation, request, free, language)
         free -= sum(item.tokens for item in archives)
-        moments = await _moments(connection, tenant, conversation, request, window) if request.query else []
+        moments = await _moments(connection, tenant, conversation, query, window) if query else []
+    free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
     tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
-    return tail, (*no_archive, *no_page)
+    return tail, (*no_archive, *no_page, *_degraded(query))
+
+
+def _degraded(query: Query | None) -> list[WindowWarning]:
+    """That the query went by words for once. Where there is no embedding model at all, it always does."""
+    warnings = query.warnings if query is not None else []
+    return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
 
 
 async def _pages(
@@ -259,11 +280,11 @@ async def _archives(
 
 
 async def _moments(
-    connection: Connection, tenant: UUID, conversation: Conversation, request: ContextRequest, window: Window
+    connection: Connection, tenant: UUID, conversation: Conversation, query: Query, window: Window
 ) -> list[Moment]:
     """What the query finds that is not in view, the best first."""
     scope = searching.scope_of(conversation)
-    hits = await searching.find(connection, tenant, scope, request.query or "", MOMENTS_MAX)
+    hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX)
     in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
     new = [
         hit
@@ -277,20 +298,36 @@ async def _moments(
 def _relevant(
     services: Services, conversation: Conversation, moments: Sequence[Moment], free: int, language: Language
 ) -> list[TailItem]:
-    """The best moments that fit, older ones before newer."""
-    taken: list[tuple[Moment, TailItem]] = []
-    free = min(free, MOMENTS_TOKENS_MAX)
+    """The best moments that fit, by day and conversation, older ones before newer; each day has one heading."""
+    days: dict[tuple[str | None, str], list[tuple[Moment, str, int]]] = {}
+    headings: dict[tuple[str | None, str], tuple[str, int]] = {}
     for moment in moments:
-        text = moment.framed(conversation, language)
+        elsewhere = None if moment.hit.conversation_id == conversation.id else moment.hit.conversation_id
+        place = (elsewhere, moment.day)
+        if place not in headings:
+            heading = moments_heading(moment.day, elsewhere, language)
+            headings[place] = heading, services.tokens.count(heading) + 1
+        text = moment_line(moment.hit.page or 0, moment.role, moment.text)
         tokens = services.tokens.count(text) + 1
-        if tokens > free:
+        needed = tokens + (0 if place in days else headings[place][1])
+        if needed > free:
             continue
-        free -= tokens
-        taken.append((moment, TailItem(text, tokens, moment.hit.archive_id)))
+        free -= needed
+        days.setdefault(place, []).append((moment, text, tokens))
         if free < MOMENT_TOKENS_MIN:
             break
-    taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq, pair[0].hit.start))
-    return [item for _, item in taken]
+    found: list[TailItem] = []
+    for place, taken in sorted(days.items(), key=lambda day: min(_told(moment) for moment, _, _ in day[1])):
+        heading, more = headings[place]
+        for moment, text, tokens in sorted(taken, key=lambda one: _told(one[0])):
+            shown = f"{heading}\n{text}" if more else text
+            found.append(TailItem(shown, tokens + more, moment.hit.archive_id))
+            more = 0
+    return found
+
+
+def _told(moment: Moment) -> tuple[datetime, int, int]:
+    return moment.hit.created_at, moment.hit.seq or 0, moment.hit.start
 
 
 def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[WindowWarning, ...]:
@@ -302,6 +339,24 @@ def _warnings(conversation: Conversation, request: ContextRequest, *, offered: b
         found.append(
             WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")
         )
+    return tuple(found)
+
+
+def _lags(services: Services, conversation: Conversation, epoch: Epoch, wanted: Profile) -> tuple[WindowWarning, ...]:
+    """Where the model's texts are not there that should be by now; extractive ones stand in for them."""
+    if services.chat is None:
+        return ()
+    found, totals = [], conversation.totals
+    behind = totals.last_page - 1 - conversation.indexed_through
+    if behind > LAG_PAGES_MAX:
+        found.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
+    if epoch.head.summary:  # of what has left the window
+        through = epoch.head.summary_through_seq if epoch.head.summary_source == "llm" else 0
+        behind = epoch.layout.condensed_from - 1 - through
+    else:
+        behind = lag(totals.last_seq, conversation.summary_through, services.settings.memory_summary_threshold)
+    if wanted.policy.summary_enabled and behind > LAG_MESSAGES_MAX:
+        found.append(WindowWarning("summary_lags", f"the summary is {behind} messages behind"))
     return tuple(found)
 
 
@@ -345,8 +400,10 @@ def _answer(
         "archive_refs": dumps(_archive_refs(window)),
         "lag": dumps(
             {
-                "summary_through_seq": epoch.head.summary_through_seq,
-                "indexed_through_page": epoch.head.indexed_through_page,
+                "summary_through_seq": epoch.head.summary_through_seq
+                if epoch.layout.condensed_from > 1
+                else conversation.summary_through,
+                "indexed_through_page": conversation.indexed_through,
                 "last_seq": totals.last_seq,
                 "last_page": totals.last_page,
             }

@@ -16,16 +16,20 @@ from app.core.contents import Line, PageEntry
 from app.core.head import SummaryLine
 from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.core.summarising import LEFT_OUT
 from app.db import Connection
 from app.extractive.summary import pick_lines, topics
 from app.recall.tools import GUIDE, schemas_text
 from app.services import Services
-from app.store import conversations, notes, windows
+from app.store import conversations, notes, page_index, summaries, windows
 from app.store.conversations import Conversation
 
 SUMMARY_PAGES = 16
 """Pages that an extractive summary looks at: the newest and others evenly before them."""
 SUMMARY_LINES = 12
+SUMMARY_TOKENS_MIN = 30
+"""A smaller room holds no summary."""
+EXTRACTIVE = "extractive"
 FRAME = 4
 """Tokens of a message's frame, as in ``core.messages.weigh``."""
 
@@ -100,17 +104,24 @@ async def _head(
     noted = await _notes(connection, tenant, conversation.id, layout, int(room * head.NOTES_SHARE))
     room -= sum(line.tokens + head.BULLET for line in noted)
     for_summary = head.summary_room(room, wanted.policy)
-    summary = await _summary(connection, tenant, conversation.id, layout.condensed_from, last_page, for_summary)
-    spent = sum(line.tokens + head.BULLET for line in summary)
+    known = await page_index.topics(connection, tenant, conversation.id, last_page, layout.revision)
+    topics_line = head.topics_line(known, for_summary, language, count)
+    spent = topics_line.tokens + head.BULLET if topics_line else 0
+    summary, through, source = await _summary(
+        services, connection, tenant, conversation.id, layout, last_page, for_summary - spent
+    )
+    spent += sum(line.tokens + head.BULLET for line in summary)
     listable = await _listable(connection, tenant, conversation.id, layout, last_page, wanted)
     cap = min(room - spent, wanted.policy.contents_max)
     selection = contents.select(listable, cap, wanted.policy)
     standing_for = [p for run in contents.runs(selection.listed, last_page) for p in contents.sample(run)]
     titles = await windows.titles(connection, tenant, conversation.id, standing_for)
+    names = await page_index.names(connection, tenant, conversation.id, standing_for, layout.revision)
+    titles |= {p: n.title for p, n in names.items() if n.title}
     page = contents.compose(listable, selection, last_page, titles, cap, wanted.policy, language, topics, count)
     return head.compose(
         noted, summary, page, language, frame,
-        summary_through_seq=layout.condensed_from - 1 if summary else 0, indexed_through_page=0,
+        summary_through_seq=through if summary else 0, topics=topics_line, summary_source=source,
     )  # fmt: skip
 
 
@@ -127,15 +138,19 @@ async def _only_notes(
     frame = head.frame_tokens(language, services.tokens.count)
     noted = await _notes(connection, tenant, conversation.id, layout, wanted.shares.head - frame)
     nothing = contents.Contents()
-    return head.compose(noted, (), nothing, language, frame, summary_through_seq=0, indexed_through_page=0)
+    return head.compose(noted, (), nothing, language, frame, summary_through_seq=0)
 
 
 async def _notes(
     connection: Connection, tenant: UUID, conversation_id: str, layout: Layout, room: int
 ) -> list[SummaryLine]:
-    """The standing notes that lead the head: those of people, and those whose messages have left the window."""
-    found = await notes.for_head(connection, tenant, conversation_id, layout.condensed_from)
-    return head.take([SummaryLine(text, tokens) for text, tokens in dict(found).items()], room)
+    """The standing notes that lead the head: those of people, and those whose messages have left the window. Where
+    there are more than fit, the newest; in the order of the conversation.
+    """
+    found = await notes.for_head(connection, tenant, conversation_id, layout.condensed_from, layout.revision)
+    lines = {row["text"]: SummaryLine(row["text"], row["tokens"]) for row in found}
+    places = {row["text"]: row["seq"] for row in found}
+    return sorted(head.take(list(lines.values()), room), key=lambda line: places[line.text])
 
 
 async def _listable(
@@ -150,14 +165,58 @@ async def _listable(
     )  # fmt: skip
     kept = [e for e in known if contents.is_listed(e.page, e.recall_count, e.last_recalled_page, now, policy)]
     lines = await windows.lines(connection, tenant, conversation_id, [e.page for e in kept], layout.condensed_from)
-    return [replace(e, lines=tuple(lines.get(e.page, ()))) for e in kept]
+    names = await page_index.names(connection, tenant, conversation_id, [e.page for e in kept], layout.revision)
+    return [contents.renamed(replace(e, lines=tuple(lines.get(e.page, ()))), names.get(e.page)) for e in kept]
 
 
 async def _summary(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    layout: Layout,
+    last_page: int,
+    room: int,
+) -> tuple[list[SummaryLine], int, str]:
+    """The summary for a room, the ``seq`` that it reaches to and who wrote it: the model's as it was known at the
+    layout's revision, else one of what has left the window.
+    """
+    if room < SUMMARY_TOKENS_MIN:
+        return [], 0, EXTRACTIVE
+    before = layout.condensed_from
+    written = await summaries.for_head(connection, tenant, conversation_id, before, layout.revision)
+    if written is not None:
+        texts = written.text.split("\n")
+        lines = [
+            SummaryLine(text, tokens) for text, tokens in zip(texts, map(services.tokens.count, texts), strict=True)
+        ]
+        if fitted := _fitted(lines, room):
+            return fitted, written.through_seq, "llm" if written.model != EXTRACTIVE else EXTRACTIVE
+    return await _extracted(connection, tenant, conversation_id, before, last_page, room), before - 1, EXTRACTIVE
+
+
+def _fitted(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
+    """A summary for a room: all of its lines, or the most informative ones."""
+    if sum(line.tokens + head.BULLET for line in lines) <= room:
+        return list(lines)
+    picked = pick_lines([("assistant", line.text) for line in lines], max_items=len(lines), max_chars=room * 5)
+    return _leading(lines, picked, room)
+
+
+def _leading(lines: Sequence[SummaryLine], picked: Sequence[int], room: int) -> list[SummaryLine]:
+    taken: list[SummaryLine] = []
+    for i in picked:
+        if lines[i].tokens + head.BULLET <= room:
+            taken.append(lines[i])
+            room -= lines[i].tokens + head.BULLET
+    return taken
+
+
+async def _extracted(
     connection: Connection, tenant: UUID, conversation_id: str, before: int, last_page: int, room: int
 ) -> list[SummaryLine]:
     """An extractive summary of the messages before one: their most informative lines, in their order."""
-    if room < 30:
+    if room < SUMMARY_TOKENS_MIN:
         return []
     first = max(1, last_page - SUMMARY_PAGES // 2)
     looked_at = sorted({*contents.sample((1, last_page)), *range(first, last_page + 1)})
@@ -172,18 +231,14 @@ def _picked(said: Sequence[Line], room: int) -> list[SummaryLine]:
     return [SummaryLine(said[i].text, said[i].tokens) for i in picked]
 
 
-LEFT_OUT_OF_SUMMARY = 6
-"""The newest messages are left out of a summary: they are in view anyway."""
-
-
 async def summary_so_far(
     services: Services, connection: Connection, tenant: UUID, conversation: Conversation
 ) -> tuple[list[SummaryLine], int]:
-    """A summary of a conversation from which nothing has left the window yet, and the ``seq`` it reaches to."""
+    """An extractive summary of a conversation whose window is whole yet, and the ``seq`` it reaches to."""
     policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
     totals = conversation.totals
     if not policy.summary_enabled or totals.last_seq < services.settings.memory_summary_threshold:
         return [], 0
-    through = totals.last_seq - LEFT_OUT_OF_SUMMARY
-    lines = await _summary(connection, tenant, conversation.id, through + 1, totals.last_page, policy.summary_max)
+    through = totals.last_seq - LEFT_OUT
+    lines = await _extracted(connection, tenant, conversation.id, through + 1, totals.last_page, policy.summary_max)
     return lines, through

@@ -39,9 +39,10 @@ async def index_rest(services: Services, tenant: UUID, of: Text) -> None:
     async with services.database.snapshot(tenant) as connection:
         row = await _row(connection, tenant, of)
         text = await _text(connection, tenant, row) if row else ""
+        speaker = recalling.speaker(row) if row and of.archive is None else None
         start = await _indexed(connection, tenant, of)
     while start < len(text):
-        found = await anyio.to_thread.run_sync(vectors, text, start)
+        found = await anyio.to_thread.run_sync(vectors, text, start, speaker)
         async with services.database.begin(tenant) as connection:
             row = await _row(connection, tenant, of, locked=True)
             if row is None or await _indexed(connection, tenant, of) != start:

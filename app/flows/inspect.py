@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
 from app import errors
-from app.core.contents import Line
+from app.core.contents import Line, PageEntry, PageNames, renamed
 from app.core.model import Epoch, Language
 from app.core.placeholder import erased
+from app.core.summarising import lag
 from app.db import Connection
 from app.flows import epochs
 from app.services import Services
-from app.store import messages, windows
+from app.store import messages, page_index, summaries, windows
 from app.store.conversations import Conversation
+
+ALL = 2**31 - 1
+"""Every message, and every revision."""
+VERSIONS_SHOWN = 20
 
 
 def time_text(value: Any) -> str:
@@ -113,34 +118,36 @@ async def contents_view(
     listed = list(epoch.head.listed)
     rows = await messages.pages(connection, tenant, conversation.id, some=listed)
     found = await windows.lines(connection, tenant, conversation.id, listed, epoch.layout.condensed_from)
+    names = await page_index.names(connection, tenant, conversation.id, listed, epoch.layout.revision)
     return {
         "text": epoch.head.contents,
         "tokens": epoch.head.contents_tokens,
-        "entries": [{**page_entry(row), "entries": _lines(found.get(row["page"], ()))} for row in rows],
+        "entries": [_entry(row, found.get(row["page"], ()), names) for row in rows],
         "chapters": [
             {"first_page": first, "last_page": last, "line": line} for first, last, line in epoch.head.chapters
         ],
     }
 
 
-def page_entry(row: Record) -> dict[str, Any]:
+def _entry(row: Record, lines: Sequence[Line], names: Mapping[int, PageNames]) -> dict[str, Any]:
+    """A page as the contents page has it, in the model's words where there are any."""
+    entry = renamed(PageEntry(row["page"], row["title"], 0, tuple(lines)), names.get(row["page"]))
     return {
-        "page": row["page"],
-        "title": row["title"],
+        "page": entry.page,
+        "title": entry.title,
         "recall_count": row["recall_count"],
         "last_recalled_page": row["last_recalled_page"],
-        "source": "extractive",
+        "source": entry.source,
+        "entries": [{"seq": line.seq, "role": line.role, "summary": line.text} for line in entry.lines],
     }
 
 
-def _lines(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    return [{"seq": line.seq, "role": line.role, "summary": line.text} for line in lines]
-
-
-def page_item(row: Record) -> dict[str, Any]:
+def page_item(row: Record, names: PageNames | None) -> dict[str, Any]:
+    entry = renamed(PageEntry(row["page"], row["title"], 0), names)
     return {
-        "page": row["page"],
-        "title": row["title"],
+        "page": entry.page,
+        "title": entry.title,
+        "source": entry.source,
         "first_seq": row["first_seq"],
         "last_seq": row["last_seq"],
         "recall_count": row["recall_count"],
@@ -154,30 +161,49 @@ async def page_view(connection: Connection, tenant: UUID, conversation: Conversa
     if not rows:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
     stored = await messages.page_messages(connection, tenant, conversation.id, page)
-    found = await windows.lines(connection, tenant, conversation.id, [page], 2**31 - 1)
+    found = await windows.lines(connection, tenant, conversation.id, [page], ALL)
+    names = await page_index.names(connection, tenant, conversation.id, [page], ALL)
     return {
-        **page_entry(rows[0]),
+        **_entry(rows[0], found.get(page, ()), names),
         "messages": await message_views(connection, tenant, stored, conversation.language or "en"),
-        "entries": _lines(found.get(page, ())),
     }
 
 
 async def summary_view(
     services: Services, connection: Connection, tenant: UUID, conversation: Conversation
 ) -> dict[str, Any]:
-    """The summary in the window's head; before there is one, what it would be of the messages so far."""
+    """The newest summary, with the versions before it. Before a model has written one, the extractive one in the
+    window's head, or what it would be of the messages so far.
+    """
+    versions = await summaries.browse(connection, tenant, conversation.id, VERSIONS_SHOWN)
+    found = _version(versions[0]) if versions else await _extractive_summary(services, connection, tenant, conversation)
+    threshold = services.settings.memory_summary_threshold
+    return {
+        **found,
+        "lag": lag(conversation.totals.last_seq, found["through_seq"], threshold),
+        "versions": [_version(row) for row in versions],
+    }
+
+
+def _version(row: Record) -> dict[str, Any]:
+    return {
+        "version": row["version"],
+        "text": row["text"],
+        "tokens": row["tokens"],
+        "through_seq": row["through_seq"],
+        "source": "extractive" if row["model"] == epochs.EXTRACTIVE else "llm",
+        "model": None if row["model"] == epochs.EXTRACTIVE else row["model"],
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+async def _extractive_summary(
+    services: Services, connection: Connection, tenant: UUID, conversation: Conversation
+) -> dict[str, Any]:
     epoch = await own_epoch(services, connection, tenant, conversation)
     if epoch.head.summary:
-        return {
-            "text": epoch.head.summary,
-            "tokens": epoch.head.summary_tokens,
-            "through_seq": epoch.head.summary_through_seq,
-            "source": "extractive",
-        }
-    lines, through = await epochs.summary_so_far(services, connection, tenant, conversation)
-    return {
-        "text": "\n".join(line.text for line in lines),
-        "tokens": sum(line.tokens + 3 for line in lines),
-        "through_seq": through,
-        "source": "extractive",
-    }
+        text, tokens, through = epoch.head.summary, epoch.head.summary_tokens, epoch.head.summary_through_seq
+    else:
+        lines, through = await epochs.summary_so_far(services, connection, tenant, conversation)
+        text, tokens = "\n".join(line.text for line in lines), sum(line.tokens + 3 for line in lines)
+    return {"text": text, "tokens": tokens, "through_seq": through, "source": "extractive", "model": None}

@@ -144,7 +144,7 @@ async def _hand_over(run: _Run) -> tuple[Handoff, list[dict[str, str]]]:
     if handed is not None:
         return handed, []
     warning = {"code": "no_handoff", "detail": "the LLM did not hand over; what it saw is handed over for it"}
-    return _conclude(run), [warning]
+    return _conclude(run, max(run.task.seen.values(), default=0.0)), [warning]
 
 
 # --- With an LLM ------------------------------------------------------------------------------------
@@ -241,6 +241,7 @@ def _assistant(reply: Reply) -> dict[str, Any]:
 
 async def _count(run: _Run, reply: Reply) -> None:
     conversation = run.asking.conversation
+    run.services.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
     await spending.record(
         run.services.database, run.tenant, conversation.id if conversation else None, "recall",
         reply.prompt_tokens, reply.completion_tokens,
@@ -254,7 +255,8 @@ async def _policy(run: _Run) -> Handoff:
     """Search; widen by the words of the latest messages if that found little; read the best; hand over."""
     task = run.task
     await run.use(tools.SEARCH_MEMORIES.name, {"query": run.query})
-    if max(task.seen.values(), default=0.0) < GOOD_ENOUGH and task.iteration < task.iterations_max:
+    found = max(task.seen.values(), default=0.0)
+    if found < GOOD_ENOUGH and task.iteration < task.iterations_max:
         task.expand(agent.MORE_MESSAGES)
         latest = await _latest(run.services, run.tenant, run.asking, task.messages)
         run.note(tools.EXPAND_CONTEXT_WINDOW.name, {"messages": agent.MORE_MESSAGES}, "", is_error=False)
@@ -263,21 +265,23 @@ async def _policy(run: _Run) -> Handoff:
             await run.use(tools.SEARCH_MEMORIES.name, {"query": " ".join([run.query, *words])[: tools.TEXT_MAX]})
     for key in task.best(DETAILS):
         await run.use(tools.GET_MEMORY_DETAIL.name, {"memory_key": key})
-    return _conclude(run)
+    return _conclude(run, found)
 
 
-def _conclude(run: _Run) -> Handoff:
-    """What was seen, handed over without anybody's judgement."""
-    task = run.task
-    keys = task.best(KEYS_MAX)
-    best = max(task.seen.values(), default=0.0)
+def _conclude(run: _Run, confidence: float) -> Handoff:
+    """What was seen, handed over without anybody's judgement but the search's."""
+    keys = run.task.best(KEYS_MAX)
     zh = run.language == "zh"
-    if not keys:
-        summary = "没有找到相关记忆。" if zh else "No memory about it was found."
-        question = "能否提供更多细节?" if zh else "Can you say more about what you are looking for?"
-        handed = Handoff(summary, (), 0.0, needs_more_info=True, follow_up_question=question)
-    else:
-        handed = Handoff("\n".join(run.previews[key] for key in keys[:DETAILS]), tuple(keys), round(best, 4))
+    nothing = "没有找到相关记忆。" if zh else "No memory about it was found."
+    question = "能否提供更多细节?" if zh else "Can you say more about what you are looking for?"
+    unsure = confidence < GOOD_ENOUGH
+    handed = Handoff(
+        search_summary="\n".join(run.previews[key] for key in keys[:DETAILS]) or nothing,
+        relevant_memory_keys=tuple(keys),
+        confidence=round(confidence, 4),
+        needs_more_info=unsure,
+        follow_up_question=question if unsure else None,
+    )
     run.note(tools.HANDOFF.name, {"relevant_memory_keys": list(handed.relevant_memory_keys)}, "", is_error=False)
     return handed
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -28,3 +30,15 @@ def said_text(row: Record) -> str:
     """The plain text of a stored message as a model sees it; of one that no model sees, as it was sent."""
     view = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
     return plain_text(chat_messages(view))
+
+
+def speaker(row: Record) -> str | None:
+    """The name of who a stored message is from, if it was sent with one."""
+    view = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
+    return speaker_of(chat_messages(view))
+
+
+def speaker_of(said: Sequence[dict[str, Any]]) -> str | None:
+    """The name that comes with chat messages; a tool's is not a speaker's."""
+    names = (message.get("name") for message in said if message.get("role") != "tool")
+    return next((name for name in names if isinstance(name, str) and name.strip()), None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,23 +14,33 @@ from uuid import UUID
 from asyncpg import Record
 
 from app import bm25
+from app.core import relevance as relevances
 from app.core import scope as scopes
-from app.core.model import Language
-from app.core.quote import moment_text
 from app.db import Connection
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
 from app.flows.recalling import said_text
+from app.providers import ProviderError
 from app.services import Services
-from app.store import archives, conversations, memories, messages, remembered
+from app.store import archives, conversations, embeddings, memories, messages, remembered
 from app.store.conversations import Conversation
-from app.store.memories import Hit, relevance
+from app.store.memories import Hit, Meaning, relevance
 from app.store.messages import with_nul
+from app.text import scalar, script_counts
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
+QUERY_SECONDS = 5.0
+"""For the vector of a query; then the words alone have to do."""
+
+_logger = logging.getLogger(__name__)
+
 NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+SEMANTIC_UNAVAILABLE = {
+    "code": "semantic_unavailable",
+    "detail": "the embedding model did not answer; the keyword search answers",
+}
 NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
 
 
@@ -44,6 +56,7 @@ class SearchRequest:
     """At least one of them must occur."""
     types: tuple[str, ...] = ()
     since: datetime | None = None
+    until: datetime | None = None
     limit: int = 10
     relevance_min: float = 0.0
 
@@ -63,10 +76,9 @@ class Moment:
     def key(self) -> UUID:
         return self.whole["key"] if self.whole is not None else self.hit.id
 
-    def framed(self, conversation: Conversation, language: Language) -> str:
-        """As a window shows it."""
-        elsewhere = None if self.hit.conversation_id == conversation.id else self.hit.conversation_id
-        return moment_text(self.hit.page or 0, self.role, self.text, self.hit.created_at, elsewhere, language)
+    @property
+    def day(self) -> str:
+        return self.hit.created_at.strftime("%Y-%m-%d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +97,55 @@ def scope_of(conversation: Conversation) -> str:
     return scopes.scope_of(conversation.user_id, conversation.id)
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query made ready: its terms, its meaning where a model could be asked, and what it will be searched by."""
+
+    terms: Sequence[int]
+    meaning: Meaning | None
+    weight: float
+    mode: Mode
+    warnings: list[dict[str, str]]
+
+
+async def ready(services: Services, tenant: UUID, text: str, mode: Mode = "hybrid") -> Query:
+    """Make a query ready. To be called while no connection is held: a model may be asked."""
+    text = scalar(text)
+    terms = bm25.query(text)
+    meaning: Meaning | None = None
+    warnings: list[dict[str, str]] = []
+    if mode != "keyword":
+        meaning, warnings = await _meaning(services, tenant, text)
+    done: Mode = mode if meaning is not None else "keyword"
+    return Query(terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
+
+
+async def _meaning(services: Services, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
+    embedder = services.embedder
+    if embedder is None:
+        return None, [NO_EMBEDDINGS]
+    if not text.strip():
+        return None, []
+    key = (tenant, embedder.model, text)
+    vector = services.query_vectors.get(key)
+    if vector is None:
+        try:
+            async with asyncio.timeout(QUERY_SECONDS):
+                vector = embeddings.literal(await embedder.embed_query(text))
+        except (ProviderError, TimeoutError) as error:
+            _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
+            return None, [SEMANTIC_UNAVAILABLE]
+        services.query_vectors[key] = vector
+    model = embeddings.model_id(embedder.model, embedder.dimensions)
+    return Meaning(model, vector, *relevances.spread(embedder.model)), []
+
+
 async def search(services: Services, tenant: UUID, request: SearchRequest) -> Found:
     """What the memories of a user, or of a conversation, say about a query. Takes its own connection.
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
-    terms = bm25.query(request.query)
+    query = await ready(services, tenant, request.query, request.mode)
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     async with services.database.snapshot(tenant) as connection:
         scope, uid = scopes.scope_of(request.user_id, None), None
@@ -100,16 +155,24 @@ async def search(services: Services, tenant: UUID, request: SearchRequest) -> Fo
                 raise conversations.unknown()
             scope, uid = scope_of(conversation), conversation.uid
         hits, total = await memories.search(
-            connection, tenant, memories.owner_of(scope), terms or keywords,
+            connection, tenant, memories.owner_of(scope), query.terms or keywords,
+            meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
             conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
-            limit=request.limit,
+            until=request.until, score_min=relevances.score_of(request.relevance_min), limit=request.limit,
         )  # fmt: skip
         found = await moments(connection, tenant, hits)
-    kept = [moment for moment in found if round(relevance(moment.hit.score), 4) >= request.relevance_min]
-    warnings = [] if request.mode == "keyword" else [NO_EMBEDDINGS]
-    if not terms and not keywords:
+    warnings = list(query.warnings)
+    if not query.terms and not keywords and query.meaning is None:
         warnings.append(NO_WORDS)
-    return Found(kept, total, "keyword", None, warnings)
+    return Found(_each_once(found), total, query.mode, None, warnings)
+
+
+def _each_once(found: Sequence[Moment]) -> list[Moment]:
+    """The best passage of each memory."""
+    best: dict[UUID, Moment] = {}
+    for moment in found:
+        best.setdefault(moment.key, moment)
+    return list(best.values())
 
 
 def answer(found: Found, query: str) -> dict[str, Any]:
@@ -123,9 +186,12 @@ def answer(found: Found, query: str) -> dict[str, Any]:
     }
 
 
-async def find(connection: Connection, tenant: UUID, scope: str, query: str, limit: int) -> list[Hit]:
+async def find(connection: Connection, tenant: UUID, scope: str, query: Query, limit: int) -> list[Hit]:
     """The best passages for a query, the best first."""
-    hits, _ = await memories.search(connection, tenant, memories.owner_of(scope), bm25.query(query), limit=limit)
+    hits, _ = await memories.search(
+        connection, tenant, memories.owner_of(scope), query.terms,
+        meaning=query.meaning, weight=query.weight, limit=limit,
+    )  # fmt: skip
     return hits
 
 

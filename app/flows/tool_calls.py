@@ -6,6 +6,7 @@ it recalled is counted afterwards, in the transaction that also keeps the answer
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,9 +20,10 @@ from app.core.model import Language
 from app.core.quote import archive_text, memories_text, moment_text
 from app.db import Connection
 from app.extractive.terms import key_terms
-from app.flows import archiving, recalling, searching
+from app.flows import archiving, recalling, remembering, searching
 from app.flows.archiving import Wanted
 from app.flows.once import Once, do_once
+from app.flows.remembering import MemoryRequest
 from app.flows.searching import Moment, SearchRequest
 from app.recall import tools
 from app.recall.arguments import Mistake, read
@@ -31,6 +33,7 @@ from app.store import conversations, messages
 from app.store.conversations import Conversation
 from app.text import language as language_of
 
+KEYWORD_MAX = 100
 LOAD_TOKENS = 4_000
 """Tokens that one call brings in of an archive, unless it names a length or another number, or of memories."""
 _NO_ARCHIVE: dict[Language, str] = {
@@ -127,6 +130,34 @@ async def keep(
     if conversation is not None:
         services.conversations.pop((tenant, conversation.id), None)
     return kept
+
+
+async def remember(services: Services, tenant: UUID, asking: Asker, given: dict[str, Any]) -> Answer:
+    """Store a memory of the user, or of the conversation where no user is known. The same one, said again within a
+    day, is stored once.
+    """
+    language = asking.language(given)
+    try:
+        arguments = read(tools.REMEMBER, given, language)
+    except Mistake as mistake:
+        return Answer(str(mistake), is_error=True)
+    request = MemoryRequest(
+        content=arguments["content"],
+        memory_type=arguments.get("memory_type", "general"),
+        user_id=asking.user_id,
+        conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
+        keywords=tuple(word.replace("\x00", "\ufffd")[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
+    )
+
+    async def work(connection: Connection) -> str:
+        await remembering.remember(services, connection, tenant, request)
+        return '"remembered"'
+
+    digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
+    once = Once.of(f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
+    await do_once(services.database, tenant, once, work)
+    services.work_came.set()
+    return Answer("已记下。" if language == "zh" else "It is remembered.")
 
 
 async def run(services: Services, tenant: UUID, asking: Asker, call: ToolCall) -> Answer:

@@ -17,6 +17,9 @@ Vector = Sequence[float]
 class ProviderError(Exception):
     """The provider did not give what was asked for."""
 
+    spent: tuple[int, int] | None = None
+    """Tokens of the prompt and of the answer, where one came that is paid for all the same."""
+
 
 class TemporaryError(ProviderError):
     """Worth another try later: rate limits, time-outs, 5xx, a cut connection, an open circuit."""
@@ -76,12 +79,15 @@ class Chat(Protocol):
     ) -> Reply:
         """One completion of OpenAI-form messages. Raises a ProviderError."""
 
+    async def close(self) -> None: ...
+
 
 class Embedder(Protocol):
     """A text embedding model. Vectors of different models or dimensions cannot be compared."""
 
     model: str
     dimensions: int
+    """0: not known before its first answer."""
     batch: int
     """Texts that one call may carry."""
 
@@ -90,3 +96,5 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vector:
         """The vector of a query, which some models embed differently. Raises a ProviderError."""
+
+    async def close(self) -> None: ...

@@ -82,8 +82,12 @@ class Tool:
     @property
     def signature(self) -> str:
         """``search_memories(query, limit=…)``: how it is called, what may be left out last."""
-        ordered = sorted(self.arguments, key=lambda argument: not argument.required)
-        return f"{self.name}({', '.join(a.name if a.required else f'{a.name}=…' for a in ordered)})"
+        return f"{self.name}({', '.join(a.name if a.required else f'{a.name}=…' for a in self.in_order)})"
+
+    @property
+    def in_order(self) -> list[Argument]:
+        """The arguments as code gives them by place: what is required first."""
+        return sorted(self.arguments, key=lambda argument: not argument.required)
 
     def description(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
@@ -180,6 +184,24 @@ EXTRACT_SEARCH_KEYWORDS = Tool(
         Argument("limit", "integer", "keywords wanted", "关键词个数", minimum=1, maximum=30),
     ),
 )
+REMEMBER = Tool(
+    "remember",
+    "Keep something, so that later searches of any conversation find it.",
+    "记下一条内容,以后任何对话的搜索都能找到。",
+    (
+        Argument(
+            "content",
+            "string",
+            "one fact or preference, complete in itself",
+            "一条完整的事实或偏好",
+            required=True,
+            minimum=1,
+            maximum=TEXT_MAX,
+        ),
+        Argument("memory_type", "string", choices=("preference", "fact", "general", "command_output")),
+        Argument("keywords", "strings", "further words to find it by", "便于查找的其他词", maximum=20),
+    ),
+)
 EXPAND_CONTEXT_WINDOW = Tool(
     "expand_context_window",
     "See more of the conversation's latest messages before searching on.",
@@ -209,6 +231,8 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     SEARCH_MEMORIES, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS, EXPAND_CONTEXT_WINDOW, HANDOFF,
 )  # fmt: skip
 """Those of the recall agent; the last two nobody else may call."""
+MCP_TOOLS: tuple[Tool, ...] = (*TOOLS, REMEMBER)
+"""MCP clients have no other way to write. It is kept from the others: what a model reads must not have it write."""
 BY_NAME = {tool.name: tool for tool in TOOLS}
 MCP_NAME = "quire"
 TOOL_NAMES = frozenset(BY_NAME) | {f"mcp__{MCP_NAME}__{name}" for name in BY_NAME}

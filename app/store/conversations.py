@@ -42,6 +42,10 @@ class Conversation:
     system_tokens: int = 0
     language: Language | None = None
     revision: int = 0
+    indexed_through: int = 0
+    """Up to this page all have an index."""
+    summary_through: int = 0
+    """What the newest summary covers."""
     epoch: int = 0
     chain: bytes | None = b""
     """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
@@ -66,7 +70,7 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch, c.chain"""
+ c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -103,7 +107,9 @@ def read_conversation(row: Record) -> Conversation:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    return Conversation(**{name: row[name] for name in (*plain, *more)}, tail=tail, totals=totals, chain=chain, own=own)
+    through = ("indexed_through", "summary_through")
+    values = {name: row[name] for name in (*plain, *more, *through)}
+    return Conversation(**values, tail=tail, totals=totals, chain=chain, own=own)
 
 
 def unknown() -> NotFound:
@@ -265,6 +271,16 @@ async def browse(
         pattern = f"%{escaped}%"
     when, uid = after or (None, None)
     return await connection.fetch(LIST, tenant, user_id, pattern, when, uid, limit)
+
+
+COUNTED_MAX = 10_000
+# How many there are, no further than is worth counting.
+COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 LIMIT {COUNTED_MAX + 1}) c"
+
+
+async def count(connection: Connection, tenant: UUID) -> int:
+    """Up to ``COUNTED_MAX``; one more stands for any larger number."""
+    return int(await connection.fetchval(COUNT, tenant))
 
 
 def policy_overrides(conversation: Conversation) -> dict[str, Any]:

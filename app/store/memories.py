@@ -8,10 +8,24 @@ from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app import bm25
+from app.bm25 import DIMENSIONS
+from app.core.relevance import (
+    CLOSENESS_PER_COVERAGE,
+    CLOSENESS_USUAL_MAX,
+    COMMON,
+    COVERAGE_PER_CLOSENESS,
+    DIALOGUE_MESSAGES_A_PAGE,
+    FEW,
+    FOUND_MIN,
+    MEANING_ENGLISH,
+    NEIGHBOUR,
+    WORDS,
+    relevance,
+    score_of,
+)
 from app.db import Connection
 
-NEIGHBOUR = 0.35
-"""The part of its neighbours' scores that a turn earns besides its own."""
+__all__ = ["Hit", "Meaning", "find", "first_id", "owner_of", "relevance", "search"]
 
 
 def owner_of(scope: str) -> UUID:
@@ -20,13 +34,13 @@ def owner_of(scope: str) -> UUID:
 
 
 def first_id(time: datetime) -> UUID:
-    """The smallest UUIDv7 of a moment."""
-    return UUID(int=int(time.timestamp() * 1000) << 80)
+    """The smallest UUIDv7 of a moment; of one that none can be of, the nearest."""
+    return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that matched; ``score`` is BM25's, with the neighbours' part."""
+    """A passage that matched; ``score`` is that of core.relevance, with the neighbours' part."""
 
     id: UUID
     type: str
@@ -40,55 +54,120 @@ class Hit:
     created_at: datetime
 
 
-SCORE_HALF = 6.0
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A query's vector, and how vectors of its model are to be read: see core.relevance."""
+
+    model: UUID
+    vector: str
+    """As pgvector reads it."""
+    usual_mean: float
+    usual_deviation: float
 
 
-def relevance(score: float) -> float:
-    """A BM25 score on a scale from 0 to 1: a half at SCORE_HALF, about what one rare word in common is worth."""
-    return score / (score + SCORE_HALF)
+RECENT = 1_000
+"""An owner's newest memories, which show how common words are, and what all vectors have in common."""
+LOOKED_AT, LOOKED_AT_EACH = 300, 6
+"""The best memories before neighbours count, and more for each that is wanted: what scores less than all these is not
+lifted among those that are wanted."""
 
 
-# BM25 over one owner's rows. A term's idf is worked out over the owner's newest thousand rows. A message scores as
-# its best passage does, and earns a part of its neighbours' scores; passages of archives stand alone.
-SEARCH = f"""
+def _statement(*, vectors: bool) -> str:
+    """Search over one owner's rows: BM25 as an inner product, and with ``vectors`` closeness as another.
+
+    A term's idf, and the vectors' mean and spread, are worked out over the owner's newest rows. Every row is looked
+    at, in covering indexes alone. A message scores as its best passage does, and is lifted by its neighbours where it
+    is a turn of a dialogue; everything else stands alone.
+    """
+    closeness = "(c.level - (m.embedding <#> c.v) - c.mean) / c.deviation" if vectors else "NULL::float8"
+    return f"""
 WITH terms AS MATERIALIZED (
-  SELECT term, format('{{%s:1}}/1000000000', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
+  SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
 ), recent AS MATERIALIZED (
-  SELECT terms FROM memories WHERE tenant_id = $1 AND owner = $2 ORDER BY id DESC LIMIT 1000
+  SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
+   ORDER BY owner DESC, id DESC LIMIT {RECENT} -- in no other index's order
 ), idf AS (
-  SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
-    FROM terms t LEFT JOIN recent r ON (r.terms <#> t.one) < 0 GROUP BY t.term
+  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf
+    FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
+            FROM terms t LEFT JOIN recent r ON (r.terms <#> t.one) < 0 GROUP BY t.term) d
 ), query AS MATERIALIZED (
-  SELECT format('{{%s}}/1000000000', string_agg(
-           format('%s:%s', term, ln(1 + (n - df + 0.5) / (df + 0.5))), ',' ORDER BY term))::sparsevec AS v FROM idf
+  SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
+         greatest(sum(idf), 1e-9)::float8 AS information FROM idf
+{_CLOSENESS if vectors else ")"}, rows AS NOT MATERIALIZED (
+  SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.expires_at, m.terms
+         {", e.embedding" if vectors else ""}
+    FROM memories m {_JOIN if vectors else ""}
+   WHERE m.tenant_id = $1 AND m.owner = $2
+  OFFSET 0 -- joined before anything is filtered: else a planner that expects few rows looks each vector up
 ), scored AS MATERIALIZED (
-  SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.start, m.length,
-         -(m.terms <#> query.v) AS score
-    FROM memories m, query
-   WHERE m.tenant_id = $1 AND m.owner = $2 AND (m.terms <#> query.v) < 0
-     AND ($4::uuid IS NULL OR m.conversation_uid = $4)
-     AND ($5::text[] IS NULL OR m.type = ANY ($5))
-     AND ($6::uuid IS NULL OR m.archive_id = $6)
-     AND ($8::text IS NULL OR (m.terms <#> $8::text::sparsevec) < 0)
-     AND ($9::uuid IS NULL OR m.id >= $9)
+  SELECT id, type, conversation_uid, seq, page, coverage,
+         CASE WHEN closeness IS NULL
+              THEN {WORDS} * coverage + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
+              WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
+              ELSE {WORDS} * coverage + $12 * closeness END AS score
+    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page,
+                 -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
+            FROM query q, {"closeness c, " if vectors else ""}rows m
+           WHERE (m.expires_at IS NULL OR m.expires_at > now())
+             AND ($4::uuid IS NULL OR m.conversation_uid = $4)
+             AND ($5::text[] IS NULL OR m.type = ANY ($5))
+             AND ($6::uuid IS NULL OR m.archive_id = $6)
+             AND ($8::text IS NULL OR (m.terms <#> $8::text::sparsevec) < 0)
+             AND ($9::uuid IS NULL OR m.id >= $9)
+             AND ($10::uuid IS NULL OR m.id < $10)
+           OFFSET 0) r -- so that no product is worked out twice
+   WHERE coverage > 0 OR closeness IS NOT NULL
+), best AS MATERIALIZED (
+  SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7
 ), turns AS (
-  SELECT DISTINCT ON (conversation_uid, seq) * FROM scored WHERE type = 'episode'
-   ORDER BY conversation_uid, seq, score DESC
+  SELECT DISTINCT ON (conversation_uid, seq) *, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
+    FROM best WHERE type = 'episode' ORDER BY conversation_uid, seq, score DESC
 ), lifted AS (
-  SELECT id, type, seq, page, archive_id, start, length, score
-         + {NEIGHBOUR} * CASE WHEN lag(seq) OVER w = seq - 1 THEN lag(score) OVER w ELSE 0 END
-         + {NEIGHBOUR} * CASE WHEN lead(seq) OVER w = seq + 1 THEN lead(score) OVER w ELSE 0 END AS score
+  SELECT id, coverage, score + {NEIGHBOUR} * (
+           CASE WHEN talk AND lag(seq) OVER w = seq - 1 AND lag(talk) OVER w
+                THEN greatest(lag(score) OVER w, 0) ELSE 0 END
+         + CASE WHEN talk AND lead(seq) OVER w = seq + 1 AND lead(talk) OVER w
+                THEN greatest(lead(score) OVER w, 0) ELSE 0 END) AS score
     FROM turns WINDOW w AS (PARTITION BY conversation_uid ORDER BY seq)
+), every AS (
+  SELECT * FROM lifted
+  UNION ALL
+  SELECT id, coverage, score FROM best WHERE type <> 'episode'
 ), found AS (
-  SELECT id, type, seq, page, archive_id, start, length, score, count(*) OVER () AS total
-    FROM (SELECT * FROM lifted UNION ALL
-          SELECT id, type, seq, page, archive_id, start, length, score FROM scored WHERE type <> 'episode') f
-   ORDER BY score DESC, id LIMIT $7
+  SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
+         count(*) OVER () AS taken
+    FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
+), many AS (
+  SELECT count(*) AS counted FROM scored
+   WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
-SELECT f.*, m.conversation_id, m.created_at
-  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, m.conversation_id, m.created_at,
+       CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
+  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many
  ORDER BY f.score DESC, f.id
 """
+
+
+_CLOSENESS = f"""), sample AS MATERIALIZED (
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $15
+   ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
+), common AS MATERIALIZED (
+  SELECT avg(embedding::vector) AS mean, count(*) AS n, {COMMON} * count(*) / (count(*) + {FEW}) AS part FROM sample
+), probe AS MATERIALIZED (
+  SELECT n, CASE WHEN n = 0 THEN $16::text::halfvec
+                 ELSE ($16::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
+            END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
+), closeness AS MATERIALIZED (
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $17::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $18::float8 * $18::float8) / (p.n + {FEW})) AS deviation
+    FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
+                             FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
+)"""
+_JOIN = """LEFT JOIN embeddings e
+      ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $15 AND e.memory_id = m.id"""
+
+BY_WORDS = _statement(vectors=False)
+SEARCH = _statement(vectors=True)
 
 
 async def search(
@@ -97,24 +176,35 @@ async def search(
     owner: UUID,
     terms: Sequence[int],
     *,
+    meaning: Meaning | None = None,
+    weight: float = MEANING_ENGLISH,
+    only_meaning: bool = False,
     conversation_uid: UUID | None = None,
     types: Sequence[str] | None = None,
     archive_id: UUID | None = None,
     keywords: Sequence[int] = (),
     since: datetime | None = None,
+    until: datetime | None = None,
+    score_min: float = float("-inf"),
     limit: int = 10,
 ) -> tuple[list[Hit], int]:
-    """The best passages for a query's terms, and how many match at all.
+    """The best passages for a query's terms and meaning, and how many there are at all that fit it.
 
-    ``keywords`` are terms of which a passage must have at least one. ``since`` is compared with the time in the
-    passages' ids, which is in the index; that of their making, not of what they tell.
+    Without ``meaning`` a passage must have one of the terms; with ``only_meaning`` the terms are for those that have
+    no vector. ``weight`` is what closeness counts, by the query's language. ``keywords`` are terms of which a passage
+    must have at least one. ``since`` and ``until`` are compared with the time in the passages' ids, which is in the
+    index; that of their making, not of what they tell.
     """
-    if not terms:
+    if not terms and meaning is None:
         return [], 0
-    rows = await connection.fetch(
-        SEARCH, tenant, owner, terms, conversation_uid, types, archive_id, limit,
+    arguments: list[object] = [
+        tenant, owner, terms, conversation_uid, types, archive_id, limit,
         bm25.any_of(keywords) if keywords else None, first_id(since) if since else None,
-    )  # fmt: skip
+        first_id(until) if until else None, score_min, weight, only_meaning, score_of(FOUND_MIN),
+    ]  # fmt: skip
+    if meaning is not None:
+        arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
+    rows = await connection.fetch(SEARCH if meaning is not None else BY_WORDS, *arguments)
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],

@@ -173,6 +173,7 @@ def _item(
 
 def read_head(text: str) -> Head:
     values = json.loads(text)
+    values.pop("indexed_through_page", None)  # in heads of earlier versions
     values["listed"] = tuple(values["listed"])
     values["chapters"] = tuple(tuple(chapter) for chapter in values["chapters"])
     return Head(**values)

@@ -7,11 +7,13 @@ letter comes back to life by it, since what it failed on may be different now.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
+from app.core.canonical import dumps
 from app.db import Connection
 from app.ids import uuid7
 
@@ -51,8 +53,16 @@ SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::tex
 
 
 async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork]) -> None:
-    """In the transaction that makes the work necessary."""
-    await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in rows] for name in COLUMNS))
+    """In the transaction that makes the work necessary. What is named twice is enqueued once."""
+    some = {(row.kind, row.subject): row for row in rows}.values()
+    await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in some] for name in COLUMNS))
+
+
+def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
+    """Work that knows the trace of the request that made it necessary."""
+    if traceparent is None:
+        return list(rows)
+    return [replace(row, args=dumps({**json.loads(row.args), "traceparent": traceparent})) for row in rows]
 
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
@@ -78,3 +88,12 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 def embed(owner: UUID) -> NewWork:
     """Giving vectors to an owner's new memories."""
     return NewWork("embed", str(owner), uuid7(), "embedding", None, "{}")
+
+
+# What is being worked on is to be done once more. (No INSERT: if its conversation is gone, so is the work.)
+ONCE_MORE = "UPDATE work SET version = version + 1 WHERE tenant_id = $1 AND kind = $2 AND subject = $3"
+
+
+async def once_more(connection: Connection, tenant: UUID, kind: str, subject: str) -> None:
+    """In the transaction that finishes the work: what was done has come to nothing, or only to a part of it."""
+    await connection.execute(ONCE_MORE, tenant, kind, subject)

@@ -37,7 +37,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -108,6 +108,23 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 
 
 # --- Claiming ---------------------------------------------------------------------------------------
+
+LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
+
+# Lanes in which something is due. It sets the tenant itself, so that looking in vain costs one round trip.
+DUE = f"""
+SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+  SELECT FROM work w
+   WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
+   ORDER BY w.due LIMIT 1) w
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 4
+"""
+
+
+async def due(database: Database, tenant: UUID) -> set[str]:
+    """Lanes in which there may be something to claim."""
+    return {row["lane"] for row in await database.fetch_all(DUE, str(tenant))}
+
 
 # A lease on the work that is due longest, of a conversation with nothing running in the lane.
 CLAIM = """
@@ -296,8 +313,13 @@ UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id IN (
 
 async def retry(connection: Connection, tenant: UUID, job: UUID) -> Record | None:
     """Bring a dead letter back; what is not dead stays as it is. The job as it is then, None if there is none."""
-    await connection.execute(RETRY, tenant, job)
+    await revive(connection, tenant, job)
     return await connection.fetchrow(FIND, tenant, job)
+
+
+async def revive(connection: Connection, tenant: UUID, job: UUID) -> int:
+    """One if it was dead, else none."""
+    return int(_changed(await connection.execute(RETRY, tenant, job)))
 
 
 async def retry_some(connection: Connection, tenant: UUID, limit: int) -> int:
@@ -312,6 +334,8 @@ _JOB = """id, kind, lane, conversation_id, attempts, error, failed_at, created_a
  CASE WHEN failed_at IS NOT NULL THEN 'dead' WHEN token IS NOT NULL THEN 'running' ELSE 'pending' END AS state"""
 
 FIND = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 AND id = $2"
+ALL = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 ORDER BY id LIMIT $2"
+ALL_OF = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY id LIMIT $3"
 DEAD = f"""
 SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > $2 ORDER BY id LIMIT $3
 """
@@ -320,6 +344,13 @@ SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > 
 async def dead_letters(connection: Connection, tenant: UUID, after: UUID | None, limit: int) -> Sequence[Record]:
     """In the order in which they were first enqueued."""
     return await connection.fetch(DEAD, tenant, after or UUID(int=0), limit)
+
+
+async def browse(connection: Connection, tenant: UUID, conversation_id: str | None, limit: int) -> Sequence[Record]:
+    """Jobs in every state, of a conversation or of all, in the order in which they were first enqueued."""
+    if conversation_id is None:
+        return await connection.fetch(ALL, tenant, limit)
+    return await connection.fetch(ALL_OF, tenant, conversation_id, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,24 +405,24 @@ SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
        count(*) FILTER (WHERE failed_at IS NOT NULL) AS dead,
        max(CASE WHEN failed_at IS NULL AND token IS NULL THEN extract(epoch FROM now() - created_at) END)::float8
          AS oldest_pending_seconds,
-       count(*) FILTER (WHERE kind = 'page') AS pages
+       count(*) FILTER (WHERE kind IN ('page', 'passages')) AS unindexed
   FROM work WHERE tenant_id = $1 AND conversation_id = $2
 """
 
 
 async def depth_of(connection: Connection, tenant: UUID, conversation_id: str) -> tuple[Depth, int]:
-    """Of a conversation, and how many of its closed pages are not indexed yet."""
+    """Of a conversation, and how many of its closed pages and long texts are not indexed yet."""
     row = await connection.fetchrow(DEPTH_OF, tenant, conversation_id)
     assert row is not None
     values = dict(row)
-    pages: int = values.pop("pages")
-    return Depth(**values), pages
+    unindexed: int = values.pop("unindexed")
+    return Depth(**values), unindexed
 
 
 # Lanes with work that could have been claimed a minute ago. Found by index, so that it can be asked often.
 NEGLECTED = f"""
-SELECT l.lane FROM unnest(ARRAY['llm', 'embedding']) AS l (lane), LATERAL (
-  SELECT FROM work w
+SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+  SELECT w.error FROM work w
    WHERE w.tenant_id = $1 AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
      AND w.due < now() - interval '{UNCLAIMED_SECONDS} seconds'
      AND NOT EXISTS (SELECT FROM work r WHERE r.tenant_id = $1 AND r.lane = w.lane
@@ -400,6 +431,6 @@ SELECT l.lane FROM unnest(ARRAY['llm', 'embedding']) AS l (lane), LATERAL (
 """
 
 
-async def neglected(connection: Connection, tenant: UUID) -> list[str]:
-    """Lanes in which something could have been claimed for longer than a minute, and was not."""
-    return [row["lane"] for row in await connection.fetch(NEGLECTED, tenant)]
+async def neglected(connection: Connection, tenant: UUID) -> dict[str, str | None]:
+    """Lanes in which something could have been claimed for longer than a minute, with what it last failed on."""
+    return {row["lane"]: row["error"] for row in await connection.fetch(NEGLECTED, tenant)}

@@ -18,7 +18,7 @@ from uuid import UUID
 from app.core import contents, head, paging
 from app.core.assemble import assemble, with_tail
 from app.core.canonical import dumps
-from app.core.contents import Line, PageEntry
+from app.core.contents import Line, PageEntry, PageNames
 from app.core.head import SummaryLine, neutral
 from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape, weights
 from app.core.messages import Limits, read, weigh
@@ -40,6 +40,8 @@ from app.core.paging import ledger_reach
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import Profile, profile
 from app.core.render import Rendered, render
+from app.core.summarising import due_through
+from app.core.topics import Topic, merged
 from tests.core.conversations import Message, Transcript
 
 RECALL_TOOLS = frozenset({"recall_page", "load_tool_history"})
@@ -132,6 +134,13 @@ class Book:
     recalls: list[tuple[int, int, int, int]] = field(default_factory=list)
     """Page, count, page at the time, revision."""
     deleted: set[int] = field(default_factory=set)
+    names: dict[int, tuple[int, PageNames]] = field(default_factory=dict)
+    """What jobs wrote of pages, with the revision."""
+    mentions: list[tuple[Topic, int]] = field(default_factory=list)
+    summaries: list[tuple[int, int, tuple[SummaryLine, ...]]] = field(default_factory=list)
+    """The seq it reaches to, revision, lines."""
+    notes: list[tuple[int, int, int, SummaryLine]] = field(default_factory=list)
+    """Seq, revision, the revision that replaced it, the note."""
 
     # --- Append ---------------------------------------------------------------------------------------
 
@@ -193,6 +202,39 @@ class Book:
         times = sum(1 for recalled, *_ in self.recalls if recalled == page) + 1
         self.recalls.append((page, times, self.totals.last_page, self.revision))
 
+    def index(self) -> None:
+        """The job of the first closed page that has no index is done; its note replaces the one before."""
+        page = len(self.names) + 1
+        if page >= self.totals.last_page:
+            return
+        self.revision += 1
+        seqs = [row.entry.seq for row in self._kept() if row.entry.page == page]
+        lines = {seq: self._named(f"message {seq} in the model's words") for seq in seqs}
+        title = self._named(f"page {page} in the model's words")
+        known = [topic.name for topic, _ in self.mentions]
+        [topic] = merged(known, [f"subject {page % 3}"])
+        self.names[page] = (self.revision, PageNames(*title, lines))
+        self.mentions.append((Topic(topic, known.count(topic) + 1, page), self.revision))
+        if seqs and page % 4 == 1:
+            last = len(self.notes) - 1
+            self.notes = [
+                (seq, since, self.revision if i == last else until, line)
+                for i, (seq, since, until, line) in enumerate(self.notes)
+            ]
+            note = SummaryLine(*self._named(f"keep to rule {page}"))
+            self.notes.append((seqs[0], self.revision, 2**31, note))
+
+    def summarise(self) -> None:
+        """The summary's job is done."""
+        covered = self.summaries[-1][0] if self.summaries else 0
+        if through := due_through(self.totals.last_seq, covered, 10):
+            self.revision += 1
+            lines = tuple(SummaryLine(*self._named(f"sentence {n} of {through}")) for n in range(1, 9))
+            self.summaries.append((through, self.revision, lines))
+
+    def _named(self, text: str) -> tuple[str, int]:
+        return text, count(text)
+
     # --- Window ---------------------------------------------------------------------------------------
 
     def profile(self, budget: int, form: Format = "openai") -> Profile:
@@ -237,18 +279,40 @@ class Book:
         room = layout.head_room - frame
         if room <= 0 or last_page < 1:
             return Head(unlisted=last_page)
+        noted = head.take(self._notes(layout), int(room * head.NOTES_SHARE))
+        room -= sum(line.tokens + head.BULLET for line in noted)
         archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
-        said = [row.line for row in archived if row.line.role in ("user", "assistant") and row.line.text]
-        lines = [SummaryLine(line.text, line.tokens) for line in said[-8:]]
-        summary = head.take(lines, head.summary_room(room, policy))
-        cap = min(room - sum(line.tokens + 3 for line in summary), policy.contents_max)
+        for_summary = head.summary_room(room, policy)
+        known = {t.name: t for t, since in self.mentions if since <= layout.revision and t.last_page <= last_page}
+        topic_line = head.topics_line(list(known.values()), for_summary, language, count)
+        spent = topic_line.tokens + head.BULLET if topic_line else 0
+        through, lines = self._summary(layout, archived)
+        summary = head.take(lines, for_summary - spent)
+        spent += sum(line.tokens + head.BULLET for line in summary)
+        cap = min(room - spent, policy.contents_max)
         entries = [e for e in map(self._page_entry(layout), range(1, last_page + 1)) if self._listed(e, layout)]
         selection = contents.select(entries, cap, policy)
         titles = {row.entry.page: row.title for row in reversed(archived)}
+        titles |= {p: n.title for p, (since, n) in self.names.items() if since <= layout.revision and p in titles}
         page = contents.compose(entries, selection, last_page, titles, cap, policy, language, topics, count)
-        return head.compose(
-            (), summary, page, language, frame, summary_through_seq=layout.condensed_from - 1, indexed_through_page=0
-        )
+        return head.compose(noted, summary, page, language, frame, summary_through_seq=through, topics=topic_line)
+
+    def _notes(self, layout: Layout) -> list[SummaryLine]:
+        """Those that held at the layout's revision and whose message is out of view."""
+        return [
+            line
+            for seq, since, until, line in self.notes
+            if seq < layout.condensed_from and since <= layout.revision < until
+        ]
+
+    def _summary(self, layout: Layout, archived: Sequence[Row]) -> tuple[int, list[SummaryLine]]:
+        """The earliest version known then that covers all that left the window, else the newest; else lines."""
+        known = [(through, lines) for through, since, lines in self.summaries if since <= layout.revision]
+        covering = [found for found in known if found[0] >= layout.condensed_from - 1]
+        for through, written in covering[:1] or known[-1:]:
+            return through, list(written)
+        said = [row.line for row in archived if row.line.role in ("user", "assistant") and row.line.text]
+        return layout.condensed_from - 1, [SummaryLine(line.text, line.tokens) for line in said[-8:]]
 
     def _listed(self, entry: PageEntry, layout: Layout) -> bool:
         recalled, at_page = entry.recall_count, entry.last_recalled_page
@@ -263,7 +327,9 @@ class Book:
             rows = [r for r in self._kept() if r.entry.page == page and r.entry.seq < layout.condensed_from]
             lines = [r.line for r in rows if r.line.text and r.entry.kind != "prompt"][:LINES_PER_PAGE]
             title = rows[0].title if rows else ""
-            return PageEntry(page, title, count(title), tuple(lines), *known.get(page, (0, 0)))
+            found = PageEntry(page, title, count(title), tuple(lines), *known.get(page, (0, 0)))
+            since, names = self.names.get(page, (0, None))
+            return contents.renamed(found, names if since <= layout.revision else None)
 
         return entry
 

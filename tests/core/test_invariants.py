@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from app.core.budget import usable
 from app.core.groups import units
 from app.core.model import Format, Item, Policy, TailItem
-from app.core.render import tail_text
+from app.core.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
     anthropic_problems,
@@ -60,6 +60,8 @@ class Setting:
     policy: Policy
     budget: int
     recalls: tuple[int, ...]
+    jobs: tuple[int, ...] = ()
+    """How many pages are indexed after each batch, over and over; the summary with the first of them."""
 
 
 scenes = st.builds(
@@ -67,16 +69,21 @@ scenes = st.builds(
     policy=policies,
     budget=budgets,
     recalls=st.lists(st.integers(1, 30), max_size=6).map(tuple),
+    jobs=st.lists(st.integers(0, 4), max_size=5).map(tuple),
 )
 
 
 def books(transcript: Transcript, scene: Setting) -> Iterator[Book]:
-    """One book after each batch; now and then a page is recalled."""
+    """One book after each batch; now and then a page is recalled, or jobs are done."""
     book = Book(scene.policy)
     for i, batch in enumerate(transcript.batches):
         book.append(batch)
         if i < len(scene.recalls) and scene.recalls[i] <= book.totals.last_page:
             book.recall(scene.recalls[i])
+        for job in range(scene.jobs[i % len(scene.jobs)] if scene.jobs else 0):
+            book.index()
+            if job == 0:
+                book.summarise()
         yield book
 
 
@@ -405,6 +412,20 @@ def test_nothing_in_a_head_can_close_it(transcript: Transcript, scene: Setting) 
 
 
 # --- Cache breakpoints ----------------------------------------------------------------------------------
+
+
+@moderate
+@given(transcripts(), scenes, st.sampled_from(("openai", "anthropic")))
+def test_it_can_be_said_where_each_message_comes_from(transcript: Transcript, scene: Setting, form: Format) -> None:
+    for seen in windows(transcript, scene, form):
+        system = seen.messages[0]["content"] if form == "openai" and seen.messages[0]["role"] == "system" else ""
+        found = origins(seen.window, str(system), form)
+        assert len(found) == len(seen.messages)
+        shown = [placed for origin in found for placed in origin.placed]
+        seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body]
+        assert seqs == (
+            body if form == "openai" else [seq for seq in body if seq in seqs]
+        )  # Anthropic's has none empty
 
 
 @moderate

@@ -74,7 +74,7 @@ def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, languag
     )
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,
-        frame_tokens(language, count), summary_through_seq=0, indexed_through_page=0,
+        frame_tokens(language, count), summary_through_seq=0,
     )  # fmt: skip
     assert frames(quoted.text) == 2
     assert quoted.text.startswith("<quire-memory>\n")
@@ -84,12 +84,10 @@ def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, languag
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_empty_part_of_a_head_leaves_no_heading_and_an_empty_head_no_frame(language: Language) -> None:
     frame = frame_tokens(language, count)
-    note = compose_head(
-        [SummaryLine("Be kind.", 2)], (), Contents(), language, frame, summary_through_seq=0, indexed_through_page=0
-    )
+    note = compose_head([SummaryLine("Be kind.", 2)], (), Contents(), language, frame, summary_through_seq=0)
     assert note.text.count("##") == 1
     assert note.tokens == frame + 5
-    empty = compose_head((), (), Contents(), language, frame, summary_through_seq=0, indexed_through_page=0)
+    empty = compose_head((), (), Contents(), language, frame, summary_through_seq=0)
     assert (empty.text, empty.tokens) == ("", 0)
 
 

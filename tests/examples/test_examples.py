@@ -107,3 +107,16 @@ def test_the_curl_example_runs_to_its_end(client: httpx.Client, base_url: str, t
     assert done.returncode == 0, done.stderr + done.stdout
     assert "take an umbrella" in done.stdout.splitlines()[-1]
     assert client.get("/conversations/from-the-shell").json()["messages"] == 5
+
+
+def test_the_mcp_client_lists_the_tools_and_recalls(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    turn = {"role": "user", "content": LITERAL}
+    client.post("/conversations/depots%2F7/messages", json={"user_id": "me", "messages": [turn]}).raise_for_status()
+    command = [sys.executable, str(EXAMPLES / "mcp_client.py"), "depots/7"]
+    listed = run(command, tmp_path, base_url)
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.startswith("recall_page: Read an earlier page")
+    found = run([*command, "search_memories", '{"query": "vault code"}'], tmp_path, base_url)
+    assert "QX7-4410" in found.stdout, found.stderr
+    wrong = run([*command, "recall_page", '{"page": 9}'], tmp_path, base_url)
+    assert (wrong.returncode, wrong.stdout) == (1, "There is no page 9; pages 1–1 exist.\n")

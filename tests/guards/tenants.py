@@ -8,14 +8,14 @@ import asyncpg
 
 from app import migrate
 from app.core.messages import Limits, read
-from app.db import Database
+from app.db import Connection, Database
 from app.flows import tool_calls
 from app.flows.append import AppendRequest, append
 from app.ids import uuid7
 from app.main import defaults
 from app.services import Services
 from app.settings import Settings
-from app.store import notes
+from app.store import notes, page_index, summaries
 from app.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -41,14 +41,26 @@ async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
     ]
     await say(made, tenant, "c", archived)
     for number in range(turns):
+        if number == turns - 1:
+            await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
     async with made.database.begin(tenant) as connection:
         await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
+        await learn(connection, tenant, "c")
         await connection.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)
         )
-    await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
+
+
+async def learn(connection: Connection, tenant: UUID, conversation: str) -> None:
+    """What jobs write: an index of the first page, a topic, a note and a summary."""
+    text = f"said of {tenant}"
+    index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
+    assert await page_index.insert(connection, tenant, conversation, 1, index)
+    await page_index.mention(connection, tenant, conversation, [text], 1, 1)
+    await notes.find_more(connection, tenant, conversation, 1, [(uuid7(), 1, text, 9)], [])
+    assert await summaries.insert(connection, tenant, conversation, summaries.Summary(1, 4, text, 9, "m"), 1)
 
 
 async def fill(
@@ -58,10 +70,10 @@ async def fill(
     await superuser.execute("SET session_replication_role = replica")  # foreign keys are not what is tested
     await superuser.execute(f"""
     INSERT INTO conversations (tenant_id, id, uid, user_id, version, last_seq, last_page, user_seq, full_total,
-                               short_total, history_total, language)
+                               short_total, history_total, indexed_through, language)
     SELECT '{tenant}', '{conversation}' || CASE WHEN n > 0 THEN n::text ELSE '' END,
            CASE n WHEN 0 THEN '{tenant}' ELSE gen_random_uuid() END, 'u', 1,
-           s, s / 2, s - 1, s * 40, s * 40, s * 40, 'en'
+           s, s / 2, s - 1, s * 40, s * 40, s * 40, greatest(0, s / 2 - 30), 'en'
       FROM (SELECT n, CASE n WHEN 0 THEN {messages} ELSE 2 END AS s FROM generate_series(0, {others}) n) n""")
     await superuser.execute(f"""
     INSERT INTO messages (tenant_id, conversation_id, seq, id, client_id, page, user_seq, call_group, kind, role, body,
@@ -83,10 +95,25 @@ async def fill(
     SELECT tenant_id, conversation_id, page, 1, page, 0 FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
+    INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, title, title_tokens, seqs, lines,
+                            line_tokens)
+    SELECT tenant_id, conversation_id, page, page, 'llm', 'named ' || page, 4,
+           ARRAY[first_seq], ARRAY['line ' || first_seq], ARRAY[4] FROM pages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
+    INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
+    SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page, page FROM pages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
+    INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
+    SELECT tenant_id, conversation_id, page, page * 2, page, 'summary ' || page, 4, 'm' FROM pages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
     INSERT INTO epochs (tenant_id, conversation_id, number, available, condensed_from, verbatim_from, pinned, head_room,
                         full_until, pages_until, generation, trigger_page, revision, half_mark, head)
     SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000,
            last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
-    for table in ("conversations", "messages", "pages", "recalls", "epochs"):
+    learnt = ("page_index", "topic_mentions", "summaries")
+    for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt):
         await superuser.execute(f"ANALYZE {table}")

@@ -13,6 +13,8 @@ import pytest
 
 from app.db import Database
 from app.store.messages import PAGE_MESSAGES
+from app.store.page_index import MENTIONS, NAMES
+from app.store.summaries import FOR_HEAD
 from app.store.windows import ENTRIES, LINES, LISTABLE, WINDOW
 from app.tenancy import DEFAULT_TENANT
 
@@ -27,6 +29,15 @@ WITH c AS (
 ), p AS (
   INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens, revision)
   SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n - 1, 'title', 1, 0 FROM generate_series(1, {MESSAGES // 2}) AS n
+), i AS (
+  INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, title)
+  SELECT '{DEFAULT_TENANT}', 'long', n, n, 'llm', 'named' FROM generate_series(1, {MESSAGES // 2}) AS n
+), t AS (
+  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
+  SELECT '{DEFAULT_TENANT}', 'long', 'topic ' || n % 40, n / 40, n, n FROM generate_series(1, {MESSAGES // 2}) AS n
+), s AS (
+  INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
+  SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n, n, 'said', 1, 'm' FROM generate_series(1, {MESSAGES // 2}) AS n
 )
 INSERT INTO messages (tenant_id, conversation_id, seq, id, page, user_seq, call_group, kind, role, body, parts, calls,
                       results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens,
@@ -44,6 +55,9 @@ STATEMENTS = {
     "listable": (LISTABLE, f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 40}, {LATE_PAGE - 80}, 0"),
     "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
+    "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
+    "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
+    "summary": (FOR_HEAD, f"{HERE}, {LATE}, {LATE_PAGE}"),
 }
 NEEDS_STATISTICS = {"entries"}
 

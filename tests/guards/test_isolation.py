@@ -17,14 +17,38 @@ from app.flows import remembering
 from app.main import create_app
 from app.services import Services
 from app.settings import Settings
-from app.store import archives, conversations, idempotency, memories, messages, notes, remembered, windows
+from app.store import (
+    archives,
+    conversations,
+    embeddings,
+    idempotency,
+    memories,
+    messages,
+    notes,
+    page_index,
+    remembered,
+    summaries,
+    windows,
+)
 from app.tables import metadata
 from app.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 
 pytestmark = pytest.mark.anyio
 
-STORE = (archives, conversations, idempotency, memories, messages, notes, remembered, windows)
+STORE = (
+    archives,
+    conversations,
+    embeddings,
+    idempotency,
+    memories,
+    messages,
+    notes,
+    page_index,
+    remembered,
+    summaries,
+    windows,
+)
 LAST = 2**31 - 1
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
@@ -50,8 +74,15 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
     "answers that speak of an archive": (archives.ANSWERS, ("-0000-7000-8000-",)),
-    "notes": (notes.LIST, ("c",)),
-    "notes for a head": (notes.FOR_HEAD, ("c", LAST)),
+    "notes": (notes.LIST, ("c", False)),
+    "notes for a head": (notes.FOR_HEAD, ("c", LAST, 100, 10)),
+    "current notes": (notes.CURRENT, ("c", 10)),
+    "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
+    "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
+    "topics": (page_index.MENTIONS, ("c", LAST, 100, 10)),
+    "newest summary": (summaries.NEWEST, ("c",)),
+    "summary for a head": (summaries.FOR_HEAD, ("c", 3, 100)),
+    "summaries": (summaries.LIST, ("c", 10)),
 }
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
@@ -67,6 +98,11 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "redact an answer": (archives.CORRECT, ("k", "forged")),
+    "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
+    "index a page": (page_index.INSERT, ("c", 2, 1, "llm", "m", "forged", 1, [], [], [], [], None)),
+    "advance the index": (page_index.ADVANCE, ("c",)),
+    "cover": (summaries.COVER, ("c", 9)),
+    "replace notes": (notes.REPLACE, ("c", 1, [UUID(int=1)])),
 }
 
 
@@ -132,7 +168,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) ->
     async with made.database.begin(BOB) as connection:
         [archive] = await archives.browse(connection, BOB, conversation_id="c", limit=10)
         [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
-        [note] = await notes.browse(connection, BOB, "c")
+        [note, *_] = await notes.browse(connection, BOB, "c")
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
         assert await archives.passages(connection, BOB, wanted)
@@ -168,6 +204,33 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         assert await remembered.delete_expired(connection, BOB) == 1
 
 
+async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
+    made: Services, superuser: asyncpg.Connection
+) -> None:
+    first, model = UUID(int=0), embeddings.model_id("m", 2)
+    async with made.database.begin(BOB) as connection:
+        [memory, *_] = await connection.fetch("SELECT id, owner FROM memories ORDER BY id")
+        assert await embeddings.adopt(connection, BOB, "m", 2) == model
+        assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
+        assert await embeddings.waiting(connection, BOB, memory["owner"], first, 10)
+        await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
+    question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
+    tables = ("embeddings", "embedding_models", "unembedded")
+    before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
+    async with made.database.begin(ANN) as connection:
+        assert await embeddings.current(connection, BOB) is None
+        assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
+        assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
+        for tenant in (ANN, BOB):
+            vectors = [(memory["id"], [1.0, 0.0])]
+            await embeddings.write(connection, tenant, memory["owner"], model, vectors, [memory["id"]])
+        await connection.execute(embeddings.RETIRE, BOB, UUID(int=1))
+    assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as connection:
+            await embeddings.adopt(connection, BOB, "other", 2)
+
+
 async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -193,7 +256,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES"}
+    by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import conversations, messages, windows
+from app.store import conversations, growth, messages, page_index, summaries, windows
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +29,12 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "listable pages": (windows.LISTABLE, (ANN, "c", 9990, 9950, 9910, 10**6)),
     "lines": (windows.LINES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 19_980, 30)),
     "titles": (windows.TITLES, (ANN, "c", list(range(9950, 9990)))),
+    "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 10**6)),
+    "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
+    "summary for a head": (summaries.FOR_HEAD, (ANN, "c", 19_900, 9980)),
+    "newest summary": (summaries.NEWEST, (ANN, "c")),
+    "advance": (page_index.ADVANCE, (ANN, "c")),
+    "mention": (page_index.MENTION, (ANN, "c", ["topic 1", "topic of its own"], 10_001, 10_001)),
     "history": (messages.HISTORY, (ANN, "c", 10_000, 101)),
     "history backwards": (messages.HISTORY_BACK, (ANN, "c", 10_000, 101)),
     "page": (messages.PAGE_MESSAGES, (ANN, "c", 5000)),
@@ -39,6 +45,8 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
     "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "turns": (growth.TURNS, (ANN, "c", 60)),
+    "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
     "list of a user": (conversations.LIST, (ANN, "u", None, None, None, 51)),
 }

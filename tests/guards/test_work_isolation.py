@@ -11,13 +11,14 @@ import pytest
 
 from app.db import Database
 from app.ids import uuid7
-from app.store import spending
+from app.store import spending, unindexed
 from app.tables import metadata
 from app.work import enqueue, table
 from tests.guards.tenants import ANN, BOB
 
 pytestmark = pytest.mark.anyio
 
+MODULES = (table, spending, unindexed)
 A_MINUTE = timedelta(minutes=1)
 KINDS = ["page", "summary", "embed"]
 
@@ -69,27 +70,31 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.DEPTH_OF: ("running",),
         spending.TOTALS: (),
         spending.TOTALS_OF: ("waiting",),
+        unindexed.UNINDEXED: (),
+        unindexed.WITHOUT_VECTOR: (UUID(int=5), "waiting"),
     }
 
 
 NAMES = [
     f"{module.__name__}.{name}"
-    for module in (table, spending)
+    for module in MODULES
     for name, value in vars(module).items()
     if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
 ]
 PUT_IN = {"app.store.spending.RECORD"}
-COUNTING = {"app.work.table.DEPTH_OF"}
+SETS_THE_TENANT = {"app.work.table.DUE"}
+APART = PUT_IN | SETS_THE_TENANT
+COUNTING = {"app.work.table.DEPTH_OF", "app.store.unindexed.UNINDEXED", "app.store.unindexed.WITHOUT_VECTOR"}
 """They answer with a row of noughts where there is nothing."""
 
 
 def statement(name: str) -> str:
-    modules: dict[str, ModuleType] = {module.__name__: module for module in (table, spending)}
+    modules: dict[str, ModuleType] = {module.__name__: module for module in MODULES}
     module, constant = name.rsplit(".", 1)
     return str(getattr(modules[module], constant))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in PUT_IN])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in APART])
 async def test_no_statement_touches_another_tenant(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], name: str
 ) -> None:
@@ -130,9 +135,24 @@ async def test_nothing_is_put_in_for_another_tenant(
     assert await fingerprint(superuser, BOB) == before
 
 
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_looking_for_work_sees_the_tenants_own(
+    database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], *, is_analysed: bool
+) -> None:
+    """The statement sets the tenant in its LIMIT, which must come before the first row; on cached plans too."""
+    async with database.begin(BOB) as connection:
+        await connection.execute("UPDATE work SET lane = 'embedding' WHERE tenant_id = $1", BOB)
+    if is_analysed:
+        await superuser.execute("ANALYZE work")
+    for _ in range(8):  # PostgreSQL turns to a generic plan after five
+        assert await table.due(database, ANN) == {"llm"}
+        assert await table.due(database, BOB) == {"embedding"}
+        assert await table.due(database, UUID(int=7)) == set()
+
+
 def every_statement() -> Iterator[str]:
     yield from arguments(dict.fromkeys(("running", "dead"), UUID(int=0)))
 
 
 async def test_every_statement_is_tried_here() -> None:
-    assert {statement(name) for name in NAMES if name not in PUT_IN} == set(every_statement())
+    assert {statement(name) for name in NAMES if name not in APART} == set(every_statement())

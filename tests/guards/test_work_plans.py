@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import spending
+from app.store import spending, unindexed
 from app.work import table
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
@@ -22,6 +22,7 @@ A_MINUTE = timedelta(minutes=1)
 HELD = (ANN, "page", "s1", uuid4())
 
 STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "due": (table.DUE, (str(ANN),)),
     "claim": (table.CLAIM, (ANN, "llm", ["page", "summary"], uuid4(), A_MINUTE)),
     "claim in an idle lane": (table.CLAIM, (ANN, "embedding", ["embed"], uuid4(), A_MINUTE)),
     "beat": (table.BEAT, (*HELD, A_MINUTE)),
@@ -37,8 +38,11 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "retry some": (table.RETRY_SOME, (ANN, 20)),
     "find": (table.FIND, (ANN, UUID(int=1))),
     "dead letters": (table.DEAD, (ANN, UUID(int=0), 20)),
+    "jobs": (table.ALL, (ANN, 400)),
+    "jobs of a conversation": (table.ALL_OF, (ANN, "c17", 400)),
     "neglected": (table.NEGLECTED, (ANN,)),
     "of a conversation": (table.DEPTH_OF, (ANN, "c17")),
+    "memories of a conversation without a vector": (unindexed.WITHOUT_VECTOR, (ANN, UUID(int=5), "c17")),
     "spent": (spending.TOTALS, (ANN,)),
     "spent on a conversation": (spending.TOTALS_OF, (ANN, "c17")),
 }

@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.providers.fake_openai import FakeOpenAI
 
 from app.embedded import EmbeddedPostgres
 from app.main import create_app
@@ -14,6 +13,7 @@ from app.settings import Settings
 from tests.api.kit import Json, append, assistant, ok, problem, turn, user
 from tests.conftest import serving
 from tests.providers import fake_openai
+from tests.providers.fake_openai import FakeOpenAI
 
 Step = Callable[[list[Json]], Json]
 

@@ -16,7 +16,7 @@ from app.tokens import TokenCounter
 Json = dict[str, Any]
 FORMS: list[ToolFormat] = ["openai", "anthropic", "mcp", "attp"]
 LANGUAGES: list[Language] = ["en", "zh"]
-EVERY = [*dict.fromkeys((*tools.TOOLS, *tools.AGENT_TOOLS))]
+EVERY = [*dict.fromkeys((*tools.MCP_TOOLS, *tools.AGENT_TOOLS))]
 
 
 def inside(form: ToolFormat, schema: Json) -> tuple[str, str, Json]:

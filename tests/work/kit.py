@@ -1,6 +1,7 @@
 """What the tests of the work table share."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +30,7 @@ async def put(database: Database, tenant: UUID, *new: NewWork) -> None:
 
 
 def page(name: str, number: int) -> NewWork:
-    return enqueue.page(name, UUID(int=sum(name.encode())), number)
+    return enqueue.page(name, UUID(int=int.from_bytes(name.encode())), number)
 
 
 async def take(database: Database, tenant: UUID = ANN, limit: int = 10, **options: Any) -> list[Claimed]:
@@ -58,3 +59,10 @@ async def pass_time(
             " WHERE tenant_id = $1 AND kind = ANY ($3::text[])",
             tenant, seconds, list(only),
         )  # fmt: skip
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Fails when it does not hold in time."""
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 - there is nothing to wait on but what it asks
+            await asyncio.sleep(0.005)

@@ -1,0 +1,63 @@
+"""Background work: how much there is, what failed for good, and trying it again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from app import errors
+from app.api import cursors, schemas
+from app.api.answers import json_text, json_value
+from app.api.scope import IdempotencyKey, Tenant
+from app.api.services import Wired
+from app.core.canonical import dumps
+from app.db import Connection
+from app.flows import progress
+from app.flows.once import Once, do_once
+from app.work import table
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get("/jobs", response_model=schemas.Jobs)
+async def list_jobs(
+    services: Wired,
+    tenant: Tenant,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200, description="dead letters in the answer, at most")] = 50,
+) -> Response:
+    """Background work in numbers, by lane, with what was spent on it; and the jobs that failed for good.
+
+    A dead letter is tried again when it is asked for, or when what it is about changes.
+    """
+    after = cursors.decode_id(cursor)
+    async with services.database.snapshot(tenant) as connection:
+        numbers = await progress.jobs_view(services, connection, tenant)
+        rows = await table.dead_letters(connection, tenant, after, limit + 1)
+    items = [progress.job_view(row) for row in rows[:limit]]
+    next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
+    return json_value({**numbers, "items": items, "next_cursor": next_cursor})
+
+
+@router.post("/jobs/{job_id}/retry", response_model=schemas.Job)
+async def retry_job(
+    request: Request, services: Wired, tenant: Tenant, job_id: UUID, key: IdempotencyKey = None
+) -> Response:
+    """Try a dead letter again, at once and with its attempts counted anew. A job that is not dead stays as it is.
+
+    A job that is done is not there any more: 404. The request has no body.
+    """
+
+    async def work(connection: Connection) -> str:
+        row = await table.retry(connection, tenant, job_id)
+        if row is None:
+            raise errors.NotFound("There is no such job. One that is done is forgotten.")
+        return dumps(progress.job_view(row))
+
+    once = Once.of(key, "POST", request.url.path, None)
+    response = await do_once(services.database, tenant, once, work)
+    services.work_came.set()
+    return json_text(response)

@@ -1,0 +1,48 @@
+"""What of a memory its vector is made from.
+
+A turn of a dialogue means little without what it answers: "Yes, last Friday!" Its text is therefore the line before
+it, shortened to its ends, and its own, each with who said it. (On dialogues that more than doubles what vectors find;
+the line after it would help a little more, but is not there yet when the vector is made.) Two messages in a row of
+the same role are not an exchange, so there the line before is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BEFORE_CHARACTERS = 240
+"""Of the message before; of a longer one, half of it from each end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    role: str
+    text: str
+    name: str | None = None
+
+    @property
+    def speaker(self) -> str:
+        return self.name or self.role
+
+
+def turn_text(passage: Utterance, before: Utterance | None) -> str:
+    """Of a passage of a message; empty if it has nothing but blanks."""
+    if not passage.text.strip():
+        return ""
+    own = f"{passage.speaker}: {passage.text}"
+    if before is None or before.role == passage.role or not before.text.strip():
+        return own
+    return f"{before.speaker}: {_ends(before.text)}\n{own}"
+
+
+def _ends(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) <= BEFORE_CHARACTERS:
+        return text
+    half = BEFORE_CHARACTERS // 2
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def result_text(tool: str, passage: str) -> str:
+    """Of a passage of an archived result."""
+    return f"{tool}: {passage}" if passage.strip() else ""

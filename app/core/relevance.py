@@ -1,0 +1,69 @@
+"""How well a memory answers a query: the words they share and what they mean, on one scale.
+
+Two things are known of a memory. Its *coverage*, the part of the query's information (the sum of its terms' inverse
+document frequencies, BM25's saturation included) that its words carry. And its *closeness*, by how many standard
+deviations its vector is nearer to the query's than those of the owner's other memories are: raw cosines mean nothing
+by themselves, right pairs of one model are where wrong pairs of another are. The score is
+
+    WORDS * coverage + meaning * closeness
+
+A coverage does not grow with the number of memories, and falls by itself where a query is a long text of which
+nothing can carry much: there the vectors decide. What is not known of a memory, because it has no vector yet or
+because a mode does not ask, is put in as what usually goes with the other (measured on dialogues). So a score means
+the same in every mode, and nothing is punished for a vector that is still to come.
+
+A turn of a dialogue earns a part of what its two neighbours score: an answer is found by its question.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+
+WORDS = 10.0
+MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
+"""What a standard deviation counts. More in Chinese, where pairs of characters match by chance more than words do."""
+
+CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
+"""A memory with a coverage of a half is usually two standard deviations close."""
+COVERAGE_PER_CLOSENESS = 0.05
+
+NEIGHBOUR = 0.35
+"""The part of its neighbours' scores that a turn earns besides its own."""
+DIALOGUE_MESSAGES_A_PAGE = 1.25
+"""Where a conversation has hardly more messages than pages nobody answers: a list, and its neighbours are strangers."""
+
+COMMON = 0.8
+"""How much of what all of an owner's vectors have in common is left out: it tells nothing apart."""
+FEW = 10
+"""The owner's vectors are trusted to show their spread as much as the usual one when there are so many of them."""
+USUAL_MEAN, USUAL_DEVIATION = 0.3, 0.1
+"""Of the cosines of unrelated texts. Those of the E5 family lie closer together."""
+E5_MEAN, E5_DEVIATION = 0.79, 0.02
+
+HALF, SLOPE = 6.0, 1.5
+FOUND_MIN = 0.05
+"""Relevance from which on a memory without a word of the query counts as found."""
+
+
+def meaning(han: int, latin: int) -> float:
+    """What closeness counts for a query of so many ideographs and Latin words."""
+    chinese = han / 1.6
+    words = chinese + latin
+    return MEANING_ENGLISH + (MEANING_CHINESE - MEANING_ENGLISH) * (chinese / words if words else 0.0)
+
+
+def spread(model: str) -> tuple[float, float]:
+    """Mean and standard deviation of the cosines of unrelated texts, as far as a model's name tells."""
+    return (E5_MEAN, E5_DEVIATION) if "e5" in model.lower() else (USUAL_MEAN, USUAL_DEVIATION)
+
+
+def relevance(score: float) -> float:
+    """A score on a scale from 0 to 1: a half at HALF, where about every second memory is one that was meant."""
+    return 1 / (1 + exp(min((HALF - score) / SLOPE, 700.0)))
+
+
+def score_of(relevant: float) -> float:
+    """The inverse of ``relevance``; of 0 and less, minus infinity."""
+    if relevant <= 0:
+        return float("-inf")
+    return HALF - SLOPE * log(1 / relevant - 1) if relevant < 1 else float("inf")

@@ -1,0 +1,141 @@
+"""Giving vectors to an owner's new memories.
+
+The append marks what wants a vector in ``unembedded``. Batches are taken from there, embedded while no connection is
+held, and written in a transaction that takes the marks away; the last one finishes the work. After some batches the
+work is handed back and enqueued again, so that an owner with many memories does not keep others waiting.
+
+A text that the provider will never take costs its memory the vector, not its neighbours theirs: the batch is halved
+until it is alone. Blank texts are never sent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.embedded import Utterance, result_text, turn_text
+from app.db import Connection
+from app.flows import recalling
+from app.providers import Embedder, ProviderError, RefusedInput, Vector
+from app.services import Services
+from app.store import archives, embeddings, messages
+from app.store.messages import with_nul
+from app.tenancy import TENANTS
+from app.work import enqueue
+from app.work.table import Claimed, finish
+
+BATCHES_MAX = 20
+"""Batches of one job: with a local model, and texts of usual length, some twenty seconds' work."""
+MARKED_AT_ONCE = 1_000
+FIRST = UUID(int=0)
+
+_logger = logging.getLogger(__name__)
+
+
+async def embed(services: Services, claimed: Claimed) -> None:
+    """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays."""
+    embedder, tenant, owner = services.embedder, claimed.tenant, UUID(claimed.subject)
+    for _ in range(BATCHES_MAX if embedder else 0):
+        assert embedder is not None
+        async with services.database.snapshot(tenant) as connection:
+            rows = await embeddings.waiting(connection, tenant, owner, FIRST, embedder.batch)
+            texts = await _texts(connection, tenant, rows)
+        if not rows:
+            break
+        vectors = await _vectors(
+            services, embedder, [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
+        )
+        model = embeddings.model_id(embedder.model, embedder.dimensions)
+        settled = [row["id"] for row in rows]
+        async with services.database.begin(tenant) as connection:
+            await embeddings.write(connection, tenant, owner, model, vectors, settled)
+            if len(rows) < embedder.batch:
+                await finish(connection, claimed)
+                return
+    async with services.database.begin(tenant) as connection:
+        if embedder is not None and await embeddings.waiting(connection, tenant, owner, FIRST, 1):
+            await enqueue.enqueue(connection, tenant, [enqueue.embed(owner)])
+        await finish(connection, claimed)
+
+
+async def _vectors(
+    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]]
+) -> list[tuple[UUID, Vector]]:
+    """The vectors of all texts that the provider takes."""
+    if not texts:
+        return []
+    try:
+        with services.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
+            vectors = await embedder.embed_passages([text for _, text in texts])
+        services.metrics.provider_call("embed", "ok")
+    except RefusedInput:
+        services.metrics.provider_call("embed", "RefusedInput")
+        if len(texts) == 1:
+            _logger.warning("the embedding provider refuses memory %s: it stays without a vector", texts[0][0])
+            return []
+        half = len(texts) // 2
+        first = await _vectors(services, embedder, texts[:half])
+        return [*first, *await _vectors(services, embedder, texts[half:])]
+    except ProviderError as error:
+        services.metrics.provider_call("embed", type(error).__name__)
+        raise
+    return [(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)]
+
+
+async def _texts(connection: Connection, tenant: UUID, rows: Sequence[Record]) -> list[str]:
+    """What the vectors of some memories are made from; empty for what has nothing to be found by."""
+    places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
+    places |= {(conversation, seq - 1) for conversation, seq in places}
+    said = {
+        (row["conversation_id"], row["seq"]): _utterance(row)
+        for row in await messages.by_place(connection, tenant, sorted(places))
+    }
+    wanted = [(row["archive_id"], row["start"], row["length"]) for row in rows if row["archive_id"] is not None]
+    passages = await archives.passages(connection, tenant, wanted)
+    return [_text(row, said, passages) for row in rows]
+
+
+def _text(
+    row: Record, said: dict[tuple[str, int], Utterance], passages: dict[tuple[UUID, int], tuple[str, str]]
+) -> str:
+    start, end = row["start"], row["start"] + row["length"]
+    if row["archive_id"] is not None:
+        passage = passages.get((row["archive_id"], start))
+        return result_text(*passage) if passage else ""
+    if row["type"] == "episode":
+        place = (row["conversation_id"], row["seq"])
+        if (whole := said.get(place)) is None:
+            return ""
+        return turn_text(Utterance(whole.role, whole.text[start:end], whole.name), said.get((place[0], place[1] - 1)))
+    text = with_nul(row["content"] or "", row["nul_offsets"])[start:end]
+    return text if text.strip() else ""
+
+
+def _utterance(row: Record) -> Utterance:
+    return Utterance(row["role"], recalling.said_text(row), recalling.speaker(row))
+
+
+async def reembed(services: Services) -> None:
+    """Mark what has no vector of the configured model, and enqueue its embedding: at start, in the background.
+
+    So vectors of another model are replaced one by one, and memories from a time without embeddings get theirs.
+    Raises a ProviderError while the model cannot be asked how wide its vectors are.
+    """
+    embedder = services.embedder
+    if embedder is None:
+        return
+    if not embedder.dimensions:
+        await embedder.embed_query("dimensions")  # of a width that nobody knows, no vector would be the model's
+    for tenant in TENANTS:
+        async with services.database.begin(tenant) as connection:
+            model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)
+        after: UUID | None = FIRST
+        while after is not None:
+            async with services.database.begin(tenant) as connection:
+                found = await embeddings.mark(connection, tenant, model, after, MARKED_AT_ONCE)
+                await enqueue.enqueue(connection, tenant, [enqueue.embed(owner) for owner in sorted(found.owners)])
+            after = found.through
+        services.work_came.set()

@@ -1,0 +1,74 @@
+"""What jobs ask of a model: the instructions, and after them what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.core.excerpts import Excerpt, framed
+from app.core.head import neutral
+from app.core.model import Language
+from app.prompts import prompt
+
+_WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "notes": "The current standing notes:",
+        "topics": "Known topics: {}",
+        "lines": "Give lines for messages {} to {}.",
+        "again": "That cannot be used: {}. Answer again with the JSON object alone.",
+        "length": "Write at most {} words.",
+    },
+    "zh": {
+        "notes": "现有的常驻要求:",
+        "topics": "已有的话题:{}",
+        "lines": "请为消息 {} 至 {} 各写一行。",
+        "again": "这无法使用:{}。请重新回答,只给出 JSON 对象。",
+        "length": "不得超过 {} 个字。",
+    },
+}
+WORDS_PER_TOKEN: dict[Language, float] = {"en": 0.65, "zh": 1.1}
+"""A little fewer than a token holds, so that a reply to the length it was told fits."""
+
+
+def page_request(
+    excerpts: Sequence[Excerpt], notes: Sequence[str], topics: Sequence[str], last_line: int, language: Language
+) -> list[dict[str, Any]]:
+    """The chat messages that ask for a page's index. ``notes`` are numbered from 1; ``last_line`` is a ``seq``."""
+    words = _WORDS[language]
+    parts = [framed(excerpts)]
+    if notes:
+        numbered = "\n".join(f"{number}. {neutral(note)}" for number, note in enumerate(notes, 1))
+        parts.append(f"{words['notes']}\n<quire-notes>\n{numbered}\n</quire-notes>")
+    if topics:
+        known = neutral("; ".join(topics))
+        parts.append(words["topics"].format(f"<quire-topics>{known}</quire-topics>"))
+    parts.append(words["lines"].format(excerpts[0].seq, last_line))
+    return _chat(prompt("page", language), "\n\n".join(parts))
+
+
+def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, language: Language) -> list[dict[str, Any]]:
+    """The same request with the reply that cannot be used and why."""
+    again = {"role": "user", "content": _WORDS[language]["again"].format(error)}
+    said = [{"role": "assistant", "content": reply}] if reply else []
+    return [*request, *said, again]
+
+
+def summary_request(old: str, excerpts: Sequence[Excerpt], cap: int, language: Language) -> list[dict[str, Any]]:
+    parts = [_summary(old)] if old else []
+    return _chat(prompt("summary", language), "\n\n".join([*parts, framed(excerpts), _length(cap, language)]))
+
+
+def compress_request(text: str, cap: int, language: Language) -> list[dict[str, Any]]:
+    return _chat(prompt("compress", language), f"{_summary(text)}\n\n{_length(cap, language)}")
+
+
+def _summary(text: str) -> str:
+    return f"<quire-summary>\n{neutral(text)}\n</quire-summary>"
+
+
+def _length(cap: int, language: Language) -> str:
+    return _WORDS[language]["length"].format(int(cap * WORDS_PER_TOKEN[language]))
+
+
+def _chat(system: str, user: str) -> list[dict[str, Any]]:
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]

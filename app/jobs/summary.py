@@ -1,0 +1,179 @@
+"""Bringing a conversation's rolling summary up to date: see app.core.summarising for when and how.
+
+What cannot be used of a reply, an empty one, "None", leaves the summary as it was, and the queue tries again later. A
+long backlog (an imported conversation) is covered some thousand tokens at a time, each time by a job of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.core import summarising
+from app.core.excerpts import Excerpt, cut
+from app.core.head import neutral
+from app.core.model import Language
+from app.core.profile import policy_of
+from app.core.summarising import Step
+from app.extractive.summary import summarize_lines
+from app.jobs import prompts
+from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
+from app.providers import Chat, RefusedInput, UnusableReply
+from app.services import Services
+from app.store import conversations, messages, page_index, summaries
+from app.store.conversations import Conversation
+from app.store.summaries import Summary
+from app.text import scalar
+from app.work import enqueue, table
+from app.work.table import Claimed
+
+MESSAGES_AT_ONCE = 100
+USER_TOKENS_MAX = 1_500
+OTHER_TOKENS_MAX = 500
+"""Of one message that go into the prompt."""
+THIRD_MIN = 30
+REPLY_TOKENS = 200
+REPLY_SLACK = 2
+"""Replies may be so many times as long as they should be before they are cut off."""
+EXTRACTIVE = "extractive"
+LINE_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A refresh that is due."""
+
+    conversation: Conversation
+    old: Summary
+    excerpts: Sequence[Excerpt]
+    """The messages after the old summary, a bounded number of them; not weighed yet."""
+    through: int
+    """What they reach to."""
+    cap: int
+
+    @property
+    def language(self) -> Language:
+        return self.conversation.language or "en"
+
+
+async def refresh_summary(services: Services, claimed: Claimed) -> None:
+    """Raises LeaseLost, or a ProviderError: then the summary stays as it was."""
+    due = await _gather(services, claimed)
+    if due is None or services.chat is None:
+        async with services.database.begin(claimed.tenant) as connection:
+            await table.finish(connection, claimed)
+        return
+    due = await _within(services, services.chat, due)
+    await _apply(services, claimed, due, await _decide(services, claimed, due))
+
+
+# --- Gather -----------------------------------------------------------------------------------------
+
+
+async def _gather(services: Services, claimed: Claimed) -> _Due | None:
+    tenant = claimed.tenant
+    assert claimed.conversation_id is not None
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.find(connection, tenant, claimed.conversation_id)
+        if conversation is None or claimed.subject != str(conversation.uid):
+            return None
+        policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
+        old = await summaries.newest(connection, tenant, conversation.id)
+        threshold = services.settings.memory_summary_threshold
+        through = summarising.due_through(conversation.totals.last_seq, old.through_seq, threshold)
+        if not through or not policy.summary_enabled:
+            return None
+        limit = min(MESSAGES_AT_ONCE, through - old.through_seq)
+        rows = await messages.history(connection, tenant, conversation.id, old.through_seq, limit, newest_first=False)
+    rows = [row for row in rows if row["seq"] <= through]
+    reached = through if len(rows) < limit else rows[-1]["seq"]
+    return _Due(conversation, old, excerpts_of(rows), reached, policy.summary_max)
+
+
+async def _within(services: Services, chat: Chat, due: _Due) -> _Due:
+    """As many of the messages as one call can hold, each cut to a bounded length."""
+    room = prompt_room(chat)
+    bounds = {"user": min(USER_TOKENS_MAX, room // 2)}
+    excerpts = [
+        replace(e, text=cut(e.text, e.tokens, bounds.get(e.role, min(OTHER_TOKENS_MAX, room // 2))))
+        for e in await weighed(services, due.excerpts)
+    ]
+    excerpts = await weighed(services, excerpts)
+    taken = summarising.chunk(excerpts, room, MESSAGE_FRAME)
+    through = due.through if taken == len(excerpts) else excerpts[taken - 1].seq
+    return replace(due, excerpts=excerpts[:taken], through=through)
+
+
+# --- Decide -----------------------------------------------------------------------------------------
+
+
+async def _decide(services: Services, claimed: Claimed, due: _Due) -> Summary:
+    if not due.excerpts:  # nothing that a model sees: the old one holds on
+        return replace(due.old, version=due.old.version + 1, through_seq=due.through)
+    try:
+        lines, model = await _written(services, claimed, due)
+    except RefusedInput:
+        lines, model = _extractive(due), EXTRACTIVE
+    lines = [neutral(scalar(line).replace("\x00", "")) for line in lines]
+    model = model.replace("\x00", "")
+    text = "\n".join(summarising.fitting(lines, due.cap, services.tokens.count))
+    tokens = services.tokens.count(text)
+    return Summary(due.old.version + 1, due.through, text, tokens, model)
+
+
+def _extractive(due: _Due) -> list[str]:
+    """What stands for messages that the model refuses: their telling lines, after those of the old summary."""
+    said = [(e.role, " ".join(e.text.split())[:LINE_CHARACTERS]) for e in due.excerpts]
+    new = summarize_lines(said, max_items=max(1, len(said) // 3), max_chars=due.cap)
+    old = due.old.text.split("\n") if due.old.text else []
+    return [*new, *old] if len(old) > len(new) else [*old, *new]
+
+
+async def _written(services: Services, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
+    """The lines of the new summary, which may be over the cap still, and the model's name. Raises a ProviderError."""
+    old, lines, model = due.old.text, list[str](), ""
+    taken: list[Step] = []
+    while True:
+        (tokens,) = await services.tokens.count_many(["\n".join(lines)])
+        step = summarising.next_step(taken, tokens, due.cap, has_old=bool(old))
+        taken.append(step)
+        match step:
+            case Step.MERGE:
+                request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
+                lines, model = await _lines(services, claimed, request, due.cap)
+            case Step.COMPRESS_OLD:
+                third = max(THIRD_MIN, due.old.tokens // 3)
+                request = prompts.compress_request(old, third, due.language)
+                old = "\n".join((await _lines(services, claimed, request, third))[0])
+            case Step.COMPRESS:
+                request = prompts.compress_request("\n".join(lines), due.cap, due.language)
+                lines, model = await _lines(services, claimed, request, due.cap)
+            case Step.CUT | Step.DONE:
+                return lines, model
+
+
+async def _lines(
+    services: Services, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int
+) -> tuple[list[str], str]:
+    reply = await ask(services, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
+    lines = summarising.lines_of(reply.text)
+    if not lines:
+        raise UnusableReply("the summary says nothing")
+    return lines, reply.model
+
+
+# --- Apply ------------------------------------------------------------------------------------------
+
+
+async def _apply(services: Services, claimed: Claimed, due: _Due, new: Summary) -> None:
+    tenant, conversation = claimed.tenant, due.conversation
+    generation = conversation.totals.generation
+    threshold = services.settings.memory_summary_threshold
+    async with services.database.begin(tenant) as connection:
+        revision = await page_index.begin_revision(connection, tenant, conversation.id, conversation.uid, generation)
+        if revision is not None:
+            await summaries.insert(connection, tenant, conversation.id, new, revision)
+        if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
+            await enqueue.once_more(connection, tenant, claimed.kind, claimed.subject)
+        await table.finish(connection, claimed)

@@ -1,0 +1,118 @@
+"""Calls to one provider: no more at once than allowed, tried again a few times, within a time, through a breaker."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from app.providers import ProviderError, TemporaryError, breaker
+from app.providers.retry import pause_seconds
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Clocks, sleep and chance."""
+
+    clock: Callable[[], float] = time.monotonic
+    epoch: Callable[[], float] = time.time
+    """Seconds since 1970."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+    """From 0 to 1."""
+
+
+class Calls:
+    def __init__(
+        self,
+        *,
+        timeout_seconds: float,
+        concurrency: int,
+        policy: breaker.BreakerPolicy,
+        world: World,
+    ) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._slots = asyncio.Semaphore(concurrency)
+        self._policy = policy
+        self._world = world
+        self._state: breaker.State = breaker.Closed()
+
+    @property
+    def state(self) -> breaker.State:
+        """Whether the provider is being left alone."""
+        return self._state
+
+    async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What the attempt returns, tried again after a TemporaryError.
+
+        Waits at most the time-out for its turn, and as long again for the answer with all tries and pauses.
+        """
+        async with self._slot():
+            deadline = self._world.clock() + self._timeout_seconds
+            retried = 0
+            while True:
+                try:
+                    return await self._try(attempt, self._admit(), deadline - self._world.clock())
+                except TemporaryError as error:
+                    left = deadline - self._world.clock()
+                    seconds = pause_seconds(error, retried, left, self._world.chance())
+                    if seconds is None or not isinstance(self._state, breaker.Closed):
+                        raise
+                await self._world.sleep(seconds)
+                retried += 1
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        self._refuse_if_open()
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise TemporaryError("too many calls to the provider are under way") from None
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    def _refuse_if_open(self) -> None:
+        """Before the wait for a slot, so that nobody queues for a provider that is down."""
+        _, answer = breaker.admit(self._state, self._world.clock(), self._policy)
+        if isinstance(answer, breaker.Refused):
+            raise _open(answer)
+
+    def _admit(self) -> breaker.Admitted:
+        self._state, answer = breaker.admit(self._state, self._world.clock(), self._policy)
+        if isinstance(answer, breaker.Refused):
+            raise _open(answer)
+        return answer
+
+    async def _try(self, attempt: Callable[[], Awaitable[T]], call: breaker.Admitted, seconds: float) -> T:
+        """Every way out reports to the breaker; any answer at all shows that the provider is there."""
+        try:
+            async with asyncio.timeout(seconds):
+                result = await attempt()
+        except TimeoutError:
+            self._failed(call)
+            raise TemporaryError(f"no answer within {self._timeout_seconds:g} s") from None
+        except TemporaryError:
+            self._failed(call)
+            raise
+        except ProviderError:
+            self._state = breaker.succeeded(self._state, call)
+            raise
+        except BaseException:
+            self._state = breaker.abandoned(self._state, call, self._world.clock())
+            raise
+        self._state = breaker.succeeded(self._state, call)
+        return result
+
+    def _failed(self, call: breaker.Admitted) -> None:
+        self._state = breaker.failed(self._state, call, self._world.clock(), self._policy)
+
+
+def _open(answer: breaker.Refused) -> TemporaryError:
+    return TemporaryError("the provider failed repeatedly and is left alone for a while", retry_after=answer.seconds)

@@ -1,0 +1,114 @@
+"""Chat completions from any OpenAI-compatible API."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.providers import ProviderError, Reply
+from app.providers.breaker import BreakerPolicy, State
+from app.providers.calls import Calls, World
+from app.providers.refusals import RefusedParameters
+from app.providers.replies import prompt_tokens, reply_of, spent
+from app.providers.wire import Wire
+
+ANSWER_BYTES_MAX = 512 * 1024
+
+
+class OpenAIChat:
+    """A `Chat`. Made and closed in the event loop that uses it."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str,
+        api_key: str | None,
+        context_window: int,
+        count: Callable[[str], int],
+        timeout_seconds: float = 60.0,
+        concurrency: int = 4,
+        policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
+        world: World = World(),  # noqa: B008 - a frozen value
+    ) -> None:
+        """``count`` counts the tokens of a text, for providers that do not report any. See `Calls` for the times."""
+        self.model = model
+        self.context_window = context_window
+        self._count = count
+        self._dialect = Dialect()
+        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, world=world)
+        self._wire = Wire(
+            base_url=base_url,
+            api_key=api_key,
+            answer_bytes_max=ANSWER_BYTES_MAX,
+            timeout_seconds=timeout_seconds,
+            connections=concurrency,
+            epoch=world.epoch,
+        )
+
+    @property
+    def state(self) -> State:
+        """Of the circuit breaker, to be shown."""
+        return self._calls.state
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        max_tokens: int,
+        json_object: bool = False,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Reply:
+        request: dict[str, Any] = {"model": self.model, "messages": messages}
+        if tools:
+            request["tools"] = tools
+        body = await self._calls.call(lambda: self._ask(request, max_tokens, json_object=json_object))
+
+        def prompt() -> int:
+            return prompt_tokens(messages, tools, self._count)
+
+        try:
+            return reply_of(body, model=self.model, count=self._count, prompt=prompt)
+        except ProviderError as error:
+            error.spent = spent(body, prompt)
+            raise
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    async def _ask(self, request: Mapping[str, Any], max_tokens: int, *, json_object: bool) -> Mapping[str, Any]:
+        """In the provider's dialect, found by trial and remembered once it has been understood."""
+        dialect = self._dialect
+        while True:
+            optional = dialect.parameters(max_tokens, json_object=json_object)
+            try:
+                body = await self._wire.post("/chat/completions", {**request, **optional})
+            except RefusedParameters as refused:
+                other = dialect.without(refused.parameters & set(optional))
+                if other is None:
+                    raise
+                dialect = other
+            else:
+                self._dialect = dialect
+                return body
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Which optional parameters a provider takes."""
+
+    json_mode: bool = True
+    limit: str = "max_tokens"
+
+    def parameters(self, max_tokens: int, *, json_object: bool) -> dict[str, Any]:
+        parameters: dict[str, Any] = {self.limit: max_tokens}
+        if json_object and self.json_mode:
+            parameters["response_format"] = {"type": "json_object"}
+        return parameters
+
+    def without(self, refused: frozenset[str]) -> "Dialect | None":
+        """The next to try, never one that was tried; None if nothing that was sent can be done without."""
+        if "response_format" in refused:
+            return replace(self, json_mode=False)
+        if "max_tokens" in refused:
+            return replace(self, limit="max_completion_tokens")
+        return None

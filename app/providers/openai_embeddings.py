@@ -1,0 +1,115 @@
+"""Embeddings from any OpenAI-compatible API."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.providers import UnusableReply, Vector
+from app.providers.breaker import BreakerPolicy, State
+from app.providers.calls import Calls, World
+from app.providers.refusals import RefusedParameters
+from app.providers.vectors import WIDTH_MAX, Vectors, reduced, vectors_of
+from app.providers.wire import Wire
+
+WIDTH_UNKNOWN = 8192
+"""The widest vector that is read when no width is configured."""
+
+NUMBER_BYTES = 32
+"""What JSON spends on a number with its comma and some space, at most."""
+
+ENVELOPE_BYTES = 65_536
+
+OPTIONAL = ("encoding_format", "dimensions")
+
+
+class OpenAIEmbedder:
+    """An `Embedder`. Made and closed in the event loop that uses it.
+
+    ``dimensions`` is that of the vectors handed out, never above `WIDTH_MAX`; 0 until the first answer if none was
+    configured. From then on every vector must have the same.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str,
+        api_key: str | None,
+        dimensions: int = 0,
+        batch: int = 64,
+        timeout_seconds: float = 60.0,
+        concurrency: int = 2,
+        policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
+        world: World = World(),  # noqa: B008 - a frozen value
+    ) -> None:
+        """``dimensions`` asks the provider for that width and takes no other; 0 takes the model's own."""
+        self.model = model
+        self.batch = batch
+        self._asked = dimensions
+        self._width = dimensions or None
+        self.dimensions = min(dimensions, WIDTH_MAX)
+        self._optional = frozenset(OPTIONAL if dimensions else OPTIONAL[:1])
+        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, world=world)
+        self._wire = Wire(
+            base_url=base_url,
+            api_key=api_key,
+            answer_bytes_max=batch * (dimensions or WIDTH_UNKNOWN) * NUMBER_BYTES + ENVELOPE_BYTES,
+            timeout_seconds=timeout_seconds,
+            connections=concurrency,
+            epoch=world.epoch,
+        )
+
+    @property
+    def state(self) -> State:
+        """Of the circuit breaker, to be shown."""
+        return self._calls.state
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector for each of at most `batch` texts. Raises ValueError for more, and for a text of space only."""
+        if len(texts) > self.batch:
+            raise ValueError(f"{len(texts)} texts in a batch of at most {self.batch}")
+        if not all(text.strip() for text in texts):
+            raise ValueError("a text without a word has no embedding")
+        if not texts:
+            return []
+        body = await self._calls.call(lambda: self._ask(texts))
+        # The width may have become known while the call was under way.
+        vectors = vectors_of(body, count=len(texts), width=self._width)
+        self._learn(vectors)
+        found: list[Vector] = reduced(vectors).tolist()
+        return found
+
+    async def embed_query(self, text: str) -> Vector:
+        [vector] = await self.embed_passages([text])
+        return vector
+
+    async def discover(self) -> int:
+        """`dimensions`, asked of the provider if not known yet. Raises a ProviderError."""
+        if self._width is None:
+            await self.embed_query("dimensions")
+        return self.dimensions
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    def _learn(self, vectors: Vectors) -> None:
+        width = vectors.shape[1]
+        if width > WIDTH_UNKNOWN:
+            raise UnusableReply(f"the vectors have {width} dimensions, more than {WIDTH_UNKNOWN}")
+        self._width = width
+        self.dimensions = min(width, WIDTH_MAX)
+
+    async def _ask(self, texts: Sequence[str]) -> Mapping[str, Any]:
+        """With the optional parameters that the provider takes, found by trial and remembered."""
+        values = {"encoding_format": "base64", "dimensions": self._asked}
+        optional = self._optional
+        while True:
+            request = {"model": self.model, "input": texts, **{name: values[name] for name in optional}}
+            try:
+                body = await self._wire.post("/embeddings", request)
+            except RefusedParameters as refused:
+                if not refused.parameters & optional:
+                    raise
+                optional -= refused.parameters
+            else:
+                self._optional = optional
+                return body

@@ -1,0 +1,157 @@
+"""One bounded request to an OpenAI-compatible API, by the openai package: JSON there, JSON back, or a ProviderError.
+
+Nothing is retried here and no redirect followed. A body is cut off while it is read: beyond its limit an answer is
+refused and the connection closed, so that no provider can fill the memory; that is also why no compressed answer is
+taken. No error carries the key, in its text or as its cause.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from app.providers import ProviderError, TemporaryError, UnusableReply
+from app.providers.refusals import refusal, refusal_in_200
+from app.providers.retry import asked_seconds
+from app.text import scalar
+
+CONNECT_SECONDS = 5.0
+ERROR_BYTES_MAX = 16_384
+"""What is read of an answer whose status is an error; the rest is left."""
+
+NO_KEY = "none"
+"""The openai package wants a key, and would take one from the environment that was meant for somebody else."""
+
+
+class Wire:
+    """The connections to one API."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str | None,
+        answer_bytes_max: int,
+        timeout_seconds: float,
+        connections: int,
+        epoch: Callable[[], float] = time.time,
+    ) -> None:
+        """``epoch`` tells seconds since 1970, for a Retry-After that is a date."""
+        _check_base_url(base_url)
+        self._key = api_key
+        self._answer_bytes_max = answer_bytes_max
+        self._epoch = epoch
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key or NO_KEY,
+            base_url=base_url,
+            max_retries=0,
+            http_client=httpx2.AsyncClient(
+                timeout=httpx2.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
+                limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
+                headers={"Accept-Encoding": "identity"},
+                follow_redirects=False,
+                event_hooks={"response": [self._bound]},
+            ),
+        )
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The JSON object that is answered with status 200. Raises a ProviderError."""
+        failure: ProviderError
+        try:
+            response = await self._client.post(
+                path, body=_scalar(body), cast_to=httpx2.Response, options={"follow_redirects": False}
+            )
+        except openai.APIStatusError as error:
+            asked = asked_seconds(error.response.headers.get("Retry-After"), self._epoch())
+            failure = refusal(error.status_code, error.body, retry_after=asked, key=self._key)
+        except openai.APITimeoutError:
+            failure = TemporaryError("the provider took too long")
+        except (openai.APIConnectionError, httpx2.RequestError) as error:
+            failure = TemporaryError(f"no connection to the provider ({type(error.__cause__ or error).__name__})")
+        else:
+            return self._envelope(response.content)
+        # Outside of the handler, so that no request with its headers hangs on the error as its context.
+        raise failure
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _envelope(self, content: bytes) -> Mapping[str, Any]:
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            raise TemporaryError("the answer is not a JSON object")
+        failure = refusal_in_200(body, key=self._key)
+        if failure is not None:
+            raise failure
+        return body
+
+    async def _bound(self, response: httpx2.Response) -> None:
+        """Runs between the head of an answer and its body."""
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        if not response.is_success:
+            response.stream = _Beginning(stream, ERROR_BYTES_MAX)
+        elif response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise UnusableReply("the answer is compressed, which was not asked for")
+        else:
+            response.stream = _Bounded(stream, self._answer_bytes_max)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that may not be longer than its limit."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int) -> None:
+        self._stream = stream
+        self._bytes_max = bytes_max
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._stream:
+            size += len(part)
+            if size > self._bytes_max:
+                raise UnusableReply(f"the answer is larger than {self._bytes_max} bytes")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Beginning(_Bounded):
+    """A body of which no more than the limit is read."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._bytes_max
+        async for part in self._stream:
+            yield part[:left]
+            left -= len(part)
+            if left <= 0:
+                return
+
+
+def _check_base_url(base_url: str) -> None:
+    """Raises ValueError, which does not quote the URL: it may hold a password."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("the base URL of a provider has no user, password, query or fragment; the key is set apart")
+
+
+def _scalar(value: Any) -> Any:
+    """The same without lone surrogates, which cannot be sent."""
+    match value:
+        case str():
+            return scalar(value)
+        case Mapping():
+            return {_scalar(key): _scalar(item) for key, item in value.items()}
+        case Sequence() if not isinstance(value, bytes):
+            return [_scalar(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,122 @@
+"""The inside of the sandbox: a Starlark interpreter in a process of its own, started by ``app.recall.sandbox``.
+
+It is run by its path, in isolated mode, and imports nothing of ours. Before it reads any code it gives up what it
+could do harm with: no new file or socket (not even a descriptor for one), no file growth, no core, limited memory and
+processor time. It talks over its standard input and output, in lines of JSON: the code comes in, calls of tools go
+out and their answers come in, the result goes out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import starlark
+
+STEPS_PER_CHECK = 1_000
+"""Instructions of the interpreter between two looks at whether it is to stop."""
+DEPTH_MAX = 64
+NICE = 5
+DETAIL_MAX = 2_000
+
+
+class ToolError(Exception):
+    """What a tool says that did not work; ends the run."""
+
+
+class Steps:
+    """Counts the interpreter's questions whether to stop, and says so when there were too many."""
+
+    def __init__(self, checks: int) -> None:
+        self.left = checks
+
+    def are_over(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def main() -> None:
+    job = json.loads(sys.stdin.buffer.readline())
+    try:
+        confine(job["memory_bytes"], job["cpu_seconds"])
+    except (OSError, ValueError, OverflowError) as error:
+        say(json.dumps({"error": "unconfined", "detail": str(error)}))
+        return
+    steps = Steps(job["steps"] // STEPS_PER_CHECK)
+    try:
+        found = {"result": run(job["code"], job["names"], steps)}
+        # Checked here, where it is made: what is no JSON, or too much of it, must not reach the other side.
+        said = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        if len(said.encode()) > job["result_bytes"]:
+            said = json.dumps({"error": "too_large"})
+    except BaseException as error:  # noqa: BLE001 - a panic of the interpreter is no Exception
+        said = json.dumps({"error": kind_of(error, steps), "detail": shortened(str(error))})
+    say(said)
+
+
+def kind_of(error: BaseException, steps: Steps) -> str:
+    """What went wrong, in a word."""
+    if isinstance(error, MemoryError) or str(error) == "out of memory":
+        return "memory"
+    if steps.left < 0:
+        return "steps"
+    return "failed" if isinstance(error, starlark.StarlarkError) else "not_json"
+
+
+def shortened(text: str) -> str:
+    """Without the middle of a long traceback."""
+    return text if len(text) <= DETAIL_MAX else f"{text[: DETAIL_MAX // 4]}\n…\n{text[-DETAIL_MAX * 3 // 4 :]}"
+
+
+def confine(memory_bytes: int, cpu_seconds: int) -> None:
+    """Give up, for good, what the code must not have; and let everybody else go first."""
+    os.nice(NICE)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_NPROC):
+        resource.setrlimit(kind, (0, 0))
+
+
+def run(code: str, names: list[str], steps: Steps) -> Any:
+    """What the code assigned to ``__result__``, as Python has it."""
+    dialect = starlark.Dialect.standard()
+    dialect.enable_top_level_stmt = True
+    dialect.enable_f_strings = True
+    dialect.enable_load = False
+    library = [starlark.LibraryExtension.Json, starlark.LibraryExtension.Map, starlark.LibraryExtension.Filter]
+    known = starlark.Globals.extended_by(library)
+    module = starlark.Module()
+    for name in names:
+        module.add_callable(name, tool(name))
+    options = starlark.EvalOptions(check_cancelled=steps.are_over, max_callstack_size=DEPTH_MAX)
+    found: Any = None
+    for name, text in (("start", "__result__ = None"), ("code", code), ("result", "__result__")):
+        found = starlark.eval_with(options, module, starlark.parse(name, text, dialect), known).value
+    return found
+
+
+def tool(name: str) -> Callable[..., Any]:
+    """A function that has the other side do its work."""
+
+    def call(*positional: Any, **named: Any) -> Any:
+        asked = {"call": name, "positional": list(positional), "named": named}
+        say(json.dumps(asked, ensure_ascii=False, allow_nan=False))
+        answer = json.loads(sys.stdin.buffer.readline())
+        if "error" in answer:
+            raise ToolError(answer["error"])
+        return answer["value"]
+
+    return call
+
+
+def say(line: str) -> None:
+    sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

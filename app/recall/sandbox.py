@@ -1,0 +1,129 @@
+"""Running code that a model wrote, in a process that can do nothing but compute and call tools.
+
+The walls, from the inside out: Starlark itself knows no files, network, clock, imports or attributes of Python; the
+interpreter counts its steps; the process around it has given up files, sockets and children, and has a limit of
+memory and of processor time (``app.recall.interpreter``); it has no environment; and it is killed when its time is
+over. What it says is read as data, a line of bounded length at a time. The tools themselves run on this side, in the
+scope of whoever asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+INTERPRETER = Path(__file__).with_name("interpreter.py")
+
+Failure = Literal["failed", "steps", "memory", "time", "too_large", "not_json", "unconfined"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What code may use."""
+
+    seconds: float = 10.0
+    """From its start to its end, the tools' work included."""
+    cpu_seconds: int = 2
+    steps: int = 10_000_000
+    memory_bytes: int = 256 * 1024 * 1024
+    calls: int = 20
+    call_bytes: int = 256 * 1024
+    """Of one call's arguments."""
+    result_bytes: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the code assigned to ``__result__``, or why it could not be run to its end."""
+
+    result: Any = None
+    failure: Failure | None = None
+    detail: str = ""
+
+
+Reply = dict[str, Any]
+"""``{"value": …}``, or ``{"error": …}`` with a text, which ends the run."""
+Call = Callable[[str, list[Any], dict[str, Any]], Awaitable[Reply]]
+
+
+async def run(code: str, names: Sequence[str], call: Call, limits: Limits) -> Outcome:
+    """Run code that sees the functions of these names; each use of one is handed to ``call``."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", str(INTERPRETER),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        env={}, cwd="/", start_new_session=True, limit=max(limits.call_bytes, 2 * limits.result_bytes),
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(limits.seconds):
+            job = {
+                "code": code,
+                "names": list(names),
+                "steps": limits.steps,
+                "memory_bytes": limits.memory_bytes,
+                "cpu_seconds": limits.cpu_seconds,
+                "result_bytes": limits.result_bytes,
+            }
+            return await _talk(process, job, call)
+    except TimeoutError:
+        return Outcome(failure="time")
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await asyncio.shield(process.wait())
+
+
+async def _talk(process: asyncio.subprocess.Process, job: dict[str, Any], call: Call) -> Outcome:
+    """Answer the code's calls until it has a result."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    said: dict[str, Any] = job
+    while True:
+        try:
+            process.stdin.write(json.dumps(said).encode() + b"\n")
+            await process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            return _died(await process.wait())
+        try:
+            line = await process.stdout.readline()
+        except ValueError:  # longer than a line may be
+            return Outcome(failure="too_large")
+        if not line.endswith(b"\n"):
+            return _died(await process.wait())
+        heard = _heard(line)
+        match heard:
+            case {"call": str(name), "positional": list(positional), "named": dict(named)} if name in job["names"]:
+                said = await call(name, positional, named)
+            case {"result": result}:
+                return Outcome(result)
+            case {"error": failure, **more} if failure in get_args(Failure):
+                return Outcome(failure=failure, detail=str(more.get("detail", "")))
+            case _:
+                return Outcome(failure="failed")
+
+
+def _heard(line: bytes) -> Any:
+    """A line as a value; None if it is not what the interpreter writes."""
+    try:
+        return json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(name)
+
+
+def _died(code: int) -> Outcome:
+    """The process is gone without a word: over its time, or out of memory or stack, which ends a process at once."""
+    if code > 0:
+        _logger.warning("the interpreter ended with %d; it may not have been able to begin", code)
+    return Outcome(failure="time" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "memory")

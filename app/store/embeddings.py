@@ -1,0 +1,128 @@
+"""Vectors of memories, which model made them, and which memories still want one.
+
+A tenant has one current model. Vectors of another are left where they are until one of the current model replaces
+them; search looks at those of the current model only, and goes by words where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from asyncpg import Record
+
+from app.db import Connection
+
+Vector = Sequence[float]
+
+
+def model_id(name: str, dimensions: int) -> UUID:
+    """A model as an index key of fixed size."""
+    return uuid5(NAMESPACE_URL, f"quire:embedding:{dimensions}:{name}")
+
+
+def literal(vector: Vector) -> str:
+    """A vector as pgvector reads it."""
+    return f"[{','.join(f'{value:.6g}' for value in vector)}]"
+
+
+# Memories of one owner that want a vector, the oldest first, with what their texts are made from; and the message
+# before an episode's, which it may answer.
+WAITING = """
+SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length,
+       CASE WHEN w.id IS NULL THEN m.content ELSE w.content END AS content,
+       CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END AS nul_offsets
+  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id > $3
+         ORDER BY memory_id LIMIT $4) u
+  JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id
+  LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of
+ ORDER BY m.id
+"""
+
+
+async def waiting(connection: Connection, tenant: UUID, owner: UUID, after: UUID, limit: int) -> Sequence[Record]:
+    return await connection.fetch(WAITING, tenant, owner, after, limit)
+
+
+# New vectors, or new ones for old; those of memories that were erased meanwhile are dropped.
+WRITE = """
+WITH alive AS (
+  SELECT m.id, v.embedding FROM unnest($4::uuid[], $5::text[]) AS v (id, embedding)
+    JOIN memories m ON m.tenant_id = $1 AND m.id = v.id FOR KEY SHARE OF m
+)
+INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)
+SELECT $1, id, $2, $3, embedding::halfvec FROM alive
+ON CONFLICT (tenant_id, memory_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding
+"""
+SETTLE = "DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[])"
+
+
+async def write(
+    connection: Connection,
+    tenant: UUID,
+    owner: UUID,
+    model: UUID,
+    vectors: Sequence[tuple[UUID, Vector]],
+    settled: Sequence[UUID],
+) -> None:
+    """Keep vectors, and want none any more for ``settled``, which are those and what cannot have one."""
+    if vectors:
+        ids, values = [v[0] for v in vectors], [literal(v[1]) for v in vectors]
+        await connection.execute(WRITE, tenant, owner, model, ids, values)
+    await connection.execute(SETTLE, tenant, owner, settled)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanting:
+    """Owners whose memories want vectors, and how far the tenant's memories were gone through."""
+
+    owners: Sequence[UUID]
+    through: UUID | None
+    """None: to their end."""
+
+
+# The model is the tenant's current one, and no other is.
+ADOPT = """
+INSERT INTO embedding_models (tenant_id, id, name, dimensions, is_current) VALUES ($1, $2, $3, $4, true)
+ON CONFLICT (tenant_id, id) DO UPDATE SET is_current = true
+"""
+RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AND id <> $2 AND is_current"
+# Some of the tenant's memories, in order; of those without a vector of the model, the owners, once they are marked.
+MARK = """
+WITH looked AS MATERIALIZED (
+  SELECT id, owner FROM memories WHERE tenant_id = $1 AND id > $3 ORDER BY id LIMIT $4
+), marked AS (
+  INSERT INTO unembedded (tenant_id, owner, memory_id)
+  SELECT $1, s.owner, s.id FROM looked s
+   WHERE NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)
+  ON CONFLICT DO NOTHING
+)
+SELECT (SELECT array_agg(DISTINCT s.owner) FROM looked s
+         WHERE NOT EXISTS (SELECT FROM embeddings e
+                            WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)) AS owners,
+       (SELECT id FROM looked ORDER BY id DESC LIMIT 1) AS through, (SELECT count(*) FROM looked) AS looked_at
+"""
+
+
+async def adopt(connection: Connection, tenant: UUID, name: str, dimensions: int) -> UUID:
+    """Make a model the tenant's current one; the id of it."""
+    model = model_id(name, dimensions)
+    await connection.execute(RETIRE, tenant, model)
+    await connection.execute(ADOPT, tenant, model, name, dimensions)
+    return model
+
+
+CURRENT = "SELECT id FROM embedding_models WHERE tenant_id = $1 AND is_current"
+
+
+async def current(connection: Connection, tenant: UUID) -> UUID | None:
+    found: UUID | None = await connection.fetchval(CURRENT, tenant)
+    return found
+
+
+async def mark(connection: Connection, tenant: UUID, model: UUID, after: UUID, limit: int) -> Wanting:
+    """Mark those of some memories that have no vector of the model as wanting one."""
+    row = await connection.fetchrow(MARK, tenant, model, after, limit)
+    assert row is not None
+    return Wanting(row["owners"] or (), row["through"] if row["looked_at"] == limit else None)

@@ -1,0 +1,86 @@
+"""Versions of a conversation's rolling summary. Append-only, and stamped with the revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.db import Connection
+
+VERSIONS_LOOKED_AT = 50
+"""More than a window's body could make due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    version: int = 0
+    through_seq: int = 0
+    text: str = ""
+    """A sentence on each line."""
+    tokens: int = 0
+    model: str = ""
+
+
+NEWEST = """
+SELECT version, through_seq, text, tokens, model FROM summaries
+ WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY version DESC LIMIT 1
+"""
+
+
+async def newest(connection: Connection, tenant: UUID, conversation_id: str) -> Summary:
+    """The newest version; one that covers nothing if there is none."""
+    row = await connection.fetchrow(NEWEST, tenant, conversation_id)
+    return Summary(**row) if row else Summary()
+
+
+# The version that covers all messages before one and the fewest after it, else the newest; as known at a revision.
+FOR_HEAD = f"""
+SELECT version, through_seq, text, tokens, model FROM summaries
+ WHERE tenant_id = $1 AND conversation_id = $2 AND version = (
+   SELECT version FROM (
+     SELECT version, through_seq FROM summaries
+      WHERE tenant_id = $1 AND conversation_id = $2 AND revision <= $4
+      ORDER BY version DESC LIMIT {VERSIONS_LOOKED_AT}) s
+    ORDER BY through_seq < $3 - 1, CASE WHEN through_seq < $3 - 1 THEN -version ELSE version END LIMIT 1)
+"""
+
+
+async def for_head(
+    connection: Connection, tenant: UUID, conversation_id: str, before_seq: int, revision: int
+) -> Summary | None:
+    row = await connection.fetchrow(FOR_HEAD, tenant, conversation_id, before_seq, revision)
+    return Summary(**row) if row else None
+
+
+INSERT = """
+INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (tenant_id, conversation_id, version) DO NOTHING
+RETURNING version
+"""
+COVER = "UPDATE conversations SET summary_through = $3 WHERE tenant_id = $1 AND id = $2"
+
+
+async def insert(connection: Connection, tenant: UUID, conversation_id: str, new: Summary, revision: int) -> bool:
+    """Whether it was stored; False if there is such a version already."""
+    row = await connection.fetchrow(
+        INSERT, tenant, conversation_id, new.version, new.through_seq, revision, new.text, new.tokens, new.model
+    )
+    if row is None:
+        return False
+    await connection.execute(COVER, tenant, conversation_id, new.through_seq)
+    return True
+
+
+LIST = """
+SELECT version, through_seq, text, tokens, model, created_at FROM summaries
+ WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY version DESC LIMIT $3
+"""
+
+
+async def browse(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> Sequence[Record]:
+    """The newest versions, the newest first."""
+    return await connection.fetch(LIST, tenant, conversation_id, limit)

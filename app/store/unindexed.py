@@ -1,0 +1,35 @@
+"""How much search and contents pages do not know yet. Counting stops at a bound: it is asked often."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from app.db import Connection
+
+UNINDEXED_MAX = 10_000
+"""What is counted of each."""
+
+# Closed pages and long texts whose indexing is not done, and memories without a vector.
+UNINDEXED = f"""
+SELECT (SELECT count(*) FROM (
+          SELECT FROM work WHERE tenant_id = $1 AND kind IN ('page', 'passages') LIMIT {UNINDEXED_MAX}) w) AS pages,
+       (SELECT count(*) FROM (SELECT FROM unembedded WHERE tenant_id = $1 LIMIT {UNINDEXED_MAX}) u) AS memories
+"""
+
+
+async def count(connection: Connection, tenant: UUID) -> tuple[int, bool]:
+    """How many; and whether there may be more."""
+    row = await connection.fetchrow(UNINDEXED, tenant)
+    assert row is not None
+    return row["pages"] + row["memories"], UNINDEXED_MAX in (row["pages"], row["memories"])
+
+
+# A conversation's memories without a vector, among the first of its owner's.
+WITHOUT_VECTOR = f"""
+SELECT count(*) FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 LIMIT {UNINDEXED_MAX}) u
+  JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id AND m.conversation_id = $3
+"""
+
+
+async def without_vector(connection: Connection, tenant: UUID, owner: UUID, conversation_id: str) -> int:
+    return int(await connection.fetchval(WITHOUT_VECTOR, tenant, owner, conversation_id))

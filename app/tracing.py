@@ -1,0 +1,111 @@
+"""Traces, from a request over the jobs that it leaves to the calls that those make.
+
+Only where an exporter is configured (OTEL_EXPORTER_OTLP_ENDPOINT) and the extra `otel` is installed; otherwise spans
+cost nothing. Attributes are names, numbers and ids of Quire's own: no content, and no id of a caller's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
+from typing import Any, Protocol
+
+from app import __version__
+
+Value = str | int | float | bool
+
+_logger = logging.getLogger(__name__)
+
+
+class Span(Protocol):
+    def set_attribute(self, key: str, value: Value) -> None: ...
+
+    def update_name(self, name: str) -> None: ...
+
+
+class Tracing:
+    """None at all."""
+
+    is_on = False
+
+    def span(
+        self, name: str, *, parent: str | None = None, kind: str = "INTERNAL", **attributes: Value
+    ) -> AbstractContextManager[Span | None]:
+        """While the block lasts. ``parent`` is a traceparent; without one it is the span around."""
+        return nullcontext()
+
+    def traceparent(self) -> str | None:
+        """Of the span around, as W3C writes it."""
+        return None
+
+    def close(self) -> None:
+        """Send what is not sent yet. Blocks."""
+
+
+class OpenTelemetry(Tracing):
+    """Spans that are sent by OTLP over HTTP, from a thread, in batches."""
+
+    is_on = True
+
+    def __init__(self) -> None:
+        trace = import_module("opentelemetry.trace")
+        sdk = import_module("opentelemetry.sdk.trace")
+        export = import_module("opentelemetry.sdk.trace.export")
+        otlp = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+        resource = import_module("opentelemetry.sdk.resources").Resource.create(
+            {"service.name": "quire", "service.version": __version__}
+        )
+        self._trace: Any = trace
+        self._context: Any = import_module(
+            "opentelemetry.trace.propagation.tracecontext"
+        ).TraceContextTextMapPropagator()
+        self._provider: Any = sdk.TracerProvider(resource=resource)
+        self._provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))
+        self._tracer: Any = self._provider.get_tracer("quire")
+
+    @contextmanager
+    def span(
+        self, name: str, *, parent: str | None = None, kind: str = "INTERNAL", **attributes: Value
+    ) -> Iterator[Span | None]:
+        around = self._context.extract({"traceparent": parent}) if parent else None
+        with self._tracer.start_as_current_span(
+            name,
+            context=around,
+            kind=self._trace.SpanKind[kind],
+            attributes=attributes,
+            record_exception=False,  # its words may quote what somebody said
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield span
+            except Exception as error:
+                span.set_status(self._trace.StatusCode.ERROR)
+                span.set_attribute("error.type", type(error).__name__)
+                raise
+
+    def traceparent(self) -> str | None:
+        carrier: dict[str, str] = {}
+        self._context.inject(carrier)
+        return carrier.get("traceparent")
+
+    def close(self) -> None:
+        self._provider.shutdown()
+
+
+def tracing_of(endpoint: str | None) -> Tracing:
+    """What the configuration asks for, and is installed."""
+    if not endpoint:
+        return Tracing()
+    try:
+        return OpenTelemetry()
+    except ModuleNotFoundError as missing:
+        _logger.warning("no traces: %s is not installed; install the extra `otel`", missing.name)
+        return Tracing()
+
+
+def traceparent_of(headers: Mapping[bytes, bytes]) -> str | None:
+    """What a caller sent, to go on with its trace."""
+    found = headers.get(b"traceparent")
+    return found.decode("ascii", "replace") if found else None

@@ -1,0 +1,83 @@
+"""Conversations with questions about them, and which turns hold the answer: ours, and public ones where they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+_TURN = re.compile(r"([ua])(?: \[([^]]+)])?: (.*)")
+ROLES = {"u": "user", "a": "assistant"}
+
+
+@dataclass(frozen=True)
+class Question:
+    talk: str
+    text: str
+    evidence: frozenset[int]
+    """Sequence numbers of the turns that hold the answer."""
+    category: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    id: str
+    messages: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class TalkSet:
+    name: str
+    talks: tuple[Talk, ...]
+    questions: tuple[Question, ...]
+
+
+def shipped(language: str) -> TalkSet:
+    """One of the project's own conversations: turns, then questions."""
+    messages: list[dict[str, Any]] = []
+    named: dict[str, int] = {}
+    questions = []
+    for line in (HERE / f"{language}.txt").read_text("utf-8").splitlines():
+        if turn := _TURN.fullmatch(line):
+            messages.append({"role": ROLES[turn[1]], "content": turn[3]})
+            if turn[2]:
+                named[turn[2]] = len(messages)
+        elif line.startswith("?"):
+            category, names, text = (part.strip() for part in line[1:].split("|"))
+            questions.append(Question(f"own-{language}", text, frozenset(named[n] for n in names.split()), category))
+    return TalkSet(f"own, {language}", (Talk(f"own-{language}", tuple(messages)),), tuple(questions))
+
+
+def public(data: Path) -> Iterator[TalkSet]:
+    """LoCoMo and MADial, as far as they are in a folder of data. The first is for evaluation only."""
+    for folder, name in (("locomo-noncommercial", "LoCoMo"), ("madial", "MADial")):
+        if (data / folder / "questions.jsonl").exists():
+            yield _read(data / folder, name)
+
+
+def _read(folder: Path, name: str) -> TalkSet:
+    talks: list[Talk] = []
+    places: dict[tuple[str, str], int] = {}
+    languages: dict[str, str] = {}
+    for talk in _lines(folder / "conversations.jsonl"):
+        kept = [{key: m[key] for key in ("role", "name", "content") if key in m} for m in talk["messages"]]
+        talks.append(Talk(talk["id"], tuple(kept)))
+        languages[talk["id"]] = talk["lang"]
+        places |= {(talk["id"], m["dia_id"]): seq for seq, m in enumerate(talk["messages"], 1)}
+    questions = []
+    for asked in _lines(folder / "questions.jsonl"):
+        talk_id = asked["conversation_id"]
+        evidence = frozenset(places[talk_id, e] for e in asked["evidence"] if (talk_id, e) in places)
+        category = asked["category"] if name == "LoCoMo" else languages[talk_id]
+        if evidence:
+            questions.append(Question(talk_id, asked["question"], evidence, category))
+    return TalkSet(name, tuple(talks), tuple(questions))
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    for line in file.read_text("utf-8").splitlines():
+        yield json.loads(line)

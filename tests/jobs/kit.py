@@ -1,0 +1,106 @@
+"""A model that answers by what it is asked, and a worker that works until nothing is due."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from anyio.from_thread import BlockingPortal
+
+from app.jobs.page import index_page
+from app.jobs.summary import refresh_summary
+from app.prompts import prompt
+from app.providers import ProviderError
+from app.services import Services
+from app.tenancy import DEFAULT_TENANT
+from app.work import table
+from app.work.table import Claimed, LeaseLost
+from tests.api.kit import Json
+
+JOBS = {"page": index_page, "summary": refresh_summary}
+Kind = Literal["page", "summary", "compress"]
+Shown = dict[int, tuple[str, str]]
+"""The messages that the model is shown: role and text by seq."""
+
+_MESSAGE = re.compile(r"^\[(\d+)\] (\w+): ", re.MULTILINE)
+
+
+def kind_of(request: Json) -> Kind:
+    said = request["messages"][0]["content"]
+    kinds: tuple[Kind, ...] = ("page", "summary", "compress")
+    [kind] = [k for k in kinds if said in (prompt(k, "en"), prompt(k, "zh"))]
+    return kind
+
+
+def data_of(request: Json) -> str:
+    """What stands in the frame; there is one, and nothing of the conversation is outside."""
+    text = request["messages"][1]["content"]
+    assert text.count("<quire-data>") == text.count("</quire-data>") == 1
+    return str(text.split("<quire-data>\n")[1].split("\n</quire-data>")[0])
+
+
+def shown(request: Json) -> Shown:
+    parts = _MESSAGE.split(data_of(request))[1:]
+    return {int(seq): (role, text.rstrip("\n")) for seq, role, text in zip(*(iter(parts),) * 3, strict=True)}
+
+
+def index_of(request: Json, **changes: Any) -> Json:
+    """A sound index of a page: each line is `line SEQ`, and the title names the first message."""
+    seqs = list(shown(request))
+    found = {"title": f"Title {seqs[0]}", "lines": {str(s): f"line {s}" for s in seqs}, "topics": [], "memories": []}
+    return {**found, "notes": [], **changes}
+
+
+@dataclass
+class Model:
+    """The reply of a scripted model: the page's index, a summary of one line for each message."""
+
+    page: Callable[[Json], Json | str] = index_of
+    summary: Callable[[Json], str] = lambda request: "\n".join(f"Message {s} was said." for s in shown(request))
+    compress: Callable[[Json], str] = lambda _: "All was compressed."
+    asked: list[Json] = field(default_factory=list)
+
+    def __call__(self, request: Json) -> str:
+        self.asked.append(request)
+        answer = getattr(self, kind_of(request))(request)
+        return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+    def of(self, kind: Kind) -> list[Json]:
+        return [request for request in self.asked if kind_of(request) == kind]
+
+
+@dataclass
+class Worker:
+    """Works in a loop of its own, so that tests can speak to the API at the same time."""
+
+    services: Services
+    portal: BlockingPortal
+
+    def claims(self, kinds: Sequence[str] = tuple(JOBS)) -> list[Claimed]:
+        return self.portal.call(table.claim, self.services.database, DEFAULT_TENANT, "llm", kinds, 100)
+
+    def run(self, claimed: Claimed) -> str:
+        """What became of the job: done, lost, or the error's name; one that failed is due again."""
+        return self.portal.call(self._run, claimed)
+
+    async def _run(self, claimed: Claimed) -> str:
+        try:
+            await JOBS[claimed.kind](self.services, claimed)
+        except LeaseLost:
+            return "lost"
+        except ProviderError as error:
+            await table.fail(self.services.database, claimed, str(error), 0)
+            return type(error).__name__
+        return "done"
+
+    def drain(self, *kinds: str, rounds: int = 1000) -> Counter[str]:
+        """Work until nothing is due, or as many rounds; the outcomes."""
+        outcomes: Counter[str] = Counter()
+        for _ in range(rounds):
+            claimed = self.claims(kinds or tuple(JOBS))
+            if not claimed:
+                break
+            outcomes.update(self.run(job) for job in claimed)
+        return outcomes

@@ -1,0 +1,156 @@
+"""What the jobs wrote in the windows: from the next epoch on, never before, and the same for every process."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import httpx
+import pytest
+
+from app.demo.transcript import load, steps
+from app.embedded import EmbeddedPostgres
+from app.main import create_app
+from app.settings import Settings
+from app.tokens import TokenCounter
+from tests.api.kit import SHIPPED, Json, append, assistant, contents, ok, path, turn, user, window
+from tests.api.promises import Watch, head_of
+from tests.conftest import serving
+from tests.jobs.kit import Model, Worker, index_of, shown
+
+BUDGET = 4000
+BUDGETS = (3000, 8000, 32_000)
+
+
+@pytest.fixture(scope="module")
+def other_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
+    yield from serving(create_app(settings.model_copy(update={"memory_llm_model": "fake"}), postgres.app_dsn))
+
+
+@pytest.fixture
+def other(other_url: str, client: httpx.Client) -> Iterator[httpx.Client]:
+    """A second process, with caches of its own."""
+    with httpx.Client(base_url=other_url, timeout=30) as opened:
+        yield opened
+
+
+def index(request: Json) -> Json:
+    [seq, *_] = shown(request)
+    notes = [{"text": f"Always keep rule {seq} in mind.", "seq": seq, "replaces": [1] if seq == 21 else []}]
+    return index_of(request, topics=["Everyday life", f"Subject {seq % 7}"], notes=notes if seq % 5 == 1 else [])
+
+
+def test_windows_keep_their_promises_while_jobs_run(
+    client: httpx.Client, other: httpx.Client, worker: Worker, model: Model, counter: TokenCounter
+) -> None:
+    """Invariants 1 to 4 turn by turn, with the jobs always some turns behind; and a process that has just come to a
+    conversation makes the same windows.
+    """
+    model.page = index
+    [transcript] = load(SHIPPED)
+    plan = steps(transcript.messages)[:140]
+    watches = [Watch(client, "c", cache(counter.count), budget) for budget in BUDGETS]
+    sent: list[Json] = []
+    for number, step in enumerate(plan):
+        append(client, "c", step.messages)
+        sent += step.messages
+        before = [watch.look(sent) for watch in watches]
+        if number % 3 == 0:
+            worker.drain(rounds=2)
+            for watch, found in zip(watches, before, strict=True):
+                again = window(other, "c", budget=watch.budget)
+                assert found is not None
+                assert again["messages"] == found["messages"], "made anew by another process after the jobs"
+    assert all(len(watch.epochs) > 2 for watch in watches[:2])
+    assert set(worker.drain()) <= {"done"}
+    assert window(client, "c")["lag"]["indexed_through_page"] == len(plan) - 1
+
+
+def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_models(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": BUDGET}), 201)
+    model.page = index
+    model.summary = lambda r: f"All up to message {max(shown(r))} was about questions."
+    number = 0
+    while not window(client, "c")["pages"]["listed"]:
+        number += 1
+        append(client, "c", turn(number))
+    old = window(client, "c")
+    assert "question" in head_of(old)
+    assert "line 1" not in head_of(old)
+    assert "index_lags" in [w["code"] for w in old["warnings"]]
+    assert contents(client, "c")["entries"][0]["source"] == "extractive"
+
+    worker.drain()
+    now = window(client, "c")
+    assert now["epoch"] == old["epoch"]
+    assert now["messages"] == old["messages"]
+    assert now["lag"]["indexed_through_page"] == number - 1
+    assert "index_lags" not in [w["code"] for w in now["warnings"]]
+
+    while window(client, "c")["epoch"] == old["epoch"]:
+        number += 1
+        append(client, "c", turn(number))
+        worker.drain()
+    new = window(client, "c")
+    head = head_of(new)
+    first_left = 2 * (new["pages"]["listed"][-1]) - 1
+    assert f"Title {first_left}" in head
+    assert f"user: line {first_left}\n" in head
+    assert "was about questions." in head
+    assert "Topics, all recallable: Everyday life (" in head
+    assert "Always keep rule 11 in mind." in head
+    assert "Always keep rule 1 in mind." not in head, "it was replaced"
+    entries = contents(client, "c")["entries"]
+    assert {e["source"] for e in entries} == {"llm"}
+    assert new["lag"]["summary_through_seq"] >= first_left + 1
+    assert new["warnings"] == []
+    covered = new["lag"]["summary_through_seq"]
+    assert f"All up to message {covered} was" in head, "the version that covers what left, and little more"
+    assert ok(client.get(path("c", "summary")))["through_seq"] >= covered
+
+
+def test_a_note_leads_the_head_once_its_message_has_left_and_until_it_is_replaced(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": BUDGET}), 201)
+
+    def one_note(request: Json) -> Json:
+        said = {seq: text for seq, (_, text) in shown(request).items()}
+        found = [(seq, text) for seq, text in said.items() if text.startswith("rule:")]
+        numbers = [1] if "<quire-notes>" in request["messages"][1]["content"] else []
+        return index_of(request, notes=[{"text": t[5:], "seq": s, "replaces": numbers} for s, t in found])
+
+    model.page = one_note
+    append(client, "c", [user("rule: speak like a pirate"), assistant("arr")])
+    grow(client, worker)
+    assert head_of(window(client, "c")).count("speak like a pirate") >= 1
+    assert window(client, "c")["usage"]["sections"]["notes"] > 0
+    page = append(client, "c", [user("rule: speak like a lawyer"), assistant("indeed")])["page"]
+    grow(client, worker)
+    while page in (*(pages := window(client, "c")["pages"])["verbatim"], *pages["condensed"]):
+        assert "- speak like a pirate" not in head_of(window(client, "c")), "it was replaced before this epoch"
+        grow(client, worker)
+    notes = head_of(window(client, "c")).split("## Summary")[0]
+    assert "- speak like a lawyer" in notes
+    assert "- speak like a pirate" not in notes
+
+
+def grow(client: httpx.Client, worker: Worker) -> None:
+    """Turns until there is a new epoch."""
+    before = window(client, "c")["epoch"]
+    while window(client, "c")["epoch"] == before:
+        append(client, "c", turn(1))
+        worker.drain()
+
+
+def test_a_chinese_heads_topics_are_named_in_chinese(client: httpx.Client, worker: Worker, model: Model) -> None:
+    ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": BUDGET}), 201)
+    model.page = lambda r: index_of(r, title="安排去日本的旅行", topics=["日本旅行"])
+    model.summary = lambda _: "用户打算去日本旅行。"
+    while not (found := window(client, "c"))["pages"]["listed"]:
+        append(client, "c", [user("我想去日本旅行,请帮我安排行程。" * 5), assistant("好的,可以去京都和奈良。" * 5)])
+        worker.drain()
+    head = head_of(found)
+    assert "话题(均可召回):日本旅行 (" in head
+    assert "- 用户打算去日本旅行。" in head
+    assert "安排去日本的旅行" in head

@@ -1,0 +1,87 @@
+"""A provider on loopback, models that speak to it, and a time that passes only when somebody sleeps."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from app.providers.calls import World
+from app.providers.openai_chat import OpenAIChat
+from app.providers.openai_embeddings import OpenAIEmbedder
+from tests.providers.fake_openai import FakeOpenAI
+
+KEY = "sk-secret-0123456789abcdef"
+EPOCH = 1_800_000_000.0
+
+MakeChat = Callable[..., OpenAIChat]
+MakeEmbedder = Callable[..., OpenAIEmbedder]
+
+
+@dataclass
+class Time:
+    now: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def world(self) -> World:
+        return World(clock=lambda: self.now, epoch=lambda: EPOCH, sleep=self.sleep, chance=lambda: 0.5)
+
+
+@pytest.fixture
+def api() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+async def make_chat(api: FakeOpenAI, time: Time) -> AsyncIterator[MakeChat]:
+    made = []
+
+    def make(**changes: Any) -> OpenAIChat:
+        values = {
+            "model": "fake",
+            "base_url": api.url,
+            "api_key": KEY,
+            "context_window": 8000,
+            "count": len,
+            "world": time.world(),
+        }
+        made.append(OpenAIChat(**{**values, **changes}))
+        return made[-1]
+
+    yield make
+    for chat in made:
+        await chat.close()
+
+
+@pytest.fixture
+async def make_embedder(api: FakeOpenAI, time: Time) -> AsyncIterator[MakeEmbedder]:
+    made = []
+
+    def make(**changes: Any) -> OpenAIEmbedder:
+        values = {"model": "fake", "base_url": api.url, "api_key": KEY, "world": time.world()}
+        made.append(OpenAIEmbedder(**{**values, **changes}))
+        return made[-1]
+
+    yield make
+    for embedder in made:
+        await embedder.close()
+
+
+@pytest.fixture
+def chat(make_chat: MakeChat) -> OpenAIChat:
+    return make_chat()
+
+
+@pytest.fixture
+def embedder(make_embedder: MakeEmbedder) -> OpenAIEmbedder:
+    return make_embedder()
