@@ -7,6 +7,7 @@
     ├── NotFound               404  unknown, or another tenant's: the same answer for both
     ├── TooSlow                408  the body did not arrive in time
     ├── Conflict               409  the resource is not in a state that allows this
+    │   └── Fork               409  a synced list says otherwise than what is stored; carries where
     ├── PayloadTooLarge        413
     ├── UnsupportedMediaType   415
     ├── Invalid                422  readable, but breaks a rule; `errors` says where
@@ -107,6 +108,13 @@ class Conflict(QuireError):
     status = 409
     code = "conflict"
     title = "Conflict"
+
+
+class Fork(Conflict):
+    """A list of messages contradicts the stored ones."""
+
+    code = "fork"
+    title = "The list forks"
 
 
 class PayloadTooLarge(QuireError):

@@ -17,12 +17,14 @@ from app.api.paths import ConversationId, check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
 from app.core.budget import BUDGET_MAX, model_window
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import read
 from app.flows import inspect
-from app.flows.append import AppendRequest, append
+from app.flows.append import Appended, AppendRequest, append
 from app.flows.context import Context, ContextRequest, context
 from app.flows.once import Once
+from app.flows.sync import SyncRequest, sync
 from app.services import Services
 from app.store import conversations, messages
 
@@ -83,18 +85,82 @@ async def append_messages(
         raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
     user_id = caller.user(body.user_id)
     drafts = read(body.messages, services.defaults.limits)
-    wanted = None
-    if include:
-        caller.require("read")
-        wanted = _checked(services, ContextRequest(budget=budget, model=model, format=format, bound_to=caller.user_id))
+    wanted = _wanted(services, caller, include, budget, model, format)
     once = Once.of(caller, key, "POST", request.url.path, value)
     sent = AppendRequest(drafts, user_id, body.system, bound_to=caller.user_id)
     done = await append(services, caller.tenant, conversation_id, sent, once)
+    return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
+
+
+@router.post(
+    "/conversations/{conversation_id}/sync",
+    response_model=schemas.Synced,
+    openapi_extra=json_body(schemas.SyncBody, EXAMPLE),
+)
+async def sync_messages(
+    request: Request,
+    caller: Writer,
+    services: Wired,
+    conversation_id: ConversationId,
+    include: Annotated[Literal["context"] | None, Query(description="return the next window too")] = None,
+    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX)] = None,
+    model: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    format: Format = "openai",  # noqa: A002 - the API's name
+    key: IdempotencyKey = None,
+) -> Response:
+    """Append what is new in the caller's own list of messages, all of it or none. Sent again, it appends nothing.
+
+    The list may leave out older messages, at its beginning or after its first ones, as clients do that trim theirs.
+    Where it says otherwise than what is stored, because a message was edited or answered anew, the answer is a 409
+    of type `fork` with `index` and `seq` of the first difference, and nothing is stored. With `on_fork` = `append`
+    what follows the newest stored messages, or else the difference, is appended. Nothing stored ever changes.
+
+    Messages are the same if they say the same: ids, thinking, cache marks and how JSON is written do not count.
+    Leading system messages are the conversation's system prompt and may change.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.SyncBody, value)
+    if body.user_id is not None:
+        check_id(body.user_id, ["body", "user_id"])
+    user_id = caller.user(body.user_id)
+    wanted = _wanted(services, caller, include, budget, model, format)
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    asked = SyncRequest(
+        body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id
+    )
+    done = await sync(services, caller.tenant, conversation_id, asked, once)
+    return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
+
+
+def _wanted(
+    services: Services,
+    caller: Caller,
+    include: str | None,
+    budget: int | None,
+    model: str | None,
+    form: Format,
+) -> ContextRequest | None:
+    """The window that is to come with the answer, if one is; reading it is a scope of its own."""
+    if not include:
+        return None
+    caller.require("read")
+    return _checked(services, ContextRequest(budget=budget, model=model, format=form, bound_to=caller.user_id))
+
+
+async def _appended(
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    done: Appended,
+    wanted: ContextRequest | None,
+    *,
+    status: int,
+) -> Response:
     headers = {"Idempotency-Replayed": "true"} if done.replayed else None
     if wanted is None:
-        return json_text(done.response, status=201, headers=headers)
-    window = await _context_or_problem(services, caller.tenant, conversation_id, wanted)
-    return json_text(f"{done.response[:-1]},{window}}}", status=201, headers=headers)
+        return json_text(done.response, status=status, headers=headers)
+    window = await _context_or_problem(services, tenant, conversation_id, wanted)
+    return json_text(f"{done.response[:-1]},{window}}}", status=status, headers=headers)
 
 
 async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> str:

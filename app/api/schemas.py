@@ -60,6 +60,15 @@ class AppendBody(RequestModel):
     system: str | None = Field(None, max_length=1_000_000)
 
 
+class SyncBody(RequestModel):
+    """All the messages that the caller has of a conversation, in OpenAI or Anthropic form."""
+
+    messages: list[Any] = Field(description="1 to 20,000 messages, of which up to 1000 may be new")
+    user_id: str | None = Field(None, description="creates the conversation if it is new")
+    system: str | None = Field(None, max_length=1_000_000, description="before what the list's system messages say")
+    on_fork: Literal["error", "append"] = Field("error", description="where the list contradicts what is stored")
+
+
 class ContextBody(RequestModel):
     """What the window is wanted for."""
 
@@ -222,6 +231,16 @@ class Context(BaseModel):
 
 class Appended(BaseModel):
     messages: list[Stored]
+    page: int
+    epoch: int
+    context: Context | None = None
+
+
+class Synced(BaseModel):
+    matched: int = Field(description="messages of the list before the first that was appended")
+    ahead: int = Field(description="stored messages after the list's last")
+    passed_over: list[int] = Field(description="messages of the list that are not stored and come before stored ones")
+    appended: list[Stored]
     page: int
     epoch: int
     context: Context | None = None

@@ -47,6 +47,8 @@ class Conversation:
     summary_through: int = 0
     """What the newest summary covers."""
     epoch: int = 0
+    chain: bytes | None = b""
+    """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 
@@ -68,7 +70,7 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch, c.indexed_through, c.summary_through"""
+ c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -100,10 +102,14 @@ def read_conversation(row: Record) -> Conversation:
     if row["e_available"] is not None:
         layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
         own = (row["e_available"], layout)
+    chain = row["chain"]
+    if chain is None and not tail.last_seq:
+        chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "summary_through")
-    return Conversation(**{name: row[name] for name in (*plain, *more, *through)}, tail=tail, totals=totals, own=own)
+    values = {name: row[name] for name in (*plain, *more, *through)}
+    return Conversation(**values, tail=tail, totals=totals, chain=chain, own=own)
 
 
 def unknown() -> NotFound:

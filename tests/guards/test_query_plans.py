@@ -40,6 +40,8 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "page": (messages.PAGE_MESSAGES, (ANN, "c", 5000)),
     "first page": (messages.PAGE_MESSAGES, (ANN, "c", 1)),
     "last page": (messages.PAGE_MESSAGES, (ANN, "c", 10_000)),
+    "chains": (messages.CHAINS, (ANN, "c", list(range(500, LENGTH, 600)))),
+    "newest digests": (messages.NEWEST_DIGESTS, (ANN, "c", 500, 1000)),
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
     "recall": (messages.RECALL, (ANN, "c", 5000)),
