@@ -1,8 +1,9 @@
 """Indexing a closed page: its title, a line for each message, topics, memories and standing notes.
 
 One call of the model writes them all, as JSON. A reply that cannot be used is sent back once with what is wrong with
-it; after that, and where no model is configured or it refuses the page, the page is indexed extractively. A provider
-that is down is the queue's matter: the job raises, and is tried again later.
+it; after that, and where no model is configured or it refuses the page, the page is indexed extractively. A refusal
+is raised besides, so that the job is a dead letter that people see and may try again. A provider that is down is the
+queue's matter: the job raises, and is tried again later.
 """
 
 from __future__ import annotations
@@ -73,10 +74,12 @@ class _Indexed:
     reply: PageReply | None = None
     memories: Sequence[Remembered] = ()
     note_tokens: Sequence[int] = ()
+    refused: RefusedInput | None = None
+    """Why the model will never index the page: the job is a dead letter, and the page is indexed all the same."""
 
 
 async def index_page(services: Services, claimed: Claimed) -> None:
-    """Raises LeaseLost, or a ProviderError that is worth another try."""
+    """Raises LeaseLost, or a ProviderError: RefusedInput, or one that is worth another try."""
     page = await _gather(services, claimed)
     if page is None:
         async with services.database.begin(claimed.tenant) as connection:
@@ -97,7 +100,7 @@ async def _gather(services: Services, claimed: Claimed) -> _Page | None:
         conversation = await conversations.find(connection, tenant, claimed.conversation_id)
         if conversation is None or claimed.subject != f"{conversation.uid}:{number}":
             return None
-        if await page_index.exists(connection, tenant, conversation.id, number):
+        if await page_index.is_done(connection, tenant, conversation.id, number):
             return None
         pages = await messages.pages(connection, tenant, conversation.id, some=[number])
         if not pages:
@@ -154,7 +157,8 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
         except RefusedInput as refused:
-            return await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
+            found = await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
+            return replace(found, refused=refused)
         else:
             return await _by_model(services, page, reply, answer.model)
     return await _extractive(page, error)
@@ -222,7 +226,10 @@ async def _apply(services: Services, claimed: Claimed, page: _Page, indexed: _In
         elif await page_index.insert(connection, tenant, conversation.id, revision, indexed.index):
             await _learn(services, connection, tenant, page, indexed, revision)
             await page_index.advance(connection, tenant, conversation.id)
-        await table.finish(connection, claimed)
+        if revision is None or indexed.refused is None:
+            await table.finish(connection, claimed)
+            return
+    raise indexed.refused
 
 
 async def _learn(

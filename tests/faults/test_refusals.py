@@ -45,13 +45,20 @@ def test_a_page_that_the_provider_refuses_is_extractive_at_once_and_alone(
     talk.sent += messages
     talk.says(2)
     asked = len(provider.api.chat.requests)
-    talk.settles()
+    talk.settles(dead=1)
     assert talk.sources() == {n: "extractive" if n == refused else "llm" for n in range(1, talk.closed + 1)}
     [row] = talk.sql(f"SELECT error FROM page_index WHERE page = {refused}")
     assert row["error"]
     tries = [r for r in provider.api.chat.requests[asked - 4 :] if "nettle" in json.dumps(r.body)]
     assert len([r for r in tries if kind_of(r.body) == "page"]) <= 1
-    assert talk.jobs()["dead"] == 0
+    [job] = talk.jobs()["items"]
+    assert (job["kind"], job["state"], job["attempts"]) == ("page", "dead", 1)
+    assert job["error"].startswith("RefusedInput")
+
+    provider.heal()
+    assert ok(talk.client.post(f"/jobs/{job['id']}/retry"))["state"] == "pending"
+    talk.settles()
+    assert set(talk.sources().values()) == {"llm"}
 
 
 POISON = {

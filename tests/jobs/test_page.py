@@ -102,9 +102,13 @@ def test_what_the_provider_will_never_take_is_indexed_extractively(
 ) -> None:
     api.chat.queue.append(fake_openai.finished("content_filter"))
     closed(client, user("plan the trip"), assistant("done"))
-    assert worker.drain("page") == {"done": 1}
+    [job] = worker.claims(("page",))
+    assert worker.run(job) == "RefusedInput"
     [row] = sql("SELECT source, error FROM page_index")
     assert (row["source"], "filter" in row["error"]) == ("extractive", True)
+    assert ok(client.get(path("c", "status")))["unindexed"] == 1
+    assert worker.drain("page") == {"done": 1}, "a retry that is taken"
+    assert [row["source"] for row in sql("SELECT source FROM page_index")] == ["llm"]
 
 
 def test_an_instruction_in_the_text_is_shown_as_data_and_cannot_make_a_note(
