@@ -48,6 +48,8 @@ Then fetch the context window for the next model call:
   curl -s '{url}/conversations/demo/context?budget=8000'{header}
 
 {door}
+What a model would see, and why: {url}/ui
+
 Ctrl-C stops it. {where}
 """
 KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
