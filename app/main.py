@@ -23,6 +23,7 @@ from app.api import (
     operations,
     problem,
     tools,
+    users,
 )
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
@@ -50,6 +51,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    users.router,
     jobs.router,
     mcp.router,
     operations.router,

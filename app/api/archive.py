@@ -18,7 +18,7 @@ from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import archiving
+from app.flows import archiving, erasing
 from app.flows.archiving import ArchiveRequest, Wanted
 from app.flows.once import Once, do_once
 from app.store import archives
@@ -143,8 +143,12 @@ async def delete_archive(
     """
 
     async def work(connection: Connection) -> str:
-        counts = await archiving.erase(connection, tenant, uuid, embeds=services.embedder is not None)
-        return dumps({"uuid": str(uuid), "erased": counts})
+        done = await erasing.erase_archive(services, connection, tenant, uuid)
+        touched.update(done.touched)
+        return dumps({"uuid": str(uuid), "erased": dict(done.counts)})
 
+    touched: set[str] = set()
     once = Once.of(key, "DELETE", request.url.path, None)
-    return json_text(await do_once(services.database, tenant, once, work))
+    answer = await do_once(services.database, tenant, once, work)
+    erasing.forget(services, tenant, touched)
+    return json_text(answer)

@@ -126,6 +126,18 @@ class Erased(BaseModel):
     erased: dict[str, int]
 
 
+class MessageErased(Erased):
+    """A message that was erased; ``id`` is the conversation's."""
+
+    seq: int
+
+
+class PageErased(Erased):
+    """A page that was erased; ``id`` is the conversation's."""
+
+    page: int
+
+
 class Stored(BaseModel):
     """A message that was appended; ``content`` is as the model will see it."""
 

@@ -72,9 +72,3 @@ def searchable(content: str, keywords: tuple[str, ...]) -> str:
     folded = content.casefold()
     more = [word for word in keywords if word.casefold() not in folded]
     return "\n".join([content, *more]) if more else content
-
-
-async def forget(connection: Connection, tenant: UUID, key: UUID) -> None:
-    """Erase a memory; what it was found in stays. Raises NotFound."""
-    if not await remembered.delete(connection, tenant, key):
-        raise errors.NotFound("There is no such memory.")

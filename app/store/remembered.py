@@ -79,9 +79,10 @@ async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID]) ->
 DELETE = "DELETE FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL RETURNING owner, type"
 
 
-async def delete(connection: Connection, tenant: UUID, memory: UUID) -> bool:
-    """With its passages and vectors. False if there is no such memory."""
-    return await connection.fetchrow(DELETE, tenant, memory) is not None
+async def delete(connection: Connection, tenant: UUID, memory: UUID) -> UUID | None:
+    """With its passages and vectors; its owner. None if there is no such memory."""
+    row = await connection.fetchrow(DELETE, tenant, memory)
+    return row["owner"] if row else None
 
 
 DELETE_EXPIRED = """
