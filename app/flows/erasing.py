@@ -165,6 +165,8 @@ async def _unask(
     if row["loaded"] is not None:
         await _erase_loaded(services, connection, tenant, known.id, row["seq"], done)
         return
+    for answer in await erasing.answers_naming(connection, tenant, [row["id"], *row["archive_ids"]]):
+        await _redact(connection, tenant, answer, {str(row["id"]), *map(str, row["archive_ids"])}, done)
     texts = [row[name] for name in ("body", "view", "short", "anthropic")]
     for card in await erasing.cards(connection, tenant, row["archive_ids"]):
         bare = ArchiveCard(
