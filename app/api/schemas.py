@@ -138,6 +138,13 @@ class PageErased(Erased):
     page: int
 
 
+class Imported(BaseModel):
+    """How many of what were put in, and how many were there already."""
+
+    imported: dict[str, int]
+    matched: dict[str, int]
+
+
 class Stored(BaseModel):
     """A message that was appended; ``content`` is as the model will see it."""
 

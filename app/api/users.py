@@ -1,21 +1,27 @@
-"""A user's data as a whole."""
+"""A user's or a conversation's data as a whole: erased, taken out, put in."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
 
+from app import errors
 from app.api import schemas
-from app.api.answers import json_text
-from app.api.paths import SLASH, check_id
+from app.api.answers import json_text, json_value
+from app.api.body import is_media_type, parse, parse_model
+from app.api.paths import SLASH, ConversationId, check_id
 from app.api.scope import IdempotencyKey, Tenant
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import erasing
+from app.flows import erasing, exporting
+from app.flows.importing import Limit, import_lines
 from app.flows.once import Once, do_once
+from app.store import conversations
 
 router = APIRouter(tags=["users"])
 
@@ -48,3 +54,110 @@ async def delete_user(
         return answer
 
     return json_text(await do_once(services.database, tenant, once, work))
+
+
+NDJSON = "application/x-ndjson"
+LINES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A JSON object a line, to be kept in order.",
+        "content": {NDJSON: {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/users/{user_id}/export", response_class=StreamingResponse, responses=LINES)
+async def export_user(services: Wired, tenant: Tenant, user_id: UserId) -> Response:
+    """Everything of a user as lines that `POST /import` takes: conversations, archives, memories, and what was made
+    of them. A user who is not known has nothing but the header.
+    """
+    return _streamed(exporting.user(services, tenant, user_id, sensitive=True))
+
+
+@router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
+async def export_conversation(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+    """One conversation as lines that `POST /import` takes, with its archives and memories."""
+    async with services.database.snapshot(tenant) as connection:
+        await conversations.get(connection, tenant, conversation_id)
+    return _streamed(exporting.conversation(services, tenant, conversation_id, sensitive=True))
+
+
+def _streamed(lines: AsyncIterator[str]) -> Response:
+    async def body() -> AsyncIterator[bytes]:
+        async for line in lines:
+            yield f"{line}\n".encode()
+
+    return StreamingResponse(body(), media_type=NDJSON)
+
+
+@router.post(
+    "/import",
+    response_model=schemas.Imported,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                NDJSON: {
+                    "schema": {"type": "string"},
+                    "example": '{"type":"header","format":"quire","version":1}\n'
+                    '{"type":"conversation","id":"imported","user_id":"me"}\n'
+                    '{"type":"message","conversation_id":"imported","seq":1,'
+                    '"message":{"role":"user","content":"Hello"}}\n',
+                }
+            },
+        }
+    },
+)
+async def import_data(request: Request, services: Wired, tenant: Tenant) -> Response:
+    """Put in what an export gave, a JSON object a line. It is stored as it arrives.
+
+    Sent again it changes nothing: what is there already is counted as `matched`. A line that is wrong (422), or that
+    says something else than what is there (409), is named; what came before it stays.
+    """
+    if not is_media_type(request, NDJSON, "application/jsonl"):
+        raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
+    lines = _lines(request, services.settings.quire_body_max_bytes)
+    return json_value(await import_lines(services, tenant, lines, Limit(_settings)))
+
+
+def _settings(value: dict[str, Any]) -> str:
+    return dumps(parse_model(schemas.PolicyOverrides, value).model_dump(exclude_none=True))
+
+
+async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:
+    """The body's lines with their numbers, each no longer than a body may be."""
+    number, rest = 0, bytearray()
+    try:
+        async for chunk in request.stream():
+            *whole, tail = bytes(chunk).split(b"\n")
+            for piece in whole:
+                number += 1
+                rest += piece
+                if line := _line(number, rest, max_bytes):
+                    yield number, _parsed(number, line)
+                rest.clear()
+            rest += tail
+            if len(rest) > max_bytes:
+                _line(number + 1, rest, max_bytes)
+    except ClientDisconnect:
+        raise errors.BadRequest("The body ended early.") from None
+    if line := _line(number + 1, rest, max_bytes):
+        yield number + 1, _parsed(number + 1, line)
+
+
+def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:
+    if len(rest) > max_bytes:
+        raise errors.PayloadTooLarge(
+            f"Line {number} is larger than {max_bytes} bytes.",
+            errors=[{"loc": ["line", number], "msg": f"at most {max_bytes} bytes"}],
+            headers={"Connection": "close"},
+        )
+    return bytes(rest).strip()
+
+
+def _parsed(number: int, line: bytes) -> Any:
+    try:
+        return parse(line)
+    except (errors.BadRequest, errors.Invalid) as error:
+        raise errors.Invalid(
+            f"Line {number}: {error.detail}", errors=[{"loc": ["line", number], "msg": error.detail}]
+        ) from None
