@@ -105,7 +105,7 @@ async def import_lines(
     job = _Import(services, tenant, limit)
     number = 0
     async for number, value in lines:
-        await _located(number, _take(job, number, _checked(number, value)))
+        await _located(number, _take(job, number, value))
     await _located(number, _flush(job))
     await _located(number, _end(job, None))
     services.work_came.set()
@@ -138,8 +138,8 @@ def _checked(number: int, value: Any) -> Any:
         raise Invalid("is not a line of an export.", errors=found) from None
 
 
-async def _take(job: _Import, number: int, line: Any) -> None:
-    match line:
+async def _take(job: _Import, number: int, value: Any) -> None:
+    match line := _checked(number, value):
         case Header():
             pass
         case MessageLine():
@@ -189,9 +189,9 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     user_id = _user(job, line.user_id)
     services, uid = job.services, uuid7()
     tokens = await services.count(line.system) + epochs.FRAME if line.system else 0
+    settings = job.limit.settings(line.settings)
     new = NewConversation(
-        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, job.limit.settings(line.settings),
-        dumps(line.metadata),
+        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
     )  # fmt: skip
     async with services.database.begin(job.tenant) as connection:
         made = await conversations.create(connection, job.tenant, new)

@@ -1,12 +1,14 @@
 """What a model made of erased text goes with it, and is made again of what is left."""
 
 import json
+from collections.abc import Callable
 
 import httpx
 
-from tests.api.kit import append, contents, ok, path, turn, user, window
+from tests.api.kit import append, contents, ok, path, recall, turn, user, window
 from tests.archive.conftest import tables_with
 from tests.archive.made import all_text
+from tests.erasure.test_transfer import exported, imported, seen
 from tests.jobs.conftest import MakeWorker
 from tests.jobs.kit import Json, Model, index_of, shown
 
@@ -76,3 +78,31 @@ def test_a_job_that_read_the_text_before_it_was_erased_stores_nothing_of_it(
     worker.drain("page")
     assert ok(client.get(path("c", "pages/1")))["source"] == "llm"
     assert tables_with(MARK) == []  # type: ignore[operator]
+
+
+def test_what_a_model_made_is_exported_and_imported_so_that_windows_are_the_same_and_nothing_is_asked_again(
+    client: httpx.Client, make_worker: MakeWorker, model: Model, delete_every_row: Callable[[], None]
+) -> None:
+    model.page = telling
+    worker = make_worker()
+    for number in range(30):
+        said = [user(f"{SECRET} {number}"), *turn(number)[1:]] if number % 5 == 0 else turn(number, words=60)
+        append(client, "c", said)
+        if number % 4 == 3:
+            worker.drain()
+        if number % 7 == 6:
+            recall(client, "c", number - 4)
+    worker.drain()
+    lines, shown_before = exported(client, path("c")), seen(client)
+    kinds = [json.loads(line)["type"] for line in lines]
+    assert (kinds.count("page"), kinds.count("recall")) == (29, 4)
+    assert kinds.count("summary") >= 2
+    delete_every_row()
+    asked = len(model.asked)
+    counts = imported(client, lines)["imported"]
+    assert (counts["page_index"], counts["recalls"], counts["messages"]) == (29, 4, 60)
+    assert seen(client) == shown_before
+    worker.drain()
+    assert len(model.asked) == asked
+    assert exported(client, path("c")) == lines
+    assert imported(client, lines)["imported"] == {}
