@@ -5,6 +5,7 @@ import ipaddress
 import json
 import signal
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 from app import embedded, errors, logs, migrate, worker
 from app.db import Database
 from app.demo.command import demo
+from app.flows import retention
 from app.main import create_app, services_of
 from app.settings import Settings
 from app.tenancy import TENANTS
@@ -153,6 +155,23 @@ async def _revived(database: Database, job: UUID | None) -> int:
                 )
             total += some
     return total
+
+
+@main.command(name="retention")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+def retain(*, dry_run: bool) -> None:
+    """Erase and prune what the settings say is past its time. The worker does it every minute."""
+    settings = _settings()
+    with _stopping_on_signals(), _database(settings) as dsn, _storage_errors_in_words():
+        click.echo(json.dumps(asyncio.run(_retain(settings, dsn, dry_run=dry_run)), sort_keys=True))
+
+
+async def _retain(settings: Settings, dsn: str, *, dry_run: bool) -> dict[str, int]:
+    done: Counter[str] = Counter(conversations=0, pruned=0)
+    async with services_of(settings, dsn) as services:
+        for tenant in TENANTS:
+            done.update(await retention.retain(services, tenant, dry_run=dry_run))
+    return dict(done)
 
 
 @main.command(name="openapi")

@@ -17,6 +17,10 @@ from app.core.model import Language
 
 ERASED = "[erased]"
 _MARKS: dict[Language, str] = {"en": ERASED, "zh": "[已删除]"}
+_PRUNED: dict[Language, str] = {
+    "en": "[pruned; search_memories still finds what it said]",
+    "zh": "[已精简;search_memories 仍可查到其内容]",
+}
 CALL_NAME = "erased"
 """Stands for the name of a call: what every API takes as one."""
 REPEAT_CHARACTERS = 12
@@ -38,19 +42,23 @@ def mark(language: Language) -> str:
     return _MARKS[language]
 
 
+def pruned_mark(language: Language) -> str:
+    """What stands for a message that is kept in search only."""
+    return _PRUNED[language]
+
+
 def erased_forms(
     body: Mapping[str, Any],
     view: Sequence[Mapping[str, Any]],
     anthropic: Mapping[str, Any] | None,
-    language: Language,
+    said: str,
     kept_names: Collection[str] = (),
 ) -> Forms:
-    """The forms of a message once it is erased.
+    """The forms of a message of which a mark (``said``) is all that is left.
 
     ``view`` is what windows show of it, in OpenAI form; none for an orphan. ``kept_names`` are those of tools that
     mean something to Quire: calls of them keep their name.
     """
-    said = mark(language)
     original = dumps(_erased(body, said, kept_names))
     seen = ",".join(dumps(_erased(message, said, kept_names)) for message in view)
     return Forms(

@@ -148,14 +148,14 @@ async def _replace(
     """Put the mark in a message's place; by how much a prompt became heavier."""
     view = [] if row["kind"] == "orphan" else chat_messages(row["view"] if row["view"] is not None else row["body"])
     anthropic = json.loads(row["anthropic"]) if row["anthropic"] else None
-    forms = erased_forms(json.loads(row["body"]), view, anthropic, language, TOOL_NAMES)
+    forms = erased_forms(json.loads(row["body"]), view, anthropic, mark(language), TOOL_NAMES)
     if row["kind"] == "orphan":
         forms = Forms(forms.body, "", None)
-    weight = _weight(services, chat_messages(forms.view if forms.view is not None else forms.body))
+    weight = weight_of(services, chat_messages(forms.view if forms.view is not None else forms.body))
     counted = weight if row["kind"] not in ("prompt", "orphan") else 0
     line = (mark(language), _marked(services, language))
     await erasing.replace(connection, tenant, (conversation_id, row["seq"]), forms, line, counted)
-    return max(0, weight - _weight(services, view)) if row["kind"] == "prompt" else 0
+    return max(0, weight - weight_of(services, view)) if row["kind"] == "prompt" else 0
 
 
 async def _unask(
@@ -181,7 +181,7 @@ async def _unask(
     await erasing.unask(connection, tenant, (known.id, row["seq"]), texts, (line, services.tokens.count(line)))
 
 
-def _weight(services: Services, view: Sequence[dict[str, Any]]) -> int:
+def weight_of(services: Services, view: Sequence[dict[str, Any]]) -> int:
     weighed = [weigh(message) for message in view]
     return sum(sum(map(services.tokens.count, texts)) + overhead for texts, overhead in weighed)
 

@@ -57,7 +57,7 @@ SELECT version, through_seq, text, model FROM summaries WHERE tenant_id = $1 AND
 MEMORIES = """
 SELECT id, conversation_id, type, content, nul_offsets, keywords, metadata, source, sensitive, seq, page, expires_at,
        created_at FROM memories
- WHERE tenant_id = $1 AND content IS NOT NULL AND part_of IS NULL AND id > $4
+ WHERE tenant_id = $1 AND content IS NOT NULL AND part_of IS NULL AND type <> 'episode' AND id > $4
    AND (conversation_id = $2 OR ($2 IS NULL AND owner = $3 AND conversation_id IS NULL))
    AND (NOT sensitive OR $5) AND (expires_at IS NULL OR expires_at > now())
  ORDER BY id LIMIT $6
