@@ -28,6 +28,7 @@ from app.store import (
     notes,
     page_index,
     portable,
+    pruning,
     remembered,
     summaries,
     windows,
@@ -40,8 +41,8 @@ from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    archives, conversations, erasing, idempotency, memories, messages, notes, page_index, portable, remembered,
-    summaries, windows,
+    archives, conversations, erasing, idempotency, memories, messages, notes, page_index, portable, pruning,
+    remembered, summaries, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 
@@ -92,6 +93,10 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),
     "whether there is a summary": (portable.HAS_SUMMARY, ("c", 1)),
     "whether there is a recall": (portable.HAS_RECALL, ("c", 2, 1)),
+    "long conversations": (pruning.LONG, (10, "", 10)),
+    "messages to prune": (pruning.READY, ("c", 10, LAST, LAST, 10)),
+    "passages to keep": (pruning.PASSAGES, ("c", 1)),
+    "old conversations": (pruning.OLD, (datetime(2100, 1, 1, tzinfo=UTC), 10)),
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
 }
 NONE_OF_ITS_OWN = {
@@ -139,6 +144,9 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "redact a kept answer": (erasing.CORRECT, ("k", "forged")),
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
+    "prune a message": (pruning.PRUNE, ("c", 1, "{}", None, None, 1)),
+    "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
+    "advance the pruning": (pruning.ADVANCE, ("c", 1)),
     "date a conversation": (portable.DATE, ("c", datetime(2100, 1, 1, tzinfo=UTC))),
     "date an archive": (portable.DATE_ARCHIVE, (UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
     "drop other notes": (portable.DROP_OTHER_NOTES, ("c", [], [])),
@@ -284,7 +292,16 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
-    by_id |= {"BY_WORDS", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
+    by_id |= {
+        "COUNT_OLD",
+        "BY_WORDS",
+        "BY_BOTH",
+        "CARDS",
+        "MEMORIES",
+        "ARCHIVES",
+        "OWNER_OF_MEMORY",
+        "PLACE_OF_ARCHIVE",
+    }
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
