@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 from uuid import UUID
 
 import click
@@ -18,6 +18,7 @@ import uvloop
 from pydantic import ValidationError
 
 from app import embedded, errors, logs, migrate, worker
+from app.core import importers
 from app.db import Database
 from app.demo.command import demo
 from app.flows import retention
@@ -155,6 +156,20 @@ async def _revived(database: Database, job: UUID | None) -> int:
                 )
             total += some
     return total
+
+
+@main.command(name="import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--from", "source", type=click.Choice(sorted(importers.SOURCES)), required=True, help="Whose JSON it is.")
+@click.option("--conversation", "conversation_id", required=True, help="Id that the conversation is to have.")
+@click.option("--user", "user_id", required=True, help="Whose it is to be.")
+def import_from(file: BinaryIO, source: str, conversation_id: str, user_id: str) -> None:
+    """Write another service's export as lines for POST /import."""
+    try:
+        for line in importers.lines(source, json.load(file), conversation_id, user_id):
+            click.echo(line)
+    except (ValueError, LookupError) as error:
+        raise click.ClickException(f"This is not an export of {source}: {error}") from error
 
 
 @main.command(name="retention")

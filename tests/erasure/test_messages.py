@@ -178,6 +178,7 @@ def test_what_another_conversation_of_the_user_recalled_goes_and_no_other(
 def test_a_conversation_or_a_memory_that_was_recalled_elsewhere_is_erased_there_too(
     client: httpx.Client, tables_with: Grep
 ) -> None:
+    key = ""
     for number, source in enumerate(("conversation", "memory")):
         if source == "memory":
             sent = {"user_id": "u", "content": SECRET}

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import httpx
 
-from tests.api.kit import append, contents, ok, path, recall, turn, user, window
+from tests.api.kit import Json, append, contents, ok, path, recall, turn, user, window
 from tests.archive.conftest import tables_with
 from tests.archive.made import all_text
 from tests.erasure.test_transfer import exported, imported, seen
 from tests.jobs.conftest import MakeWorker
-from tests.jobs.kit import Json, Model, index_of, shown
+from tests.jobs.kit import Model, index_of, shown
 
 __all__ = ["tables_with"]
 MARK = "Xylocarpus"
