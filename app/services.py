@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
 from app.core.model import Epoch
 from app.core.profile import Defaults
+from app.core.rate import Bucket
 from app.db import Database
 from app.metrics import Metrics
 from app.providers import Chat, Embedder
@@ -22,6 +25,7 @@ from app.tracing import Tracing
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
+KEYS_CACHED = 20_000
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 QUERY_VECTORS_CACHED = 1_000
@@ -39,6 +43,30 @@ class FoundEpoch:
     uid: UUID
     available: int
     epoch: Epoch
+
+
+@dataclass
+class Look:
+    """A look-up of a key that is under way, and the one after it that others wait for together."""
+
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    next: asyncio.Task[Record | None] | None = None
+
+
+@dataclass
+class Door:
+    """What a process remembers about keys. Nothing of it lets anybody in: see app.flows.keys."""
+
+    locked: bool = False
+    """Callers need a key; this never ends."""
+    open_at: float = -math.inf
+    """When it was last seen, on the monotonic clock, that they need none."""
+    uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    """When the last use of a key was written, by its id."""
+    buckets: LRUCache[UUID | None, Bucket] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    looks: dict[tuple[UUID, UUID], Look] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    """Writing what is not part of a request; waited for at the end."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +88,7 @@ class Services:
     """None: search goes by keywords alone."""
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
+    door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing = field(default_factory=Tracing)
     lanes_stopped: dict[str, str] = field(default_factory=dict)

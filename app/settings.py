@@ -50,8 +50,26 @@ class Settings(BaseSettings):
     quire_statement_cache: bool = Field(
         True, description="Prepared statements. Turn off behind PgBouncer in transaction mode."
     )
+    quire_require_keys: bool = Field(
+        False, description="Refuse requests without an API key even before the first key is made."
+    )
     quire_allow_unauthenticated: bool = Field(
         False, description="Listen on an address other machines can reach although no keys are required."
+    )
+    quire_rate_limit_per_minute: int = Field(
+        0, ge=0, le=1_000_000, description="Requests of one key that a process answers in a minute. 0: no limit."
+    )
+    quire_request_seconds: float = Field(
+        300, ge=0.1, le=86_400, description="Longest that a request may take until its answer begins; then 503."
+    )
+    quire_body_seconds: float = Field(
+        30,
+        ge=0.1,
+        le=3600,
+        description="Longest that a request's body may take to arrive, with a second more for each 64 KiB; then 408.",
+    )
+    quire_header_seconds: float = Field(
+        10, ge=0.1, le=3600, description="Longest that a request's head may take to arrive; then the connection ends."
     )
     quire_worker_llm_jobs: int = Field(
         4, ge=1, le=100, description="Jobs that a worker has under way with the LLM at once: indexing and summaries."

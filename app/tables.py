@@ -113,6 +113,7 @@ conversations = Table(
         server_default=ZERO,
         comment="messages up to it are kept as marks and in search only",
     ),
+    Column("chain", LargeBinary, comment="after its last message; null: not known yet"),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
@@ -157,6 +158,8 @@ messages = Table(
     Column("archive_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'")),
     Column("revision", Integer, nullable=False),
     _created(),
+    Column("digest", LargeBinary, comment="of what it says: core.sync"),
+    Column("chain", LargeBinary, comment="of all digests up to it"),
     PrimaryKeyConstraint("tenant_id", "conversation_id", "seq"),
     _of_conversation("messages"),
     CheckConstraint("kind IN ('prompt', 'message', 'call', 'result', 'orphan')", name="kind"),
@@ -552,3 +555,40 @@ conversation_spending = Table(
     PrimaryKeyConstraint("tenant_id", "conversation_id", "kind"),
     _of_conversation("conversation_spending"),
 )
+
+# --- Who may ask ------------------------------------------------------------------------------------
+
+tenants = Table(
+    "tenants",
+    metadata,
+    _tenant(),
+    Column("name", Text, nullable=False),
+    Column("keyed_at", DateTime(timezone=True), comment="since when callers need a key; never unset"),
+    _created(),
+    PrimaryKeyConstraint("tenant_id"),
+    CheckConstraint("char_length(name) BETWEEN 1 AND 200", name="name_length"),
+)
+"""The one table whose rows everybody may list: the worker goes through it, and it holds no content. Rows are
+written by their own tenant only."""
+
+keys = Table(
+    "keys",
+    metadata,
+    _tenant(),
+    Column("id", Uuid, nullable=False, comment="the public part; stands in the key"),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the secret part"),
+    Column("name", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("user_id", Text(collation="C"), comment="the one user that it sees; null: all of the tenant's"),
+    _created(),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("revoked_at", DateTime(timezone=True)),
+    Column("last_used_at", DateTime(timezone=True), comment="to a minute"),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    ForeignKeyConstraint(["tenant_id"], ["tenants.tenant_id"]),
+    CheckConstraint("octet_length(digest) = 32", name="digest_length"),
+    CheckConstraint(
+        "cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin', 'memories:sensitive']", name="scopes"
+    ),
+)
+Index("keys_user_idx", keys.c.tenant_id, keys.c.user_id, keys.c.id)

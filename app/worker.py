@@ -13,9 +13,10 @@ from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
 from app.jobs.summary import refresh_summary
+from app.providers import ProviderError
 from app.services import Services
 from app.store import idempotency, remembered
-from app.tenancy import TENANTS
+from app.tenancy import tenants
 from app.work.enqueue import Lane
 from app.work.loop import Loop, Pace
 from app.work.table import Claimed
@@ -27,21 +28,21 @@ HOUSEKEEPING_SECONDS = 60.0
 
 async def forget_old_answers(services: Services) -> None:
     """Answers kept for Idempotency-Keys, after a day."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         async with services.database.begin(tenant) as connection:
             await idempotency.prune(connection, tenant)
 
 
 async def erase_expired_archives(services: Services) -> None:
     """Archives past their time, a hundred at once."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         while await archiving.erase_expired(services.database, tenant, embeds=services.embedder is not None):
             pass
 
 
 async def erase_expired_memories(services: Services) -> None:
     """Memories past their time, some hundred at once."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         gone = 1
         while gone:
             async with services.database.begin(tenant) as connection:
@@ -50,7 +51,7 @@ async def erase_expired_memories(services: Services) -> None:
 
 async def retain(services: Services) -> None:
     """Conversations past their time, and messages beyond those that are kept."""
-    for tenant in TENANTS:
+    for tenant in await tenants(services.database):
         await retention.retain(services, tenant)
 
 
@@ -85,7 +86,7 @@ async def run(
     random = SystemRandom().random
     loop = Loop(
         services.database,
-        TENANTS,
+        partial(tenants, services.database),
         lanes(services),
         {kind: partial(_traced, services, handler) for kind, handler in handlers.items()},
         lambda error, claimed: judge(error, claimed, random()),
@@ -124,6 +125,9 @@ async def until_done(task: Task, services: Services, stop: asyncio.Event) -> Non
     while not stop.is_set():
         try:
             await task(services)
+        except ProviderError as error:
+            _logger.warning("%s waits for its provider: %s", getattr(task, "__name__", task), error)
+            await _wait(stop, HOUSEKEEPING_SECONDS)
         except Exception:
             _logger.exception("%s failed", getattr(task, "__name__", task))
             await _wait(stop, HOUSEKEEPING_SECONDS)

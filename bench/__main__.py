@@ -7,12 +7,13 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from bench import archive, cost, cost_of_memory, embeddings, house, overhead, replay, retrieval, sizes, tables
+from bench import archive, cost, cost_of_memory, embeddings, house, keys, overhead, replay, retrieval, sizes, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
+    "keys": keys.run,
     "replay": replay.run,
     "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,

@@ -28,6 +28,8 @@ class Job:
     requests: int = 0
     """Of each client; 0: as many as fit the time."""
     seconds: float = 3600.0
+    headers: str = ""
+    """More lines of each request's head, each with its end."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ async def _client(job: Job, i: int, reader: asyncio.StreamReader, writer: asynci
 
 
 def _requests(job: Job, i: int) -> Iterator[bytes]:
-    prepared = [_heading(job.method, target) for target in job.targets]
+    prepared = [_heading(job.method, target, job.headers) for target in job.targets]
     bodies = [body.encode() for body in job.bodies]
     for n in takewhile(lambda n: not job.requests or n < job.requests, count()):
         at = i + n * job.clients
@@ -78,8 +80,8 @@ def _requests(job: Job, i: int) -> Iterator[bytes]:
         yield b"%bContent-Length: %d\r\n\r\n%b" % (prepared[at % len(prepared)], len(body), body)
 
 
-def _heading(method: str, target: str) -> bytes:
-    return f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n".encode()
+def _heading(method: str, target: str, more: str) -> bytes:
+    return f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{more}".encode()
 
 
 def _length(head: bytes) -> int:

@@ -115,6 +115,8 @@ def serving(app: object) -> Iterator[str]:
     wait_for(lambda: server.started or not thread.is_alive())
     assert server.started
     port = server.servers[0].sockets[0].getsockname()[1]
+    # FastAPI makes its routes when it first needs them, which two servers in one process must not do at once.
+    httpx.get(f"http://127.0.0.1:{port}/nothing")
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join()
@@ -127,9 +129,9 @@ def client(base_url: str, clean: None) -> Iterator[httpx.Client]:
         yield opened
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 30) -> None:
-    """Until it holds; fails when it does not in time."""
+def wait_for(condition: Callable[[], bool], *, seconds: float = 30, every: float = 0.01) -> None:
+    """Until it holds; fails when it does not in time. Looks every so many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+        time.sleep(every)

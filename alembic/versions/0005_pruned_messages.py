@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision: str = '0005'
-down_revision: str | None = '0002'
+down_revision: str | None = '0004'
 branch_labels: None = None
 depends_on: None = None
 

@@ -14,8 +14,9 @@ from app.api import cursors, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection
 from app.flows import archiving, erasing
@@ -34,7 +35,7 @@ EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea 
     response_model=schemas.Archive,
     openapi_extra=json_body(schemas.ArchiveBody, EXAMPLE),
 )
-async def archive_result(request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None) -> Response:
+async def archive_result(request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
     """Archive one tool result outside any message list, for agents that keep their own history.
 
     The answer's `placeholder` is what to put in the result's place. A result that is not over the archive threshold
@@ -42,18 +43,19 @@ async def archive_result(request: Request, services: Wired, tenant: Tenant, key:
     """
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ArchiveBody, value)
-    wanted = _checked(body, services.defaults.limits.result_chars)
+    wanted = _checked(caller, body, services.defaults.limits.result_chars)
 
     async def work(connection: Connection) -> str:
-        return dumps(await archiving.archive(services, connection, tenant, wanted))
+        return dumps(await archiving.archive(services, connection, caller.tenant, wanted))
 
-    once = Once.of(key, "POST", request.url.path, value)
-    return json_text(await do_once(services.database, tenant, once, work), status=201)
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
 
 
-def _checked(body: schemas.ArchiveBody, longest: int) -> ArchiveRequest:
-    """Raises Invalid or PayloadTooLarge."""
-    if body.user_id is None and body.conversation_id is None:
+def _checked(caller: Caller, body: schemas.ArchiveBody, longest: int) -> ArchiveRequest:
+    """Raises Invalid, PayloadTooLarge or Forbidden."""
+    user_id = caller.user(body.user_id)
+    if user_id is None and body.conversation_id is None:
         message = "names whose the archive is; a user or a conversation is needed"
         raise errors.Invalid("An archive needs an owner.", errors=[{"loc": ["body", "user_id"], "msg": message}])
     for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
@@ -71,17 +73,18 @@ def _checked(body: schemas.ArchiveBody, longest: int) -> ArchiveRequest:
         tool_name=body.tool_name,
         tool_input=archiving.input_text(body.tool_input),
         result=body.result,
-        user_id=body.user_id,
+        user_id=user_id,
         conversation_id=body.conversation_id,
         sources=tuple(body.sources),
         expires_at=body.expires_at,
+        bound_to=caller.user_id,
     )
 
 
 @router.get("/archive", response_model=schemas.ArchiveList)
 async def list_archives(
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     tool_name: Annotated[str | None, Query(max_length=256)] = None,
@@ -94,12 +97,13 @@ async def list_archives(
     for name, text in (("conversation_id", conversation_id), ("user_id", user_id), ("tool_name", tool_name)):
         if text is not None and "\x00" in text:
             raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
-    async with services.database.snapshot(tenant) as connection:
+    user = caller.user(user_id, ("query", "user_id"))
+    async with services.database.snapshot(caller.tenant) as connection:
         rows = await archives.browse(
             connection,
-            tenant,
+            caller.tenant,
             conversation_id=conversation_id,
-            user_id=user_id,
+            user_id=user,
             tool_name=tool_name,
             since=_utc(since),
             until=_utc(until),
@@ -118,7 +122,7 @@ def _utc(time: datetime | None) -> datetime | None:
 @router.get("/archive/{uuid}", response_model=schemas.Archive)
 async def get_archive(
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     uuid: UUID,
     query: Annotated[str | None, Query(max_length=10_000, description="give the passages relevant to this")] = None,
     max_tokens: Annotated[int | None, Query(ge=1, le=1_000_000, description="of the content or the passages")] = None,
@@ -127,8 +131,8 @@ async def get_archive(
 ) -> Response:
     """An archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     wanted = Wanted(query if query and query.strip() else None, max_tokens, offset, length)
-    async with services.database.snapshot(tenant) as connection:
-        found = await archiving.load(services, connection, tenant, None, uuid, wanted)
+    async with services.database.snapshot(caller.tenant) as connection:
+        found = await archiving.load(services, connection, caller.tenant, caller.scope, uuid, wanted)
     if found is None:
         raise errors.NotFound("There is no such archive.")
     return json_value(found)
@@ -136,19 +140,19 @@ async def get_archive(
 
 @router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)
 async def delete_archive(
-    request: Request, services: Wired, tenant: Tenant, uuid: UUID, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, uuid: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Erase an archive. Its placeholder says so in every window from now on; another archive of the same
     content is not touched.
     """
 
     async def work(connection: Connection) -> str:
-        done = await erasing.erase_archive(services, connection, tenant, uuid)
+        done = await erasing.erase_archive(services, connection, caller.tenant, uuid, caller.scope)
         touched.update(done.touched)
         return dumps({"uuid": str(uuid), "erased": dict(done.counts)})
 
     touched: set[str] = set()
-    once = Once.of(key, "DELETE", request.url.path, None)
-    answer = await do_once(services.database, tenant, once, work)
-    erasing.forget(services, tenant, touched)
+    once = Once.of(caller, key, "DELETE", request.url.path, None)
+    answer = await do_once(services.database, caller.tenant, once, work)
+    erasing.forget(services, caller.tenant, touched)
     return json_text(answer)

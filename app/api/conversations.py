@@ -16,8 +16,9 @@ from app.api import cursors, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId, check_id
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection
 from app.flows import epochs, erasing, inspect, progress
@@ -44,24 +45,25 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
     ),
 )
 async def create_conversation(
-    request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None
 ) -> Response:
     """Create a conversation. The id may be the client's own; one that is taken answers 409."""
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationCreate, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
+    body = body.model_copy(update={"user_id": caller.user(body.user_id)})
     uid = uuid7()
     new = await _new(services, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
     async def work(connection: Connection) -> str:
-        if not await conversations.create(connection, tenant, new):
+        if not await conversations.create(connection, caller.tenant, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
             raise errors.Conflict("There is a conversation of this id already.", errors=[message])  # type: ignore[list-item]
-        return dumps(inspect.conversation_view(await conversations.get(connection, tenant, new.id)))
+        return dumps(inspect.conversation_view(await conversations.get(connection, caller.tenant, new.id)))
 
-    once = Once.of(key, "POST", request.url.path, value)
-    return json_text(await do_once(services.database, tenant, once, work), status=201)
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
 
 
 async def _new(
@@ -95,7 +97,7 @@ def _policy(overrides: schemas.PolicyOverrides | None) -> str:
 @router.get("/conversations", response_model=schemas.ConversationList)
 async def list_conversations(
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     q: Annotated[str | None, Query(max_length=200, description="text in a title, a page's title or an id")] = None,
     cursor: Cursor = None,
@@ -106,8 +108,9 @@ async def list_conversations(
     for name, text in (("user_id", user_id), ("q", q)):
         if text is not None and "\x00" in text:
             raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
-    async with services.database.snapshot(tenant) as connection:
-        rows = await conversations.browse(connection, tenant, user_id, q, after, limit + 1)
+    user = caller.user(user_id, ("query", "user_id"))
+    async with services.database.snapshot(caller.tenant) as connection:
+        rows = await conversations.browse(connection, caller.tenant, user, q, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
     next_cursor = cursors.encode(more["updated_at"].isoformat(), more["uid"]) if more else None
@@ -131,10 +134,11 @@ def _item(row: Any) -> dict[str, Any]:
 
 
 @router.get("/conversations/{conversation_id}", response_model=schemas.Conversation)
-async def get_conversation(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def get_conversation(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """One conversation."""
-    async with services.database.snapshot(tenant) as connection:
-        return json_value(inspect.conversation_view(await conversations.get(connection, tenant, conversation_id)))
+    async with services.database.snapshot(caller.tenant) as connection:
+        found = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    return json_value(inspect.conversation_view(found))
 
 
 @router.patch(
@@ -143,7 +147,7 @@ async def get_conversation(services: Wired, tenant: Tenant, conversation_id: Con
     openapi_extra=json_body(schemas.ConversationChange, {"title": "Plans for the launch", "budget": 16000}),
 )
 async def change_conversation(
-    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Rename a conversation, or change its system prompt, model, budget, settings or metadata.
 
@@ -156,19 +160,20 @@ async def change_conversation(
     system_tokens = await services.count(body.system) + epochs.FRAME if body.system else 0
 
     async def work(connection: Connection) -> str:
-        known = await conversations.lock(connection, tenant, conversation_id)
+        known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
         changed = _changed(known, body, system_tokens)
         moves = (changed.system, changed.model, changed.budget, changed.policy) != (
             known.system, known.model, known.budget, known.policy,
         )  # fmt: skip
-        await conversations.change(connection, tenant, conversation_id, changed, moves_zones=moves)
-        return dumps(inspect.conversation_view(await conversations.get(connection, tenant, conversation_id)))
+        await conversations.change(connection, caller.tenant, conversation_id, changed, moves_zones=moves)
+        found = await conversations.get(connection, caller.tenant, conversation_id)
+        return dumps(inspect.conversation_view(found))
 
-    once = Once.of(key, "PATCH", request.url.path, value)
-    response = await do_once(services.database, tenant, once, work)
-    services.conversations.pop((tenant, conversation_id), None)
+    once = Once.of(caller, key, "PATCH", request.url.path, value)
+    response = await do_once(services.database, caller.tenant, once, work)
+    services.conversations.pop((caller.tenant, conversation_id), None)
     return json_text(response)
 
 
@@ -195,7 +200,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
 
 @router.delete("/conversations/{conversation_id}", response_model=schemas.Erased)
 async def delete_conversation(
-    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Erase a conversation with everything that hangs from it, and say how many rows went.
 
@@ -203,16 +208,16 @@ async def delete_conversation(
     """
 
     async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id}, await erasing.erase_conversation(services, connection, tenant, known)
+        return {"id": conversation_id}, await erasing.erase_conversation(services, connection, caller.tenant, known)
 
-    return await _erase(request, services, tenant, conversation_id, key, erase)
+    return await _erase(request, services, caller, conversation_id, key, erase)
 
 
 @router.delete("/conversations/{conversation_id}/messages/{message}", response_model=schemas.MessageErased)
 async def delete_message(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Writer,
     conversation_id: ConversationId,
     message: Annotated[str, Path(max_length=64, description="its `seq` or its `id`")],
     key: IdempotencyKey = None,
@@ -223,17 +228,17 @@ async def delete_message(
     """
 
     async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        seq, done = await erasing.erase_message(services, connection, tenant, known, message)
+        seq, done = await erasing.erase_message(services, connection, caller.tenant, known, message)
         return {"id": conversation_id, "seq": seq}, done
 
-    return await _erase(request, services, tenant, conversation_id, key, erase)
+    return await _erase(request, services, caller, conversation_id, key, erase)
 
 
 @router.delete("/conversations/{conversation_id}/pages/{page}", response_model=schemas.PageErased)
 async def delete_page(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Writer,
     conversation_id: ConversationId,
     page: int,
     key: IdempotencyKey = None,
@@ -244,16 +249,16 @@ async def delete_page(
 
     async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id, "page": page}, await erasing.erase_page(
-            services, connection, tenant, known, page
+            services, connection, caller.tenant, known, page
         )
 
-    return await _erase(request, services, tenant, conversation_id, key, erase)
+    return await _erase(request, services, caller, conversation_id, key, erase)
 
 
 async def _erase(
     request: Request,
     services: Services,
-    tenant: UUID,
+    caller: Caller,
     conversation_id: str,
     key: str | None,
     erase: Callable[[Connection, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
@@ -262,69 +267,69 @@ async def _erase(
     touched = {conversation_id}
 
     async def work(connection: Connection) -> str:
-        known = await conversations.lock(connection, tenant, conversation_id)
+        known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
         what, done = await erase(connection, known)
         touched.update(done.touched)
         return dumps({**what, "erased": dict(sorted(done.counts.items()))})
 
-    once = Once.of(key, "DELETE", request.url.path, None)
-    response = await do_once(services.database, tenant, once, work)
-    erasing.forget(services, tenant, touched)
+    once = Once.of(caller, key, "DELETE", request.url.path, None)
+    response = await do_once(services.database, caller.tenant, once, work)
+    erasing.forget(services, caller.tenant, touched)
     services.work_came.set()
     return json_text(response)
 
 
 @router.get("/conversations/{conversation_id}/contents", response_model=schemas.Contents)
-async def get_contents(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def get_contents(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """The contents page: archived pages, a line for each of their messages, how often each was recalled."""
-    async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-        return json_value(await inspect.contents_view(services, connection, tenant, conversation))
+    async with services.database.snapshot(caller.tenant) as connection:
+        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        return json_value(await inspect.contents_view(services, connection, caller.tenant, conversation))
 
 
 @router.get("/conversations/{conversation_id}/pages", response_model=schemas.PageList)
 async def list_pages(
-    services: Wired, tenant: Tenant, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
+    services: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:
     """The conversation's pages, in order."""
     after = cursors.decode_int(cursor) or 0
-    async with services.database.snapshot(tenant) as connection:
-        await conversations.get(connection, tenant, conversation_id)
-        rows = await messages.pages(connection, tenant, conversation_id, after=after, limit=limit + 1)
+    async with services.database.snapshot(caller.tenant) as connection:
+        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        rows = await messages.pages(connection, caller.tenant, conversation_id, after=after, limit=limit + 1)
         shown = [row["page"] for row in rows]
-        names = await page_index.names(connection, tenant, conversation_id, shown, inspect.ALL)
+        names = await page_index.names(connection, caller.tenant, conversation_id, shown, inspect.ALL)
     items = [inspect.page_item(row, names.get(row["page"])) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 
 
 @router.get("/conversations/{conversation_id}/pages/{page}", response_model=schemas.Page)
-async def get_page(services: Wired, tenant: Tenant, conversation_id: ConversationId, page: int) -> Response:
+async def get_page(services: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
     """One page with its messages in full. Reading it here does not count as a recall."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
-    async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-        return json_value(await inspect.page_view(connection, tenant, conversation, page))
+    async with services.database.snapshot(caller.tenant) as connection:
+        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        return json_value(await inspect.page_view(connection, caller.tenant, conversation, page))
 
 
 @router.get("/conversations/{conversation_id}/summary", response_model=schemas.Summary)
-async def get_summary(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def get_summary(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """The rolling summary, and how far it reaches."""
-    async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-        return json_value(await inspect.summary_view(services, connection, tenant, conversation))
+    async with services.database.snapshot(caller.tenant) as connection:
+        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        return json_value(await inspect.summary_view(services, connection, caller.tenant, conversation))
 
 
 @router.get("/conversations/{conversation_id}/status", response_model=schemas.Status)
-async def get_status(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def get_status(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """How far the work on a conversation is, and which of its tool results are archived."""
-    async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-        rows = await archives.browse(connection, tenant, conversation_id=conversation_id, limit=100)
-        work = await progress.status_view(connection, tenant, conversation)
+    async with services.database.snapshot(caller.tenant) as connection:
+        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        rows = await archives.browse(connection, caller.tenant, conversation_id=conversation_id, limit=100)
+        work = await progress.status_view(connection, caller.tenant, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
         for row in rows

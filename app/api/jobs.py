@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app import errors
 from app.api import cursors, schemas
 from app.api.answers import json_text, json_value
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import Admin, IdempotencyKey
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
@@ -25,7 +25,7 @@ router = APIRouter(tags=["jobs"])
 @router.get("/jobs", response_model=schemas.Jobs)
 async def list_jobs(
     services: Wired,
-    tenant: Tenant,
+    caller: Admin,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200, description="dead letters in the answer, at most")] = 50,
 ) -> Response:
@@ -33,10 +33,11 @@ async def list_jobs(
 
     A dead letter is tried again when it is asked for, or when what it is about changes.
     """
+    caller.require_all_users()
     after = cursors.decode_id(cursor)
-    async with services.database.snapshot(tenant) as connection:
-        numbers = await progress.jobs_view(services, connection, tenant)
-        rows = await table.dead_letters(connection, tenant, after, limit + 1)
+    async with services.database.snapshot(caller.tenant) as connection:
+        numbers = await progress.jobs_view(services, connection, caller.tenant)
+        rows = await table.dead_letters(connection, caller.tenant, after, limit + 1)
     items = [progress.job_view(row) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
     return json_value({**numbers, "items": items, "next_cursor": next_cursor})
@@ -44,20 +45,21 @@ async def list_jobs(
 
 @router.post("/jobs/{job_id}/retry", response_model=schemas.Job)
 async def retry_job(
-    request: Request, services: Wired, tenant: Tenant, job_id: UUID, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Admin, job_id: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Try a dead letter again, at once and with its attempts counted anew. A job that is not dead stays as it is.
 
     A job that is done is not there any more: 404. The request has no body.
     """
+    caller.require_all_users()
 
     async def work(connection: Connection) -> str:
-        row = await table.retry(connection, tenant, job_id)
+        row = await table.retry(connection, caller.tenant, job_id)
         if row is None:
             raise errors.NotFound("There is no such job. One that is done is forgotten.")
         return dumps(progress.job_view(row))
 
-    once = Once.of(key, "POST", request.url.path, None)
-    response = await do_once(services.database, tenant, once, work)
+    once = Once.of(caller, key, "POST", request.url.path, None)
+    response = await do_once(services.database, caller.tenant, once, work)
     services.work_came.set()
     return json_text(response)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 from urllib.parse import unquote
-from uuid import UUID
 
 import mcp_types as types
 from fastapi import APIRouter, Request
@@ -23,7 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from app import __version__, errors
 from app.api.paths import check_id
-from app.api.scope import Tenant
+from app.api.scope import Reader
+from app.core.caller import Caller
 from app.core.model import Language
 from app.flows import tool_calls
 from app.flows.tool_calls import Asker, ToolCall
@@ -47,12 +47,12 @@ Context = ServerRequestContext[Any, Request]
 
 
 @router.post("/mcp", include_in_schema=False)
-async def mcp(request: Request, tenant: Tenant) -> Response:
+async def mcp(request: Request, caller: Reader) -> Response:
     """MCP over streamable HTTP; the protocol itself is the SDK's matter.
 
     There is no GET, whose stream would never carry anything, and no DELETE, since there are no sessions.
     """
-    request.state.tenant = tenant
+    request.state.caller = caller
     return _Handed(request.app.state.mcp)
 
 
@@ -87,7 +87,7 @@ def manager(services: Services) -> StreamableHTTPSessionManager:
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool; there are {', '.join(BY_NAME)}.")
         request = _request(context)
         try:
-            return await _call(services, request.state.tenant, request, ToolCall(tool, params.arguments or {}))
+            return await _call(services, request.state.caller, request, ToolCall(tool, params.arguments or {}))
         except errors.QuireError as error:
             return _result(error.detail, is_error=True)
 
@@ -120,15 +120,18 @@ def _has_port(name: str) -> bool:
     return ":" in name.rsplit("]", 1)[-1]
 
 
-async def _call(services: Services, tenant: UUID, request: Request, call: ToolCall) -> types.CallToolResult:
-    user_id, conversation_id = _named(request)
+async def _call(services: Services, caller: Caller, request: Request, call: ToolCall) -> types.CallToolResult:
+    named, conversation_id = _named(request)
+    user_id = caller.user(named, ("query", "user_id"))
     if user_id is None and conversation_id is None:
         return _result(NOBODY, is_error=True)
     for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, ["query", name])
-    asking: Asker = await tool_calls.asker(services, tenant, user_id, conversation_id)
+    tenant = caller.tenant
+    asking: Asker = await tool_calls.asker(services, tenant, user_id, conversation_id, sensitive=caller.sensitive)
     if call.tool is tools.REMEMBER:
+        caller.require("write")
         answer = await tool_calls.remember(services, tenant, asking, call.arguments)
     else:
         answer = await tool_calls.run(services, tenant, asking, call)

@@ -9,9 +9,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.scope import READS
 from app.api.services import Wired
 from app.flows import progress
-from app.tenancy import TENANTS
 from app.tracing import traceparent_of
 
 router = APIRouter()
@@ -71,8 +71,8 @@ class Traced:
             span.set_attribute("http.route", route)
 
 
-@router.get("/metrics", include_in_schema=False)
+@router.get("/metrics", include_in_schema=False, dependencies=[READS])
 async def metrics(services: Wired) -> Response:
     """Counters of this process, and the work of all."""
-    await progress.measure(services, TENANTS)
+    await progress.measure(services)
     return Response(services.metrics.text(), media_type=CONTENT_TYPE_LATEST)

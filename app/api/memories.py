@@ -16,8 +16,9 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import READS, IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.scope import scope_of
 from app.db import Connection
@@ -42,23 +43,23 @@ METADATA_CHARACTERS = 16_384
     response_model=schemas.MemoryDetail,
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
-async def remember(request: Request, services: Wired, tenant: Tenant, key: IdempotencyKey = None) -> Response:
+async def remember(request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
     """Store a memory of a user, or of a conversation. Search finds it from now on."""
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
-    wanted = _checked(parse_model(schemas.MemoryBody, value))
+    wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
     async def work(connection: Connection) -> str:
-        return dumps(searching.detail(await remembering.remember(services, connection, tenant, wanted)))
+        return dumps(searching.detail(await remembering.remember(services, connection, caller.tenant, wanted)))
 
-    once = Once.of(key, "POST", request.url.path, value)
-    answer = await do_once(services.database, tenant, once, work)
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    answer = await do_once(services.database, caller.tenant, once, work)
     services.work_came.set()
     return json_text(answer, status=201)
 
 
-def _checked(body: schemas.MemoryBody) -> MemoryRequest:
-    """Raises Invalid."""
-    _check_scope(body.user_id, body.conversation_id, "A memory needs an owner.")
+def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
+    """Raises Invalid or Forbidden."""
+    user_id = _user(caller, body.user_id, body.conversation_id, "A memory needs an owner.")
     problems: list[errors.FieldError] = []
     if not body.content.strip():
         problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
@@ -75,38 +76,44 @@ def _checked(body: schemas.MemoryBody) -> MemoryRequest:
     return MemoryRequest(
         content=body.content,
         memory_type=body.memory_type,
-        user_id=body.user_id,
+        user_id=user_id,
         conversation_id=body.conversation_id,
         keywords=tuple(body.keywords),
         metadata=metadata,
         sensitive=body.sensitivity == "sensitive",
         expires_at=body.expires_at,
+        bound_to=caller.user_id,
     )
 
 
-def _check_scope(user_id: str | None, conversation_id: str | None, title: str) -> None:
+def _user(caller: Caller, named: str | None, conversation_id: str | None, title: str) -> str | None:
+    """Whom a request is about, if not a conversation. Raises Invalid or Forbidden."""
+    user_id = caller.user(named)
     if user_id is None and conversation_id is None:
         raise errors.Invalid(title, errors=[{"loc": ["body", "user_id"], "msg": "a user or a conversation is needed"}])
     for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, ["body", name])
+    return user_id
 
 
 @router.delete("/memories/{memory_key}", response_model=schemas.MemoryErased)
 async def forget(
-    request: Request, services: Wired, tenant: Tenant, memory_key: UUID, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
 
     async def work(connection: Connection) -> str:
-        done = await erasing.erase_memory(services, connection, tenant, memory_key)
+        done = await erasing.erase_memory(
+            services, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
+        )
         touched.update(done.touched)
         return dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))})
 
     touched: set[str] = set()
-    once = Once.of(key, "DELETE", request.url.path, None)
-    answer = await do_once(services.database, tenant, once, work)
-    erasing.forget(services, tenant, touched)
+    once = Once.of(caller, key, "DELETE", request.url.path, None)
+    answer = await do_once(services.database, caller.tenant, once, work)
+    erasing.forget(services, caller.tenant, touched)
     return json_text(answer)
 
 
@@ -115,20 +122,20 @@ async def forget(
     response_model=schemas.SearchResults,
     openapi_extra=json_body(schemas.SearchBody, {"user_id": "me", "query": "what did I say about tea"}),
 )
-async def search_memories(request: Request, services: Wired, tenant: Tenant) -> Response:
+async def search_memories(request: Request, services: Wired, caller: Reader) -> Response:
     """Search one user's memories, or one conversation's: messages (episodes) and passages of archives.
 
     Chinese and English alike. `relevance_score` is from 0 to 1. Semantic and hybrid mode answer by keyword, and say
     so in `warnings`, as long as no embedding model is in use.
     """
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
-    return await _search(services, tenant, parse_model(schemas.SearchBody, value))
+    return await _search(services, caller, parse_model(schemas.SearchBody, value))
 
 
 @router.get("/memories/search", response_model=schemas.SearchResults)
 async def find_memories(
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     query: Annotated[str, Query(min_length=1, max_length=10_000)],
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
@@ -148,19 +155,19 @@ async def find_memories(
         time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
         min_relevance_score=min_relevance_score, expand=expand,
     )  # fmt: skip
-    return await _search(services, tenant, body)
+    return await _search(services, caller, body)
 
 
-async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) -> Response:
-    _check_scope(body.user_id, body.conversation_id, "A search is within one user.")
+async def _search(services: Services, caller: Caller, body: schemas.SearchBody) -> Response:
+    user_id = _user(caller, body.user_id, body.conversation_id, "A search is within one user.")
     since, until = _times(body)
     expanded, warnings = None, list[dict[str, str]]()
     if body.expand:
-        scope = scope_of(body.user_id, body.conversation_id)
-        expanded, warnings = await expanding.expand(services, tenant, scope, body.query)
+        scope = scope_of(user_id, body.conversation_id)
+        expanded, warnings = await expanding.expand(services, caller.tenant, scope, body.query)
     request = SearchRequest(
         query=expanded or body.query,
-        user_id=body.user_id,
+        user_id=user_id,
         conversation_id=body.conversation_id,
         mode=body.search_mode,
         keywords=tuple(body.keywords),
@@ -169,8 +176,9 @@ async def _search(services: Services, tenant: UUID, body: schemas.SearchBody) ->
         until=until,
         limit=body.limit,
         relevance_min=body.min_relevance_score,
+        sensitive=caller.sensitive,
     )
-    found = await searching.search(services, tenant, request)
+    found = await searching.search(services, caller.tenant, request)
     found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
     return json_value(searching.answer(found, body.query))
 
@@ -192,6 +200,7 @@ def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
 @router.post(
     "/memories/keywords",
     response_model=schemas.Keywords,
+    dependencies=[READS],
     openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
 )
 async def extract_keywords(request: Request, services: Wired) -> Response:
@@ -206,23 +215,23 @@ async def extract_keywords(request: Request, services: Wired) -> Response:
     response_model=schemas.RecallResult,
     openapi_extra=json_body(schemas.RecallBody, {"user_id": "me", "query": "which tea do I like"}),
 )
-async def recall(request: Request, services: Wired, tenant: Tenant) -> Response:
+async def recall(request: Request, services: Wired, caller: Reader) -> Response:
     """Have the recall agent find out what the memories say: it searches, reads and looks further until it hands over.
 
     Takes as long as the LLM's calls do. Without an LLM, a fixed policy searches and answers in the same shape.
     """
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.RecallBody, value)
-    _check_scope(body.user_id, body.conversation_id, "A recall is within one user.")
-    wanted = RecallRequest(body.query, body.user_id, body.conversation_id, body.max_iterations)
-    return json_value(await recall_agent.recall(services, tenant, wanted))
+    user_id = _user(caller, body.user_id, body.conversation_id, "A recall is within one user.")
+    wanted = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
+    return json_value(await recall_agent.recall(services, caller.tenant, wanted))
 
 
 @router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)
-async def get_memory(services: Wired, tenant: Tenant, memory_key: UUID) -> Response:
+async def get_memory(services: Wired, caller: Reader, memory_key: UUID) -> Response:
     """A memory in full, to 100 KB."""
-    async with services.database.snapshot(tenant) as connection:
-        moment = await searching.memory(connection, tenant, memory_key)
+    async with services.database.snapshot(caller.tenant) as connection:
+        moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
     if moment is None:
         raise errors.NotFound("There is no such memory.")
     return json_value(searching.detail(moment))

@@ -14,15 +14,17 @@ from app.api import cursors, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId, check_id
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
 from app.core.budget import BUDGET_MAX, model_window
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import read
 from app.flows import inspect
-from app.flows.append import AppendRequest, append
+from app.flows.append import Appended, AppendRequest, append
 from app.flows.context import Context, ContextRequest, context
 from app.flows.once import Once
+from app.flows.sync import SyncRequest, sync
 from app.services import Services
 from app.store import conversations, messages
 
@@ -60,7 +62,7 @@ EXAMPLE = {
 async def append_messages(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Writer,
     conversation_id: ConversationId,
     include: Annotated[Literal["context"] | None, Query(description="return the next window too")] = None,
     budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX)] = None,
@@ -81,15 +83,84 @@ async def append_messages(
         check_id(body.user_id, ["body", "user_id"])
     if body.system is not None and "\x00" in body.system:
         raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
+    user_id = caller.user(body.user_id)
     drafts = read(body.messages, services.defaults.limits)
-    wanted = _checked(services, ContextRequest(budget=budget, model=model, format=format)) if include else None
-    once = Once.of(key, "POST", request.url.path, value)
-    done = await append(services, tenant, conversation_id, AppendRequest(drafts, body.user_id, body.system), once)
+    wanted = _wanted(services, caller, include, budget, model, format)
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    sent = AppendRequest(drafts, user_id, body.system, bound_to=caller.user_id)
+    done = await append(services, caller.tenant, conversation_id, sent, once)
+    return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
+
+
+@router.post(
+    "/conversations/{conversation_id}/sync",
+    response_model=schemas.Synced,
+    openapi_extra=json_body(schemas.SyncBody, EXAMPLE),
+)
+async def sync_messages(
+    request: Request,
+    caller: Writer,
+    services: Wired,
+    conversation_id: ConversationId,
+    include: Annotated[Literal["context"] | None, Query(description="return the next window too")] = None,
+    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX)] = None,
+    model: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    format: Format = "openai",  # noqa: A002 - the API's name
+    key: IdempotencyKey = None,
+) -> Response:
+    """Append what is new in the caller's own list of messages, all of it or none. Sent again, it appends nothing.
+
+    The list may leave out older messages, at its beginning or after its first ones, as clients do that trim theirs.
+    Where it says otherwise than what is stored, because a message was edited or answered anew, the answer is a 409
+    of type `fork` with `index` and `seq` of the first difference, and nothing is stored. With `on_fork` = `append`
+    what follows the newest stored messages, or else the difference, is appended. Nothing stored ever changes.
+
+    Messages are the same if they say the same: ids, thinking, cache marks and how JSON is written do not count.
+    Leading system messages are the conversation's system prompt and may change.
+    """
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.SyncBody, value)
+    if body.user_id is not None:
+        check_id(body.user_id, ["body", "user_id"])
+    user_id = caller.user(body.user_id)
+    wanted = _wanted(services, caller, include, budget, model, format)
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    asked = SyncRequest(
+        body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id
+    )
+    done = await sync(services, caller.tenant, conversation_id, asked, once)
+    return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
+
+
+def _wanted(
+    services: Services,
+    caller: Caller,
+    include: str | None,
+    budget: int | None,
+    model: str | None,
+    form: Format,
+) -> ContextRequest | None:
+    """The window that is to come with the answer, if one is; reading it is a scope of its own."""
+    if not include:
+        return None
+    caller.require("read")
+    return _checked(services, ContextRequest(budget=budget, model=model, format=form, bound_to=caller.user_id))
+
+
+async def _appended(
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    done: Appended,
+    wanted: ContextRequest | None,
+    *,
+    status: int,
+) -> Response:
     headers = {"Idempotency-Replayed": "true"} if done.replayed else None
     if wanted is None:
-        return json_text(done.response, status=201, headers=headers)
+        return json_text(done.response, status=status, headers=headers)
     window = await _context_or_problem(services, tenant, conversation_id, wanted)
-    return json_text(f"{done.response[:-1]},{window}}}", status=201, headers=headers)
+    return json_text(f"{done.response[:-1]},{window}}}", status=status, headers=headers)
 
 
 async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> str:
@@ -107,7 +178,7 @@ async def _context_or_problem(services: Services, tenant: UUID, conversation_id:
 @router.get("/conversations/{conversation_id}/messages", response_model=schemas.MessageList)
 async def list_messages(
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     conversation_id: ConversationId,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -118,10 +189,12 @@ async def list_messages(
     after = cursors.decode_int(cursor)
     if after is None:
         after = 2**31 - 1 if newest_first else 0
-    async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-        rows = await messages.history(connection, tenant, conversation_id, after, limit + 1, newest_first=newest_first)
-        items = await inspect.message_views(connection, tenant, rows[:limit], conversation.language or "en")
+    async with services.database.snapshot(caller.tenant) as connection:
+        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        rows = await messages.history(
+            connection, caller.tenant, conversation_id, after, limit + 1, newest_first=newest_first
+        )
+        items = await inspect.message_views(connection, caller.tenant, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 
@@ -147,7 +220,7 @@ class ContextQuery(BaseModel):
 async def get_context(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     conversation_id: ConversationId,
     asked: Annotated[ContextQuery, Query()],
 ) -> Response:
@@ -164,8 +237,10 @@ async def get_context(
         load=_uuids(asked.load),
         pages=_numbers(asked.pages),
         format=asked.format,
+        bound_to=caller.user_id,
+        sensitive=caller.sensitive,
     )
-    window = await context(services, tenant, conversation_id, _checked(services, wanted))
+    window = await context(services, caller.tenant, conversation_id, _checked(services, wanted))
     return _window(request, window)
 
 
@@ -174,7 +249,7 @@ async def get_context(
     response_model=schemas.Context,
     openapi_extra=json_body(schemas.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
 )
-async def post_context(request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def post_context(request: Request, services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """The same as the GET, for what does not fit a URL: a system prompt or tools of the caller's own."""
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)
@@ -187,8 +262,10 @@ async def post_context(request: Request, services: Wired, tenant: Tenant, conver
         format=body.format,
         system=body.system,
         tools=tuple(body.tools),
+        bound_to=caller.user_id,
+        sensitive=caller.sensitive,
     )
-    window = await context(services, tenant, conversation_id, _checked(services, wanted))
+    window = await context(services, caller.tenant, conversation_id, _checked(services, wanted))
     return _window(request, window)
 
 

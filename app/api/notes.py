@@ -15,8 +15,9 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.head import neutral
 from app.core.topics import most_mentioned
@@ -37,14 +38,14 @@ TOPICS_MAX = 30
 @router.get("/conversations/{conversation_id}/notes", response_model=schemas.NoteList)
 async def list_notes(
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     conversation_id: ConversationId,
     every: Annotated[bool, Query(alias="all", description="also those that another note has replaced")] = False,
 ) -> Response:
     """The standing notes: instructions and preferences that lead the head of every window."""
-    async with services.database.snapshot(tenant) as connection:
-        await conversations.get(connection, tenant, conversation_id)
-        rows = await notes.browse(connection, tenant, conversation_id, replaced=every)
+    async with services.database.snapshot(caller.tenant) as connection:
+        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        rows = await notes.browse(connection, caller.tenant, conversation_id, replaced=every)
     return json_value({"items": [_view(row) for row in rows], "next_cursor": None})
 
 
@@ -55,14 +56,14 @@ async def list_notes(
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French."}),
 )
 async def add_note(
-    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Add a standing note. It is in view from the next window on, which begins a new epoch."""
 
     async def work(connection: Connection, text: str, tokens: int) -> str:
-        return dumps(_view(await notes.insert(connection, tenant, conversation_id, uuid7(), text, tokens)))
+        return dumps(_view(await notes.insert(connection, caller.tenant, conversation_id, uuid7(), text, tokens)))
 
-    return json_text(await _write(request, services, tenant, conversation_id, key, work), status=201)
+    return json_text(await _write(request, services, caller, conversation_id, key, work), status=201)
 
 
 @router.put(
@@ -73,7 +74,7 @@ async def add_note(
 async def change_note(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Writer,
     conversation_id: ConversationId,
     note: UUID,
     key: IdempotencyKey = None,
@@ -81,19 +82,19 @@ async def change_note(
     """Edit a standing note."""
 
     async def work(connection: Connection, text: str, tokens: int) -> str:
-        row = await notes.change(connection, tenant, conversation_id, note, text, tokens)
+        row = await notes.change(connection, caller.tenant, conversation_id, note, text, tokens)
         if row is None:
             raise errors.NotFound("There is no such note.")
         return dumps(_view(row))
 
-    return json_text(await _write(request, services, tenant, conversation_id, key, work))
+    return json_text(await _write(request, services, caller, conversation_id, key, work))
 
 
 @router.delete("/conversations/{conversation_id}/notes/{note}", response_model=schemas.Erased)
 async def delete_note(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Writer,
     conversation_id: ConversationId,
     note: UUID,
     key: IdempotencyKey = None,
@@ -101,22 +102,22 @@ async def delete_note(
     """Delete a standing note; it is gone from the next window on."""
 
     async def work(connection: Connection) -> str:
-        await _locked(connection, tenant, conversation_id)
-        if not await notes.delete(connection, tenant, conversation_id, note):
+        await _locked(connection, caller, conversation_id)
+        if not await notes.delete(connection, caller.tenant, conversation_id, note):
             raise errors.NotFound("There is no such note.")
-        await conversations.begin_generation(connection, tenant, conversation_id)
+        await conversations.begin_generation(connection, caller.tenant, conversation_id)
         return dumps({"id": str(note), "erased": {"notes": 1}})
 
-    once = Once.of(key, "DELETE", request.url.path, None)
-    response = await do_once(services.database, tenant, once, work)
-    services.conversations.pop((tenant, conversation_id), None)
+    once = Once.of(caller, key, "DELETE", request.url.path, None)
+    response = await do_once(services.database, caller.tenant, once, work)
+    services.conversations.pop((caller.tenant, conversation_id), None)
     return json_text(response)
 
 
 async def _write(
     request: Request,
     services: Services,
-    tenant: UUID,
+    caller: Caller,
     conversation_id: str,
     key: str | None,
     write: Callable[[Connection, str, int], Awaitable[str]],
@@ -131,19 +132,19 @@ async def _write(
     tokens = await services.count(text)
 
     async def work(connection: Connection) -> str:
-        await _locked(connection, tenant, conversation_id)
+        await _locked(connection, caller, conversation_id)
         response = await write(connection, text, tokens)
-        await conversations.begin_generation(connection, tenant, conversation_id)
+        await conversations.begin_generation(connection, caller.tenant, conversation_id)
         return response
 
-    once = Once.of(key, request.method, request.url.path, value)
-    response = await do_once(services.database, tenant, once, work)
-    services.conversations.pop((tenant, conversation_id), None)
+    once = Once.of(caller, key, request.method, request.url.path, value)
+    response = await do_once(services.database, caller.tenant, once, work)
+    services.conversations.pop((caller.tenant, conversation_id), None)
     return response
 
 
-async def _locked(connection: Connection, tenant: UUID, conversation_id: str) -> None:
-    if await conversations.lock(connection, tenant, conversation_id) is None:
+async def _locked(connection: Connection, caller: Caller, conversation_id: str) -> None:
+    if await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id) is None:
         raise conversations.unknown()
 
 
@@ -160,14 +161,14 @@ def _view(row: Record) -> dict[str, Any]:
 
 
 @router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])
-async def list_topics(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def list_topics(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """What the conversation has been about, the most mentioned topics first.
 
     Closed pages are given their topics in the background, by the language model if there is one.
     """
-    async with services.database.snapshot(tenant) as connection:
-        await conversations.get(connection, tenant, conversation_id)
-        found = await page_index.topics(connection, tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
+    async with services.database.snapshot(caller.tenant) as connection:
+        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        found = await page_index.topics(connection, caller.tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
         for topic in most_mentioned(found, TOPICS_MAX)

@@ -1,14 +1,16 @@
 """The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from app.api import body, problem
+from app.api.scope import Needs
+from app.core.caller import Scope
 
 TAGS = [
     {"name": "messages", "description": "Turns in, window out."},
@@ -18,9 +20,19 @@ TAGS = [
     {"name": "memories", "description": "Search over everything that was said or archived."},
     {"name": "users", "description": "A user's data as a whole: taken out, put in, erased."},
     {"name": "tools", "description": "What a model recalls with."},
+    {"name": "keys", "description": "Who may do what."},
     {"name": "jobs", "description": "What is done in the background, and what could not be."},
     {"name": "operations", "description": "Is it up, is it ready, how is it doing."},
 ]
+
+SECURITY_SCHEMES = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key. None is needed as long as the deployment never had one.",
+    },
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, in a header of ours."},
+}
 
 
 def operation_id(route: APIRoute) -> str:
@@ -28,18 +40,18 @@ def operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def builder(app: FastAPI) -> Callable[[], dict[str, Any]]:
+def builder(app: FastAPI, routers: Sequence[APIRouter]) -> Callable[[], dict[str, Any]]:
     """A replacement for `app.openapi`; the document is made once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _document(app)
+            app.openapi_schema = _document(app, routers)
         return app.openapi_schema
 
     return openapi
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -55,10 +67,26 @@ def _document(app: FastAPI) -> dict[str, Any]:
     models = [(model, "validation") for model in body.BODY_MODELS.values()]
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))
-    for operations in document["paths"].values():
-        for operation in operations.values():
+    document["components"]["securitySchemes"] = SECURITY_SCHEMES
+    needed = {
+        (route.path, method.lower()): _scope(route) for route in _routes(routers) for method in route.methods or ()
+    }
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             _answer_with_problems(operation["responses"])
+            if (scope := needed[path, method]) is not None:
+                operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
+
+
+def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
+    return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+
+
+def _scope(route: APIRoute) -> Scope | None:
+    """The scope that a route needs, as its parameters say; None for those that are open."""
+    needs = [found.call for found in route.dependant.dependencies if isinstance(found.call, Needs)]
+    return needs[0].scope if needs else None
 
 
 def _answer_with_problems(responses: dict[str, Any]) -> None:

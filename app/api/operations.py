@@ -9,7 +9,6 @@ from app import errors
 from app.api.schemas import WarningItem
 from app.api.services import Wired
 from app.flows import progress
-from app.tenancy import TENANTS
 
 router = APIRouter(tags=["operations"])
 
@@ -44,5 +43,5 @@ async def readyz(services: Wired) -> Readiness:
         raise errors.StorageUnavailable(
             f"The schema is at {revision or 'nothing'}, not at {services.schema_head}; run `quire migrate`."
         )
-    found = await progress.work_warnings(services, TENANTS)
+    found = await progress.work_warnings(services)
     return Readiness(warnings=[WarningItem(**warning) for warning in found])

@@ -57,7 +57,8 @@ def install(app: FastAPI) -> None:
 
 
 class RequestId:
-    """Takes or makes the request's id, returns it in X-Request-Id and answers what nobody caught.
+    """Takes or makes the request's id, returns it in X-Request-Id and answers what nobody caught. Other headers that
+    every answer to the request is to have, whatever becomes of it, are in ``request.state.headers``.
 
     Pure ASGI: Starlette's own 500 comes from outside all middleware, so it would lack the header.
     """
@@ -78,7 +79,12 @@ class RequestId:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                more = scope["state"].get("headers", {})
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", request_id.encode()),
+                    *((name.lower().encode(), value.encode()) for name, value in more.items()),
+                ]
             await send(message)
 
         try:

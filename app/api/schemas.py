@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from app.api.body import RequestModel
 from app.core.budget import BUDGET_MAX
+from app.core.caller import Scope
 
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="tokens that the window may take, everything included")
 
@@ -57,6 +58,15 @@ class AppendBody(RequestModel):
     messages: list[Any] = Field(description="1 to 1000 messages, stored all or none")
     user_id: str | None = Field(None, description="creates the conversation if it is new")
     system: str | None = Field(None, max_length=1_000_000)
+
+
+class SyncBody(RequestModel):
+    """All the messages that the caller has of a conversation, in OpenAI or Anthropic form."""
+
+    messages: list[Any] = Field(description="1 to 20,000 messages, of which up to 1000 may be new")
+    user_id: str | None = Field(None, description="creates the conversation if it is new")
+    system: str | None = Field(None, max_length=1_000_000, description="before what the list's system messages say")
+    on_fork: Literal["error", "append"] = Field("error", description="where the list contradicts what is stored")
 
 
 class ContextBody(RequestModel):
@@ -240,6 +250,16 @@ class Context(BaseModel):
 
 class Appended(BaseModel):
     messages: list[Stored]
+    page: int
+    epoch: int
+    context: Context | None = None
+
+
+class Synced(BaseModel):
+    matched: int = Field(description="messages of the list before the first that was appended")
+    ahead: int = Field(description="stored messages after the list's last")
+    passed_over: list[int] = Field(description="messages of the list that are not stored and come before stored ones")
+    appended: list[Stored]
     page: int
     epoch: int
     context: Context | None = None
@@ -618,6 +638,38 @@ class MemoryBody(RequestModel):
 class MemoryErased(BaseModel):
     memory_key: UUID
     erased: dict[str, int]
+
+
+class KeyBody(RequestModel):
+    """A key to be made."""
+
+    name: str = Field(min_length=1, max_length=200, description="to tell it from others")
+    scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
+    user_id: str | None = Field(None, description="the one user that it is to see; all of them if left out")
+    expires_at: datetime | None = Field(None, strict=False, description="from then on it lets nobody in")
+
+
+class Key(BaseModel):
+    """A key, without its secret."""
+
+    id: UUID
+    prefix: str = Field(description="how the key begins")
+    name: str
+    scopes: list[Scope]
+    user_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None = Field(description="to a minute")
+
+
+class NewKey(Key):
+    key: str | None = Field(description="the whole key; null in the answer to a repeated request")
+
+
+class KeyList(BaseModel):
+    items: list[Key]
+    next_cursor: str | None
 
 
 class SearchResults(BaseModel):

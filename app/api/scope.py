@@ -1,18 +1,73 @@
-"""Whose data a request is about."""
+"""Who asks: the one place where a request becomes a caller.
 
-from typing import Annotated
-from uuid import UUID
+A route says by the type of its first parameter which scope it needs: ``caller: Reader``, ``Writer`` or ``Admin``, or
+``dependencies=[READS]`` where it has no use for the caller. It then uses ``caller.tenant`` where a statement wants the
+tenant, ``caller.user(body.user_id)`` where a body or query names a user, ``bound_to=caller.user_id`` where a
+conversation is looked up, ``caller.scope`` where an archive or a memory is, and ``sensitive=caller.sensitive`` where
+memories are read. The parameter goes before those that look at the path, so that 401 comes before all else.
+"""
 
-from fastapi import Depends, Header
+from __future__ import annotations
 
-from app.tenancy import DEFAULT_TENANT
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+
+from app import errors
+from app.api.services import Wired
+from app.core.caller import Caller, Scope
+from app.flows import keys
+
+BEARER = "bearer "
 
 
-async def _tenant() -> UUID:
-    return DEFAULT_TENANT
+async def _caller(request: Request, services: Wired) -> Caller:
+    """By the key of the request. Raises Unauthorized or TooManyRequests."""
+    caller = await keys.identify(services, _key(request))
+    taken = keys.spend(services, caller)
+    if taken is not None:
+        request.state.headers = {
+            "RateLimit-Limit": str(taken.limit),
+            "RateLimit-Remaining": str(taken.remaining),
+            "RateLimit-Reset": str(taken.reset_seconds),
+        }
+        if not taken.allowed:
+            raise errors.TooManyRequests(
+                f"The key has used its {taken.limit} requests a minute.",
+                headers={"Retry-After": str(taken.retry_seconds)},
+            )
+    return caller
 
 
-Tenant = Annotated[UUID, Depends(_tenant)]
+def _key(request: Request) -> str | None:
+    """X-API-Key, or the bearer token. A header that is there twice is no key."""
+    given = request.headers.getlist("x-api-key")
+    if not given:
+        given = [
+            value[len(BEARER) :].strip()
+            for value in request.headers.getlist("authorization")
+            if value[: len(BEARER)].lower() == BEARER
+        ]
+    return given[0] if len(given) == 1 else None
+
+
+class Needs:
+    """A dependency: the caller, if it has a scope. Raises Forbidden if not."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    async def __call__(self, caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+        caller.require(self.scope)
+        return caller
+
+
+_reads, _writes, _admits = Needs("read"), Needs("write"), Needs("admin")
+
+Reader = Annotated[Caller, Depends(_reads)]
+Writer = Annotated[Caller, Depends(_writes)]
+Admin = Annotated[Caller, Depends(_admits)]
+READS: Any = Depends(_reads)
 
 IdempotencyKey = Annotated[
     str | None,

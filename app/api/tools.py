@@ -11,7 +11,7 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, json_body, parse_model, read_json, read_text
 from app.api.paths import ConversationId
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import READS, IdempotencyKey, Reader
 from app.api.services import Wired
 from app.core.model import Language
 from app.flows import attp, tool_calls
@@ -30,7 +30,7 @@ router = APIRouter(tags=["tools"])
 async def call_tool(
     request: Request,
     services: Wired,
-    tenant: Tenant,
+    caller: Reader,
     conversation_id: ConversationId,
     name: str,
     key: IdempotencyKey = None,
@@ -42,8 +42,11 @@ async def call_tool(
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ToolCallBody, value)
     call = tool_calls.checked(name, body.arguments)
-    once = Once.of(key, "POST", request.url.path, value)
-    return json_text(await tool_calls.run_once(services, tenant, conversation_id, call, once))
+    once = Once.of(caller, key, "POST", request.url.path, value)
+    said = await tool_calls.run_once(
+        services, caller.tenant, conversation_id, call, once, bound_to=caller.user_id, sensitive=caller.sensitive
+    )
+    return json_text(said)
 
 
 ATTP_EXAMPLE = """\
@@ -64,7 +67,7 @@ ATTP_BODY["requestBody"]["content"]["application/toml"] = {"schema": {"type": "s
 
 @router.post("/conversations/{conversation_id}/attp", response_model=schemas.AttpResult, openapi_extra=ATTP_BODY)
 async def run_attp(
-    request: Request, services: Wired, tenant: Tenant, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Run an ATTP document: TOML with a thought, and code that calls the recall tools or a last message.
 
@@ -77,11 +80,14 @@ async def run_attp(
         document = await read_text(request, max_bytes=most)
     else:
         document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
-    once = Once.of(key, "POST", request.url.path, document)
-    return json_text(await attp.run_once(services, tenant, conversation_id, document, once))
+    once = Once.of(caller, key, "POST", request.url.path, document)
+    said = await attp.run_once(
+        services, caller.tenant, conversation_id, document, once, bound_to=caller.user_id, sensitive=caller.sensitive
+    )
+    return json_text(said)
 
 
-@router.get("/tools", response_model=schemas.ToolSchemas)
+@router.get("/tools", response_model=schemas.ToolSchemas, dependencies=[READS])
 async def list_tools(
     format: Annotated[ToolFormat, Query(description="form of the schemas")] = "openai",  # noqa: A002
     language: Annotated[Language, Query(description="of what the tools say of themselves")] = "en",

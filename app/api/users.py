@@ -14,7 +14,7 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, parse, parse_model
 from app.api.paths import SLASH, ConversationId, check_id
-from app.api.scope import IdempotencyKey, Tenant
+from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
@@ -33,27 +33,29 @@ async def _user_id(
 
 
 UserId = Annotated[str, Depends(_user_id)]
+OWN = ("path", "user_id")
 
 
 @router.delete("/users/{user_id}", response_model=schemas.Erased)
 async def delete_user(
-    request: Request, services: Wired, tenant: Tenant, user_id: UserId, key: IdempotencyKey = None
+    request: Request, services: Wired, caller: Writer, user_id: UserId, key: IdempotencyKey = None
 ) -> Response:
-    """Erase everything of a user: conversations, archives, memories. The answer counts rows by table.
+    """Erase everything of a user: conversations, archives, memories, keys. The answer counts rows by table.
 
     Each conversation goes in a transaction of its own. If the request is cut off, send it again: it goes on where it
     was. What is not there (any more) counts 0.
     """
-    once = Once.of(key, "DELETE", request.url.path, None)
-    if once is not None and (known := await once.answered(services.database, tenant)) is not None:
+    caller.user(user_id, OWN)
+    once = Once.of(caller, key, "DELETE", request.url.path, None)
+    if once is not None and (known := await once.answered(services.database, caller.tenant)) is not None:
         return json_text(known)
-    done = await erasing.erase_user(services, tenant, user_id)
+    done = await erasing.erase_user(services, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
     async def work(_: Connection) -> str:
         return answer
 
-    return json_text(await do_once(services.database, tenant, once, work))
+    return json_text(await do_once(services.database, caller.tenant, once, work))
 
 
 NDJSON = "application/x-ndjson"
@@ -66,19 +68,24 @@ LINES: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/users/{user_id}/export", response_class=StreamingResponse, responses=LINES)
-async def export_user(services: Wired, tenant: Tenant, user_id: UserId) -> Response:
+async def export_user(services: Wired, caller: Reader, user_id: UserId) -> Response:
     """Everything of a user as lines that `POST /import` takes: conversations, archives, memories, and what was made
     of them. A user who is not known has nothing but the header.
     """
-    return _streamed(exporting.user(services, tenant, user_id, sensitive=True))
+    caller.user(user_id, OWN)
+    return _streamed(exporting.user(services, caller.tenant, user_id, sensitive=caller.sensitive))
 
 
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
-async def export_conversation(services: Wired, tenant: Tenant, conversation_id: ConversationId) -> Response:
+async def export_conversation(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """One conversation as lines that `POST /import` takes, with its archives and memories."""
-    async with services.database.snapshot(tenant) as connection:
-        await conversations.get(connection, tenant, conversation_id)
-    return _streamed(exporting.conversation(services, tenant, conversation_id, sensitive=True))
+    async with services.database.snapshot(caller.tenant) as connection:
+        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    return _streamed(
+        exporting.conversation(
+            services, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
+        )
+    )
 
 
 def _streamed(lines: AsyncIterator[str]) -> Response:
@@ -107,7 +114,7 @@ def _streamed(lines: AsyncIterator[str]) -> Response:
         }
     },
 )
-async def import_data(request: Request, services: Wired, tenant: Tenant) -> Response:
+async def import_data(request: Request, services: Wired, caller: Writer) -> Response:
     """Put in what an export gave, a JSON object a line. It is stored as it arrives.
 
     Sent again it changes nothing: what is there already is counted as `matched`. A line that is wrong (422), or that
@@ -116,7 +123,7 @@ async def import_data(request: Request, services: Wired, tenant: Tenant) -> Resp
     if not is_media_type(request, NDJSON, "application/jsonl"):
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
     lines = _lines(request, services.settings.quire_body_max_bytes)
-    return json_value(await import_lines(services, tenant, lines, Limit(_settings)))
+    return json_value(await import_lines(services, caller.tenant, lines, Limit(_settings, caller.user_id)))
 
 
 def _settings(value: dict[str, Any]) -> str:

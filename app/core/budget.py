@@ -5,6 +5,9 @@ tokenizer counts differently; what is left after the fixed parts is shared out b
 
     available = 0.9 x budget - tools - system
     head <= 10 %, condensed <= 35 %, recent <= 55 %; the tail takes what they leave free
+
+In a small window the condensed zone's cap is lower: what a call asks for finds more of what matters there than a zone
+that is the same for every call (docs/retrieval.md).
 """
 
 from __future__ import annotations
@@ -100,10 +103,22 @@ class Shares:
         return max(1, self.recent // 2)
 
 
+SMALL, LARGE = 3_600, 6_400
+"""Available tokens up to which a window is small, and from which on it is not."""
+CONDENSED_SMALL = 0.15
+"""The condensed zone's share of a small window; in between it grows with the window."""
+
+
+def condensed_share(available: int, policy: Policy) -> float:
+    low = min(CONDENSED_SMALL, policy.condensed_share)
+    grown = min(max((available - SMALL) / (LARGE - SMALL), 0.0), 1.0)
+    return low + (policy.condensed_share - low) * grown
+
+
 def shares(available: int, policy: Policy) -> Shares:
     return Shares(
         available=available,
         head=int(available * policy.head_share),
-        condensed=int(available * policy.condensed_share),
+        condensed=int(available * condensed_share(available, policy)),
         recent=max(1, int(available * policy.recent_share)),
     )

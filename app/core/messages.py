@@ -37,6 +37,8 @@ SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_cal
 class Limits:
     messages: int = 1000
     """Messages in one append."""
+    listed: int = 20_000
+    """Messages in a list that is synced, most of which are stored already."""
     message_chars: int = 1_000_000
     """Characters of text in one message that is not a tool result."""
     result_chars: int = 20_000_000

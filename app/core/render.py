@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
@@ -91,6 +91,31 @@ def _openai(window: Window, system: str, language: Language) -> Shape:
     return stable, passing, stable_body
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What one message of a rendered window is of."""
+
+    part: Literal["system", "head", "opening", "body", "tail"]
+    placed: tuple[Placed, ...] = ()
+    """Of the body: the stored messages that are in it. One that is rendered as several messages is in each."""
+
+
+def origins(window: Window, system: str, form: Format) -> list[Origin]:
+    """For each message that ``render`` makes of a window, in order, where it comes from."""
+    found = [Origin("system")] if system and form == "openai" else []
+    if window.head:
+        found.append(Origin("head"))
+    stable, rest = _split(window.body)
+    if form == "openai":
+        found += [Origin("body", (placed,)) for placed in window.body for _ in _single(placed)]
+    else:
+        runs = [*_runs(stable), *_runs(rest)]
+        if not window.head and stable and runs and runs[0][1]["role"] != "user":
+            found.append(Origin("opening"))
+        found += [Origin("body", items) for items, _ in runs]
+    return [*found, Origin("tail")] if window.tail else found
+
+
 def _single(placed: Placed) -> list[str]:
     """The chat messages of an item, each as its own text."""
     if placed.parts == 1:
@@ -120,18 +145,23 @@ def _anthropic(window: Window, language: Language) -> Shape:
 
 
 def _turns(body: Sequence[Placed]) -> Iterator[dict[str, Any]]:
-    """Messages in order; the results of one call group share a user message, as the API demands."""
+    """Messages in order."""
+    return (message for _, message in _runs(body))
+
+
+def _runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], dict[str, Any]]]:
+    """Each message with what is in it; the results of one call group share a user message, as the API demands."""
     for is_result, run in groupby(body, key=lambda p: p.role == "tool"):
         if is_result:
-            items = list(run)
+            items = tuple(run)
             blocks = [block for p in items for block in _blocks(p)]
-            yield _turn("user", _mark(blocks, any(p.cache_mark for p in items)))
+            yield items, _turn("user", _mark(blocks, any(p.cache_mark for p in items)))
         else:
             for placed in run:
                 blocks = _blocks(placed)
                 if blocks:
                     role = "assistant" if placed.role == "assistant" else "user"
-                    yield _turn(role, _mark(blocks, placed.cache_mark))
+                    yield (placed,), _turn(role, _mark(blocks, placed.cache_mark))
 
 
 def _blocks(placed: Placed) -> list[dict[str, Any]]:

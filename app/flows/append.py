@@ -10,7 +10,7 @@ No LLM, no embedding, and no token is counted while a lock is held that could ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -29,6 +29,7 @@ from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.core.scope import scope_of
+from app.core.sync import digest, link
 from app.db import Connection
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, page_title, result_line
@@ -85,6 +86,18 @@ class AppendRequest:
     user_id: str | None = None
     system: str | None = None
     imported: Imported | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
+    first: int = 0
+    """Where in the body's list the drafts begin."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """Members that the answer begins with."""
+    member: str = "messages"
+    """The answer's member for what was stored."""
+
+
+Narrow = Callable[[Connection, Conversation | None, AppendRequest], Awaitable[AppendRequest]]
+"""Decides, on what is stored, how much of a request is left to do; perhaps no message at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,7 @@ class _Bench:
     imported: Imported | None = None
     tokens: dict[str, int] = field(default_factory=dict)
     ids: dict[int, UUID] = field(default_factory=dict)
+    digests: dict[int, bytes] = field(default_factory=dict)
     lines: dict[tuple[int, str], str] = field(default_factory=dict)
     cards: dict[tuple[int, int], ArchiveCard] = field(default_factory=dict)
     vectors: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=dict)
@@ -116,6 +130,7 @@ class _Bench:
     def rest_on(self, basis: object) -> None:
         """Forget what an earlier try worked out on another basis: it went by a conversation as it was once."""
         if basis != self.basis:
+            self.digests.clear()
             self.lines.clear()
             self.cards.clear()
             self.vectors.clear()
@@ -161,36 +176,56 @@ class _Decided:
 
 
 async def append(
-    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    request: AppendRequest,
+    once: Once | None,
+    narrow: Narrow | None = None,
 ) -> Appended:
-    """Append messages, all or none. Raises NotFound, Conflict or IdempotencyMismatch."""
+    """Append messages, all or none. Raises NotFound, Conflict or IdempotencyMismatch, and what ``narrow`` raises."""
     try:
-        return await _append(services, tenant, conversation_id, request, once)
+        return await _append(services, tenant, conversation_id, request, once, narrow)
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
         services.conversations.pop((tenant, conversation_id), None)
         if once is not None and (answer := await once.answered(services.database, tenant)) is not None:
             return Appended(answer, replayed=True)
         if isinstance(error, asyncpg.UniqueViolationError):
-            raise await _taken(services, tenant, conversation_id, request) from error
+            raise await _taken(services, tenant, conversation_id, request, narrow) from error
         raise
 
 
 async def _append(
-    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    request: AppendRequest,
+    once: Once | None,
+    narrow: Narrow | None,
 ) -> Appended:
     bench = _bench(services, request.imported)
-    known = services.conversations.get((tenant, conversation_id))
-    if (
-        known is None or _is_anothers(known, request) or request.imported
-    ):  # what is remembered may be of one erased since
-        known = await _current(services, tenant, conversation_id)
-    _check(known, request)
+    whole = request
+    if narrow is not None:
+        async with services.database.snapshot(tenant) as connection:
+            known = await conversations.find(connection, tenant, conversation_id)
+            _check(known, request)
+            request = await narrow(connection, known, whole)
+        if known is not None and not request.drafts:
+            if once is None and not _changes_system(known, request):
+                return Appended(_answer(request, []) + _epoch_text(known))
+            return await _append_locked(bench, tenant, conversation_id, whole, once, narrow)
+    else:
+        known = services.conversations.get((tenant, conversation_id))
+        # What is remembered may be of one erased since.
+        if known is None or _is_anothers(known, request) or request.imported:
+            known = await _current(services, tenant, conversation_id)
+        _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
     alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
     alone = alone and len(decided.append.memories) <= messages.MEMORIES_AT_ONCE
     if alone and await messages.append_alone(services.database, tenant, decided.append):
         return _remember(services, tenant, decided)
-    return await _append_locked(bench, tenant, conversation_id, request, once)
+    return await _append_locked(bench, tenant, conversation_id, whole, once, narrow)
 
 
 def _bench(services: Services, imported: Imported | None) -> _Bench:
@@ -201,15 +236,24 @@ def _bench(services: Services, imported: Imported | None) -> _Bench:
 
 
 async def _append_locked(
-    bench: _Bench, tenant: UUID, conversation_id: str, request: AppendRequest, once: Once | None
+    bench: _Bench,
+    tenant: UUID,
+    conversation_id: str,
+    whole: AppendRequest,
+    once: Once | None,
+    narrow: Narrow | None,
 ) -> Appended:
-    services = bench.services
+    services, request = bench.services, whole
     async with services.database.begin(tenant) as connection:
         for _ in range(CREATION_TRIES):
             known = await conversations.lock(connection, tenant, conversation_id)
-            _check(known, request)
+            _check(known, whole)
+            if narrow is not None:
+                request = await narrow(connection, known, whole)
             if known is not None and _changes_system(known, request):
                 known = await _change_system(bench, connection, tenant, known, request.system or "")
+            if known is not None and not request.drafts:
+                return await _nothing_new(services, connection, tenant, known, request, once)
             decided = await _decide(bench, known, conversation_id, request, once)
             if await messages.append_within(connection, tenant, decided.append):
                 break
@@ -220,6 +264,23 @@ async def _append_locked(
             current = await epochs.open_epoch(services, connection, tenant, current)
             decided = await _with_epoch(connection, tenant, decided, current, once)
     return _remember(services, tenant, decided)
+
+
+async def _nothing_new(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    known: Conversation,
+    request: AppendRequest,
+    once: Once | None,
+) -> Appended:
+    if once is not None and (answer := await once.claim(connection, tenant)) is not None:
+        return Appended(answer, replayed=True)
+    response = _answer(request, []) + _epoch_text(known)
+    if once is not None:
+        await once.correct(connection, tenant, response)
+    services.conversations.pop((tenant, known.id), None)
+    return Appended(response)
 
 
 async def _with_epoch(
@@ -253,6 +314,8 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
         if request.user_id is None:
             raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
+    elif _is_unseen(known, request):
+        raise conversations.unknown()
     elif _is_anothers(known, request):
         raise errors.Conflict(
             "The conversation belongs to another user.",
@@ -264,7 +327,12 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
 
 
 def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
-    return request.user_id is not None and known.user_id not in (None, request.user_id)
+    named = request.user_id is not None and known.user_id not in (None, request.user_id)
+    return named or _is_unseen(known, request)
+
+
+def _is_unseen(known: Conversation, request: AppendRequest) -> bool:
+    return conversations.seen(known, request.bound_to) is None
 
 
 def _changes_system(known: Conversation, request: AppendRequest) -> bool:
@@ -286,10 +354,15 @@ async def _change_system(
     )  # fmt: skip
 
 
-async def _taken(services: Services, tenant: UUID, conversation_id: str, request: AppendRequest) -> errors.QuireError:
+async def _taken(
+    services: Services, tenant: UUID, conversation_id: str, request: AppendRequest, narrow: Narrow | None
+) -> errors.QuireError:
     """What to say when a unique key was broken: a client id of the request is in the conversation already."""
-    wanted = [draft.client_id for draft in request.drafts if draft.client_id is not None]
     async with services.database.snapshot(tenant) as connection:
+        if narrow is not None:
+            known = await conversations.find(connection, tenant, conversation_id)
+            request = await narrow(connection, known, request)
+        wanted = [draft.client_id for draft in request.drafts if draft.client_id is not None]
         taken = await messages.taken_client_ids(connection, tenant, conversation_id, wanted)
     if not taken:
         return errors.StorageUnavailable("A concurrent request interfered; try again.")
@@ -297,7 +370,7 @@ async def _taken(services: Services, tenant: UUID, conversation_id: str, request
         "A client id is used in this conversation already; nothing was stored.",
         errors=[
             {"loc": ["body", "messages", i, "client_id"], "msg": f"is that of message {taken[draft.client_id]}"}
-            for i, draft in enumerate(request.drafts)
+            for i, draft in enumerate(request.drafts, request.first)
             if draft.client_id in taken
         ],
     )
@@ -313,7 +386,7 @@ async def _decide(
     placements, tail = place(known.tail if known else Tail(), request.drafts)
     language = (known.language if known else None) or _language(request.drafts)
     policy = policy_of(bench.services.defaults, conversations.policy_overrides(known) if known else {})
-    bench.rest_on((policy, language, [(p.kind, p.answers, p.seq == 1) for p in placements]))
+    bench.rest_on((request.first, policy, language, [(p.kind, p.answers, p.seq == 1) for p in placements]))
     if policy.archive_threshold_tokens:
         await bench.count(answer.result.text for p in placements for answer in p.answers)
     size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
@@ -326,13 +399,15 @@ async def _decide(
     placed = list(zip(placements, shapes, strict=True))
     archives = [a for p, s in placed for a in _archives(bench, p, s, conversation_id, scope, language)]
     totals = known.totals if known else Totals()
-    rows, totals = _rows(bench, placements, shapes, totals, language or "en")
+    chain = known.chain if known else b""
+    rows, totals = _rows(bench, placements, shapes, totals, chain, language or "en")
     prompt = sum(bench.weight(s.view) for p, s in placed if p.kind == "prompt")
     first_page = [NewPage(1, 1, titles.get(1, ""), bench.tokens.get(titles.get(1, ""), 0))]
     pages = [NewPage(p.page, p.seq, titles[p.seq], bench.tokens[titles[p.seq]]) for p in placements if _opens(p)]
     pages = ([] if known and known.tail.last_seq else first_page) + [p for p in pages if p.page > 1]
     after = _after(bench, known, conversation_id, request, tail, totals, language, prompt, titles.get(1))
-    response = _response(placements, shapes, rows, after)
+    after = replace(after, chain=rows[-1].chain)
+    response = _response(request, placements, shapes, rows, after)
     memories = _memories(bench, placements, scope, conversation_id, after.uid)
     return _Decided(
         append=Append(
@@ -347,6 +422,7 @@ async def _decide(
             prompt_tokens=after.prompt_tokens,
             tail=tail,
             totals=totals,
+            chain=after.chain,
             created_at=bench.now,
             messages=rows,
             pages=pages,
@@ -414,6 +490,8 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
                 bench.cards[key] = bench.card(placement, placement.answers[i], language)
             placeholders[i] = placeholder(bench.cards[key], language)
         shapes.append(shape(placement, placeholders, policy, language, TOOL_NAMES))
+        if placement.index not in bench.digests:
+            bench.digests[placement.index] = digest(placement.draft)
         if (placement.index, "line") not in bench.lines:
             bench.lines[placement.index, "line"] = neutral(_line(placement))
             _index(bench, placement, shapes[-1])
@@ -505,14 +583,21 @@ def _archives(
 
 
 def _rows(
-    bench: _Bench, placements: Sequence[Placement], shapes: Sequence[Shape], totals: Totals, language: Language
+    bench: _Bench,
+    placements: Sequence[Placement],
+    shapes: Sequence[Shape],
+    totals: Totals,
+    chain: bytes | None,
+    language: Language,
 ) -> tuple[list[NewMessage], Totals]:
     """The rows, each with the sums of what weighs before it; and the sums after them."""
     rows = []
     full_sum, short_sum, history = totals.full, totals.short, totals.history
     for placement, found in zip(placements, shapes, strict=True):
         weighed = weights(found, placement.kind, bench.weight, bench.tokens.__getitem__)
-        rows.append(_row(bench, placement, found, weighed, full_sum, short_sum))
+        if chain is not None and placement.kind != "prompt":
+            chain = link(chain, bench.digests[placement.index])
+        rows.append(_row(bench, placement, found, weighed, full_sum, short_sum, chain))
         full_sum += weighed.full
         short_sum += weighed.short
         history += weighed.full + sum(
@@ -527,7 +612,13 @@ def _rows(
 
 
 def _row(
-    bench: _Bench, placement: Placement, found: Shape, weighed: Weights, full_before: int, short_before: int
+    bench: _Bench,
+    placement: Placement,
+    found: Shape,
+    weighed: Weights,
+    full_before: int,
+    short_before: int,
+    chain: bytes | None,
 ) -> NewMessage:
     draft = placement.draft
     body = dumps(_stored_body(bench, placement, found))
@@ -559,6 +650,8 @@ def _row(
         line=line,
         line_tokens=bench.tokens[line],
         archive_ids="{" + ",".join(str(card.uuid) for card in cards) + "}",
+        digest=bench.digests[placement.index],
+        chain=chain,
     )
 
 
@@ -614,7 +707,11 @@ def _after(
 
 
 def _response(
-    placements: Sequence[Placement], shapes: Sequence[Shape], rows: Sequence[NewMessage], after: Conversation
+    request: AppendRequest,
+    placements: Sequence[Placement],
+    shapes: Sequence[Shape],
+    rows: Sequence[NewMessage],
+    after: Conversation,
 ) -> str:
     stored = []
     for placement, found, row in zip(placements, shapes, rows, strict=True):
@@ -631,7 +728,12 @@ def _response(
                 "content": _seen_content(placement, found),
             }
         )
-    return f'{{"messages":{dumps(stored)},{_epoch_text(after)}'
+    return _answer(request, stored) + _epoch_text(after)
+
+
+def _answer(request: AppendRequest, stored: Sequence[dict[str, Any]]) -> str:
+    """The response without its last members."""
+    return f"{dumps({**request.answer, request.member: stored})[:-1]},"
 
 
 def _seen_content(placement: Placement, found: Shape) -> Any:

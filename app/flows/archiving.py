@@ -59,6 +59,8 @@ class ArchiveRequest:
     conversation_id: str | None = None
     sources: tuple[str, ...] = ()
     expires_at: datetime | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
     """Archive a result, or pass it through when it is short. In the caller's transaction."""
     conversation = None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",

@@ -40,14 +40,23 @@ class _Calls:
     answers: list[Answer] = field(default_factory=list)
 
 
-async def run_once(services: Services, tenant: UUID, conversation_id: str, text: str, once: Once | None) -> str:
+async def run_once(
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    text: str,
+    once: Once | None,
+    *,
+    bound_to: str | None = None,
+    sensitive: bool = False,
+) -> str:
     """The answer to a document as JSON text; a repeated request is answered alike and recalls nothing.
 
     Raises NotFound for an unknown conversation. Whatever is wrong with the document or its code is said in words.
     """
     if once is not None and (known := await once.answered(services.database, tenant)) is not None:
         return known
-    asking = await tool_calls.asker(services, tenant, None, conversation_id)
+    asking = await tool_calls.asker(services, tenant, bound_to, conversation_id, sensitive=sensitive)
     language = asking.language({})
     calls = _Calls()
     try:

@@ -39,7 +39,7 @@ LOAD_FRAME = 60
 """Tokens of the frame around a loaded archive."""
 MOMENTS_MAX = 300
 """Passages that a query may bring in, if they fit."""
-RELEVANT_SHARE = 0.2
+RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
 LAG_PAGES_MAX = 2
@@ -63,6 +63,10 @@ class ContextRequest:
     """Instead of the conversation's own system prompt, for this call."""
     tools: tuple[dict[str, Any], ...] = ()
     """The caller's own tools, offered beside the recall tools."""
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
+    sensitive: bool = False
+    """Whether the query finds sensitive memories too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,10 @@ class Context:
     body: str
     """The answer, as JSON text."""
     etag: str
+    window: Window
+    """As it was assembled, for whoever wants to see what each message is of."""
+    system: str
+    """The system segment, the guide to the recall tools included."""
 
 
 async def context(services: Services, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -79,7 +87,7 @@ async def context(services: Services, tenant: UUID, conversation_id: str, reques
     asked = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
     parts = await windows.load(services.database, tenant, conversation_id, asked, anthropic=anthropic)
-    if parts is None:
+    if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
     try:
         return await _with_tools(services, tenant, parts, request, key, remembered, offered=True)
@@ -105,7 +113,7 @@ async def _with_tools(
     conversation = parts.conversation
     language: Language = conversation.language or "en"
     wanted, offered = await _profile(services, conversation, request, language, offered=offered)
-    epoch, parts = await _epoch(services, tenant, parts, wanted, request.format, key, remembered)
+    epoch, parts = await _epoch(services, tenant, parts, wanted, request, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
     tail, warnings = await _tail(services, tenant, conversation, request, window, language)
@@ -119,7 +127,7 @@ async def _with_tools(
     rendered = render(window, text, tools, request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
     services.metrics.window(window.ledger.total, window.ledger.full_history)
-    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"')
+    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
 
 
 def _own_system(parts: WindowParts) -> str:
@@ -169,7 +177,7 @@ async def _epoch(
     tenant: UUID,
     parts: WindowParts,
     wanted: Profile,
-    form: Format,
+    request: ContextRequest,
     key: tuple[object, ...],
     remembered: FoundEpoch | None,
 ) -> tuple[Epoch, WindowParts]:
@@ -185,12 +193,10 @@ async def _epoch(
         if own.available == available and own.epoch.layout.holds(conversation.totals):
             return own.epoch, parts
     async with services.database.snapshot(tenant) as connection:
-        current = await conversations.find(connection, tenant, conversation.id)
-        if current is None:
-            raise conversations.unknown()
+        current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
         epoch = await epochs.derive(services, connection, tenant, current, wanted)
         asked = (current.uid, epoch.layout)
-        again = await windows.load(connection, tenant, conversation.id, asked, anthropic=form == "anthropic")
+        again = await windows.load(connection, tenant, conversation.id, asked, anthropic=request.format == "anthropic")
     if again is None:
         raise conversations.unknown()
     services.epochs[key] = FoundEpoch(current.uid, available, epoch)
@@ -211,14 +217,26 @@ async def _tail(
     free = free_for_tail(window)
     query = await searching.ready(services, tenant, request.query) if request.query else None
     async with services.database.snapshot(tenant) as connection:
+        if request.pages and not await conversations.is_still(connection, tenant, conversation):
+            raise conversations.unknown()
         pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
         free -= sum(item.tokens for item in pages)
         archives, no_archive = await _archives(services, connection, tenant, conversation, request, free, language)
         free -= sum(item.tokens for item in archives)
-        moments = await _moments(connection, tenant, conversation, query, window) if query else []
+        moments = (
+            await _moments(connection, tenant, conversation, query, window, sensitive=request.sensitive)
+            if query
+            else []
+        )
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
     tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
-    return tail, (*no_archive, *no_page)
+    return tail, (*no_archive, *no_page, *_degraded(query))
+
+
+def _degraded(query: Query | None) -> list[WindowWarning]:
+    """That the query went by words for once. Where there is no embedding model at all, it always does."""
+    warnings = query.warnings if query is not None else []
+    return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
 
 
 async def _pages(
@@ -270,11 +288,17 @@ async def _archives(
 
 
 async def _moments(
-    connection: Connection, tenant: UUID, conversation: Conversation, query: Query, window: Window
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    query: Query,
+    window: Window,
+    *,
+    sensitive: bool,
 ) -> list[Moment]:
     """What the query finds that is not in view, the best first."""
     scope = searching.scope_of(conversation)
-    hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX)
+    hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX, sensitive=sensitive)
     in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
     new = [
         hit
@@ -282,7 +306,8 @@ async def _moments(
         if not (hit.conversation_id == conversation.id and hit.archive_id is None and hit.seq in in_view)
     ]
     least = new[0].score * RELEVANT_SHARE if new else 0.0
-    return await searching.moments(connection, tenant, [hit for hit in new if hit.score >= least])
+    good = [hit for hit in new if hit.score >= least]
+    return await searching.moments(connection, tenant, good, sensitive=sensitive)
 
 
 def _relevant(

@@ -37,7 +37,7 @@ from app.extractive.lines import result_line
 from app.flows import archiving
 from app.recall.tools import TOOL_NAMES
 from app.services import Services
-from app.store import archives, conversations, erasing, messages, remembered
+from app.store import archives, conversations, erasing, keys, messages, remembered
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.work import enqueue
@@ -330,11 +330,16 @@ async def _redact(connection: Connection, tenant: UUID, answer: Record, ids: set
 # --- Memories, conversations, users -------------------------------------------------------------------
 
 
-async def erase_memory(services: Services, connection: Connection, tenant: UUID, key: UUID) -> Erasure:
-    """Delete a memory with its vectors, and what repeats it. What it was found in stays. Raises NotFound."""
+async def erase_memory(
+    services: Services, connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
+) -> Erasure:
+    """Delete a memory (with a scope, only one of that scope's) with its vectors, and what repeats it. What it was
+    found in stays. Raises NotFound.
+    """
     done = Erasure()
-    known = (await remembered.contents(connection, tenant, [key])).get(key)
-    owner = await remembered.delete(connection, tenant, key)
+    known = (await remembered.contents(connection, tenant, [key], sensitive=sensitive)).get(key)
+    asked = owner_of(scope) if scope is not None else None
+    owner = await remembered.delete(connection, tenant, key, owner=asked, sensitive=sensitive)
     if owner is None:
         raise errors.NotFound("There is no such memory.")
     done.counts["memories"] += 1
@@ -346,9 +351,13 @@ async def erase_memory(services: Services, connection: Connection, tenant: UUID,
     return done
 
 
-async def erase_archive(services: Services, connection: Connection, tenant: UUID, uuid: UUID) -> Erasure:
-    """Erase an archive and what repeats it. Its placeholder then says so, in every window. Raises NotFound."""
-    row = await archives.read(connection, tenant, None, uuid, 0, 2**31 - 1)
+async def erase_archive(
+    services: Services, connection: Connection, tenant: UUID, uuid: UUID, scope: str | None = None
+) -> Erasure:
+    """Erase an archive (with a scope, only one of that scope's) and what repeats it. Its placeholder then says so, in
+    every window. Raises NotFound.
+    """
+    row = await archives.read(connection, tenant, scope, uuid, 0, 2**31 - 1)
     if row is None:
         raise errors.NotFound("There is no such archive.")
     done = Erasure()
@@ -375,8 +384,8 @@ async def erase_conversation(
 
 
 async def erase_user(services: Services, tenant: UUID, user_id: str) -> Erasure:
-    """Everything of a user's: each conversation in a transaction of its own, then what is in none. Cut off, it is
-    gone on with when it is asked for again.
+    """Everything of a user's: each conversation in a transaction of its own, then what is in none, at last the keys
+    that are bound to the user. Cut off, it is gone on with when it is asked for again.
     """
     done, since = Erasure(), datetime.now(UTC)
     while True:
@@ -402,7 +411,11 @@ async def erase_user(services: Services, tenant: UUID, user_id: str) -> Erasure:
         _add(services, tenant, done, one)
         if not rows:
             break
-    return await _erase_owned(services, tenant, owner_of(scope), done)
+    done = await _erase_owned(services, tenant, owner_of(scope), done)
+    async with services.database.begin(tenant) as connection:
+        if gone := await keys.delete_of_user(connection, tenant, user_id):
+            done.counts["keys"] += gone
+    return done
 
 
 async def _erase_owned(services: Services, tenant: UUID, owner: UUID, done: Erasure) -> Erasure:

@@ -44,7 +44,7 @@ async def user(services: Services, tenant: UUID, user_id: str, *, sensitive: boo
         async with services.database.snapshot(tenant) as connection:
             rows = await connection.fetch(portable.CONVERSATIONS, tenant, user_id, after, OTHERS_AT_ONCE)
         for row in rows:
-            async for line in _conversation(services, tenant, row["id"], sensitive=sensitive):
+            async for line in _conversation(services, tenant, row["id"], user_id, sensitive=sensitive):
                 yield line
         if len(rows) < OTHERS_AT_ONCE:
             break
@@ -54,19 +54,19 @@ async def user(services: Services, tenant: UUID, user_id: str, *, sensitive: boo
 
 
 async def conversation(
-    services: Services, tenant: UUID, conversation_id: str, *, sensitive: bool
+    services: Services, tenant: UUID, conversation_id: str, *, bound_to: str | None = None, sensitive: bool
 ) -> AsyncIterator[str]:
     yield header(conversation_id=conversation_id)
-    async for line in _conversation(services, tenant, conversation_id, sensitive=sensitive):
+    async for line in _conversation(services, tenant, conversation_id, bound_to, sensitive=sensitive):
         yield line
 
 
 async def _conversation(
-    services: Services, tenant: UUID, conversation_id: str, *, sensitive: bool
+    services: Services, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
 ) -> AsyncIterator[str]:
     async with services.database.snapshot(tenant) as connection:
-        known = await conversations.find(connection, tenant, conversation_id)
-    if known is None:  # erased meanwhile
+        known = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
+    if known is None:  # erased meanwhile; perhaps another user's now
         return
     yield dumps(_conversation_line(known))
     after, revision = 0, 0

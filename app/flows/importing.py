@@ -24,7 +24,7 @@ from app.core.messages import Draft, Limits, read
 from app.core.placeholder import ArchiveCard
 from app.core.scope import scope_of
 from app.db import Connection
-from app.errors import Conflict, FieldError, Invalid, QuireError
+from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.flows import epochs
 from app.flows.append import AppendRequest, Imported, append
 from app.flows.archiving import all_vectors, make_archive, vectors
@@ -116,13 +116,13 @@ async def _located(number: int, work: Any) -> None:
     """Errors name the line where they do not yet."""
     try:
         await work
-    except (Invalid, Conflict, errors.NotFound) as error:
+    except (Invalid, Conflict, Forbidden, errors.NotFound) as error:
         named: list[FieldError] = [
             e if list(e["loc"])[:1] == ["line"] else {"loc": ["line", number, *e["loc"]], "msg": e["msg"]}
             for e in error.errors
         ] or [{"loc": ["line", number], "msg": error.detail}]
         at = named[0]["loc"][1] if len(named[0]["loc"]) > 1 else number
-        kind = Conflict if isinstance(error, Conflict) else Invalid
+        kind = type(error) if isinstance(error, Conflict | Forbidden) else Invalid
         raise kind(f"Line {at}: {error.detail}", errors=named) from error
 
 
@@ -178,7 +178,7 @@ def _in(job: _Import, conversation_id: str) -> _Into:
 
 def _user(job: _Import, user_id: str | None) -> str | None:
     if job.limit.user_id is not None and user_id != job.limit.user_id:
-        raise Invalid("The line is another user's.", errors=[{"loc": ["user_id"], "msg": "is not the key's user"}])
+        raise Forbidden("The line is another user's.", errors=[{"loc": ["user_id"], "msg": "is not the key's user"}])
     return user_id
 
 
@@ -267,7 +267,7 @@ async def _flush(job: _Import) -> None:
         ids=[line.id for line in lines], cards=cards,
         archives=any("archives" in line.model_fields_set for line in lines),
     )  # fmt: skip
-    request = AppendRequest([draft for _, _, draft in waiting], imported=imported)
+    request = AppendRequest([draft for _, _, draft in waiting], imported=imported, bound_to=job.limit.user_id)
     try:
         await append(job.services, job.tenant, into.id, request, None)
     except QuireError as error:
@@ -311,7 +311,7 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
 async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteLine) -> None:
     into, tenant = _in(job, line.conversation_id), job.tenant
     async with job.services.database.begin(tenant) as connection:
-        known = await conversations.lock(connection, tenant, into.id)
+        known = await conversations.lock(connection, tenant, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased while it was imported.")
         made = False
@@ -425,7 +425,7 @@ async def _scope(
         if user_id is None:
             raise Invalid("It is nobody's.", errors=[{"loc": ["user_id"], "msg": "a user or conversation is needed"}])
         return scope_of(_user(job, user_id), None), None
-    known = await conversations.find(connection, job.tenant, conversation_id)
+    known = await conversations.find(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
     if known is None:
         raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "is not there"}])
     _user(job, known.user_id)

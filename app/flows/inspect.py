@@ -59,8 +59,9 @@ async def message_views(
     return [_message_view(row, texts, language) for row in rows]
 
 
-def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
-    original = json.loads(row["body"])
+def as_sent(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
+    """A stored message with its archived texts in place."""
+    original: dict[str, Any] = json.loads(row["body"])
     content = original.get("content")
     if isinstance(content, dict):
         content = _archived(content, texts, language)
@@ -71,6 +72,11 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
             else part
             for part in content
         ]
+    return {**original, "content": content} if "content" in original else original
+
+
+def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
+    original = as_sent(row, texts, language)
     return {
         **original,
         "id": str(row["id"]),
@@ -78,7 +84,7 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
         "seq": row["seq"],
         "page": row["page"],
         "role": row["role"],
-        "content": content,
+        "content": original.get("content"),
         "tool_calls": original.get("tool_calls"),
         "tool_call_id": original.get("tool_call_id"),
         "name": original.get("name"),

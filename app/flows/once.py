@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app import errors
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection, Database
 from app.store import idempotency
@@ -27,7 +28,8 @@ class Once:
     """SHA-256 over the method, the path and the canonical body: what "the same request" means."""
 
     @staticmethod
-    def of(key: str | None, method: str, path: str, body: object) -> Once | None:
+    def of(caller: Caller, key: str | None, method: str, path: str, body: object) -> Once | None:
+        """None without a key. Raises Invalid."""
         if key is None:
             return None
         if not 0 < len(key) <= KEY_MAX or not key.isprintable():
@@ -36,7 +38,7 @@ class Once:
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": f"must be 1 to {KEY_MAX} printable characters"}],
             )
         digest = hashlib.sha256(f"{method} {path}\n{dumps(body)}".encode()).digest()
-        return Once(key, digest)
+        return Once(caller.idempotency_key(key), digest)
 
     async def answered(self, database: Database, tenant: UUID) -> str | None:
         """The answer that was given to this request, if it was. Raises IdempotencyMismatch for another one."""

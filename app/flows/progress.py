@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,7 @@ from app.store import spending, unindexed
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.spending import Spent
+from app.tenancy import tenants
 from app.work import table
 from app.work.table import Depth
 
@@ -86,13 +87,13 @@ def job_view(row: Record) -> dict[str, Any]:
     }
 
 
-async def work_warnings(services: Services, tenants: Sequence[UUID]) -> list[dict[str, str]]:
+async def work_warnings(services: Services) -> list[dict[str, str]]:
     """What an operator should look at. The API works all the same: windows do with what there is."""
     found = {
         lane: {"code": "lane_stopped", "detail": f"the provider of the lane {lane} does not take us: {words}"}
         for lane, words in services.lanes_stopped.items()
     }
-    for tenant in tenants:
+    for tenant in await tenants(services.database):
         async with services.database.snapshot(tenant) as connection:
             for lane, error in (await table.neglected(connection, tenant)).items():
                 failed = f"; its last attempt: {error}" if error else ""
@@ -101,7 +102,7 @@ async def work_warnings(services: Services, tenants: Sequence[UUID]) -> list[dic
     return list(found.values())
 
 
-async def measure(services: Services, tenants: Sequence[UUID]) -> None:
+async def measure(services: Services) -> None:
     """Set what is asked for when it is wanted: the work of all tenants and processes, and this one's connections."""
     metrics = services.metrics
     for gauge in (metrics.jobs, metrics.unclaimed, metrics.oldest, metrics.stopped):
@@ -112,7 +113,7 @@ async def measure(services: Services, tenants: Sequence[UUID]) -> None:
     metrics.pool.labels("in use").set(in_use)
     metrics.pool.labels("idle").set(idle)
     try:
-        for tenant in tenants:
+        for tenant in await tenants(services.database):
             await _measure_work(services, tenant)
         metrics.up.set(1)
     except StorageUnavailable:

@@ -29,7 +29,7 @@ from app.recall.agent import Handoff, Task
 from app.recall.arguments import Mistake, read
 from app.recall.tools import AGENT_TOOLS, Tool
 from app.services import Services
-from app.store import messages, spending
+from app.store import conversations, messages, spending
 from app.text import language as language_of
 
 REPLY_TOKENS = 1_000
@@ -47,6 +47,8 @@ class RecallRequest:
     user_id: str | None = None
     conversation_id: str | None = None
     iterations_max: int = 3
+    sensitive: bool = False
+    """Whether sensitive memories are there."""
 
 
 @dataclass
@@ -107,7 +109,9 @@ async def recall(services: Services, tenant: UUID, request: RecallRequest) -> di
 
     Raises NotFound, or Invalid where neither a query nor a conversation says what to look for.
     """
-    asking = await tool_calls.asker(services, tenant, request.user_id, request.conversation_id)
+    asking = await tool_calls.asker(
+        services, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
+    )
     latest = await _latest(services, tenant, asking, agent.FIRST_MESSAGES)
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:
@@ -291,5 +295,7 @@ async def _latest(services: Services, tenant: UUID, asking: Asker, count: int) -
     if asking.conversation is None:
         return []
     async with services.database.snapshot(tenant) as connection:
+        if not await conversations.is_still(connection, tenant, asking.conversation):
+            raise conversations.unknown()
         rows = await messages.history(connection, tenant, asking.conversation.id, 2**31 - 1, count, newest_first=True)
     return [Said(row["seq"], row["role"], said_text(row)[:2_000]) for row in reversed(rows)]

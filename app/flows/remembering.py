@@ -32,6 +32,8 @@ class MemoryRequest:
     metadata: str = "{}"
     sensitive: bool = False
     expires_at: datetime | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
 
 
 async def remember(
@@ -40,7 +42,7 @@ async def remember(
     """Store a memory, in the caller's transaction. Raises NotFound for a conversation that is not there."""
     scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",
@@ -63,7 +65,7 @@ async def remember(
         await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
-    (moment,) = await searching.moments(connection, tenant, [hit])
+    (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
     return moment
 
 

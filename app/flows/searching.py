@@ -59,6 +59,8 @@ class SearchRequest:
     until: datetime | None = None
     limit: int = 10
     relevance_min: float = 0.0
+    sensitive: bool = False
+    """Whether sensitive memories are searched too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,10 @@ async def search(services: Services, tenant: UUID, request: SearchRequest) -> Fo
             connection, tenant, memories.owner_of(scope), query.terms or keywords,
             meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
             conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
-            until=request.until, score_min=relevances.score_of(request.relevance_min), limit=request.limit,
+            until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+            limit=request.limit,
         )  # fmt: skip
-        found = await moments(connection, tenant, hits)
+        found = await moments(connection, tenant, hits, sensitive=request.sensitive)
     warnings = list(query.warnings)
     if not query.terms and not keywords and query.meaning is None:
         warnings.append(NO_WORDS)
@@ -186,24 +189,30 @@ def answer(found: Found, query: str) -> dict[str, Any]:
     }
 
 
-async def find(connection: Connection, tenant: UUID, scope: str, query: Query, limit: int) -> list[Hit]:
+async def find(
+    connection: Connection, tenant: UUID, scope: str, query: Query, limit: int, *, sensitive: bool
+) -> list[Hit]:
     """The best passages for a query, the best first."""
     hits, _ = await memories.search(
         connection, tenant, memories.owner_of(scope), query.terms,
-        meaning=query.meaning, weight=query.weight, limit=limit,
+        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit,
     )  # fmt: skip
     return hits
 
 
-async def memory(connection: Connection, tenant: UUID, key: UUID, scope: str | None = None) -> Moment | None:
+async def memory(
+    connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
+) -> Moment | None:
     """One memory with its text; with a scope, only if it is that scope's."""
     hit = await memories.find(connection, tenant, key, memories.owner_of(scope) if scope is not None else None)
-    found = await moments(connection, tenant, [hit]) if hit else []
+    found = await moments(connection, tenant, [hit], sensitive=sensitive) if hit else []
     return found[0] if found else None
 
 
-async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> list[Moment]:
-    """The hits with their texts, in the same order; without those that are gone since."""
+async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, sensitive: bool) -> list[Moment]:
+    """The hits with their texts, in the same order; without those that are gone since, and without sensitive ones
+    unless they are asked for.
+    """
     said = {
         (row["conversation_id"], row["seq"]): row
         for row in await messages.by_place(
@@ -214,7 +223,7 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit]) -> 
         connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
     own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
-    contents = await remembered.contents(connection, tenant, own)
+    contents = await remembered.contents(connection, tenant, own, sensitive=sensitive)
     found = []
     for hit in hits:
         whole = contents.get(hit.id)

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from app import errors
 from app.core import scope as scopes
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.model import Language
 from app.core.quote import archive_text, memories_text, moment_text
@@ -58,6 +59,8 @@ class Asker:
 
     user_id: str | None
     conversation: Conversation | None = None
+    sensitive: bool = False
+    """Whether sensitive memories are there."""
 
     @property
     def scope(self) -> str:
@@ -88,22 +91,34 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(tool, arguments)
 
 
-async def asker(services: Services, tenant: UUID, user_id: str | None, conversation_id: str | None) -> Asker:
+async def asker(
+    services: Services, tenant: UUID, user_id: str | None, conversation_id: str | None, *, sensitive: bool = False
+) -> Asker:
     """Raises NotFound for a conversation that is unknown or not the user's."""
     if conversation_id is None:
-        return Asker(user_id)
+        return Asker(user_id, sensitive=sensitive)
     async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id)
-    if user_id is not None and conversation.user_id != user_id:
-        raise conversations.unknown()
-    return Asker(conversation.user_id, conversation)
+        conversation = await conversations.get(connection, tenant, conversation_id, bound_to=user_id)
+    return Asker(conversation.user_id, conversation, sensitive)
 
 
-async def run_once(services: Services, tenant: UUID, conversation_id: str, call: ToolCall, once: Once | None) -> str:
-    """The tool's answer as JSON text; a repeated request is answered alike and recalls nothing."""
+async def run_once(
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    call: ToolCall,
+    once: Once | None,
+    *,
+    bound_to: str | None = None,
+    sensitive: bool = False,
+) -> str:
+    """The tool's answer as JSON text; a repeated request is answered alike and recalls nothing.
+
+    ``bound_to``: the one user whose conversations are there.
+    """
     if once is not None and (known := await once.answered(services.database, tenant)) is not None:
         return known
-    asking = await asker(services, tenant, None, conversation_id)
+    asking = await asker(services, tenant, bound_to, conversation_id, sensitive=sensitive)
     answer = await run(services, tenant, asking, call)
     said = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
     return await keep(services, tenant, asking, [answer], said, once)
@@ -120,7 +135,7 @@ async def keep(
 
     async def count(connection: Connection) -> str:
         if pages and conversation is not None:
-            if await conversations.lock(connection, tenant, conversation.id) is None:
+            if await conversations.lock(connection, tenant, conversation.id, bound_to=conversation.user_id) is None:
                 raise conversations.unknown()
             for page in pages:
                 await messages.count_recall(connection, tenant, conversation.id, page)
@@ -154,7 +169,7 @@ async def remember(services: Services, tenant: UUID, asking: Asker, given: dict[
         return '"remembered"'
 
     digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
-    once = Once.of(f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
+    once = Once.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
     await do_once(services.database, tenant, once, work)
     services.work_came.set()
     return Answer("已记下。" if language == "zh" else "It is remembered.")
@@ -191,7 +206,8 @@ async def _recall_page(
     text = None
     if asking.conversation is not None:
         async with services.database.snapshot(tenant) as connection:
-            text = await recalling.page(connection, tenant, asking.conversation.id, page, language)
+            if await conversations.is_still(connection, tenant, asking.conversation):
+                text = await recalling.page(connection, tenant, asking.conversation.id, page, language)
     if text is None:
         no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
         return Answer(no_page + _pages(asking.conversation, language), is_error=True)
@@ -250,6 +266,7 @@ async def _search_memories(
         since=datetime.now(UTC) - timedelta(days=days) if days else None,
         limit=arguments.get("limit", tools.SEARCH_LIMIT),
         relevance_min=arguments.get("min_relevance_score", 0.0),
+        sensitive=asking.sensitive,
     )
     found = await searching.search(services, tenant, request)
     if not found.moments:
@@ -271,7 +288,7 @@ async def _recall_memory(
     query: str = arguments["query"]
     alone = asking.conversation.id if asking.user_id is None and asking.conversation else None
     limit = services.settings.memory_recall_top_k
-    request = SearchRequest(query, asking.user_id, alone, limit=limit)
+    request = SearchRequest(query, asking.user_id, alone, limit=limit, sensitive=asking.sensitive)
     found = await searching.search(services, tenant, request)
     if not found.moments:
         return _nothing(found.warnings, language)
@@ -316,7 +333,7 @@ async def _get_memory_detail(
     moment = None
     if key is not None:
         async with services.database.snapshot(tenant) as connection:
-            moment = await searching.memory(connection, tenant, key, asking.scope)
+            moment = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
     if moment is None:
         return Answer(_NO_MEMORY[language], is_error=True)
     found = {**searching.detail(moment), "role": moment.role}

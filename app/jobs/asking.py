@@ -58,11 +58,13 @@ async def ask(
         with services.tracing.span("chat", kind="CLIENT", model=services.chat.model, job_kind=claimed.kind):
             reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
     except ProviderError as error:
-        services.metrics.provider_call(claimed.kind, type(error).__name__)
+        await _count(services, claimed, type(error).__name__, error.spent)
         raise
-    services.metrics.provider_call(claimed.kind, "ok", reply.prompt_tokens, reply.completion_tokens)
-    await spending.record(
-        services.database, claimed.tenant, claimed.conversation_id, claimed.kind,
-        reply.prompt_tokens, reply.completion_tokens,
-    )  # fmt: skip
+    await _count(services, claimed, "ok", (reply.prompt_tokens, reply.completion_tokens))
     return reply
+
+
+async def _count(services: Services, claimed: Claimed, outcome: str, spent: tuple[int, int] | None) -> None:
+    services.metrics.provider_call(claimed.kind, outcome, *(spent or ()))
+    if spent is not None:
+        await spending.record(services.database, claimed.tenant, claimed.conversation_id, claimed.kind, *spent)

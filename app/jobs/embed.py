@@ -5,7 +5,8 @@ held, and written in a transaction that takes the marks away; the last one finis
 work is handed back and enqueued again, so that an owner with many memories does not keep others waiting.
 
 A text that the provider will never take costs its memory the vector, not its neighbours theirs: the batch is halved
-until it is alone. Blank texts are never sent.
+until it is alone. So is, at the last attempt, a batch of which no answer can be used, for one text may be the cause.
+Blank texts are never sent.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from asyncpg import Record
 from app.core.embedded import Utterance, result_text, turn_text
 from app.db import Connection
 from app.flows import recalling
-from app.providers import Embedder, ProviderError, RefusedInput, Vector
+from app.providers import Embedder, ProviderError, RefusedInput, UnusableReply, Vector
 from app.services import Services
 from app.store import archives, embeddings, messages
 from app.store.messages import with_nul
-from app.tenancy import TENANTS
+from app.tenancy import tenants
 from app.work import enqueue
-from app.work.table import Claimed, finish
+from app.work.table import ATTEMPTS_MAX, Claimed, finish
 
 BATCHES_MAX = 20
 """Batches of one job: with a local model, and texts of usual length, some twenty seconds' work."""
@@ -46,7 +47,10 @@ async def embed(services: Services, claimed: Claimed) -> None:
         if not rows:
             break
         vectors = await _vectors(
-            services, embedder, [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
+            services,
+            embedder,
+            [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text],
+            is_last=claimed.counted >= ATTEMPTS_MAX,
         )
         model = embeddings.model_id(embedder.model, embedder.dimensions)
         settled = [row["id"] for row in rows]
@@ -62,27 +66,44 @@ async def embed(services: Services, claimed: Claimed) -> None:
 
 
 async def _vectors(
-    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]]
+    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
 ) -> list[tuple[UUID, Vector]]:
-    """The vectors of all texts that the provider takes."""
+    """The vectors of all texts that the provider takes. Raises a ProviderError if it gives none that can be used."""
     if not texts:
         return []
     try:
         with services.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
             vectors = await embedder.embed_passages([text for _, text in texts])
         services.metrics.provider_call("embed", "ok")
-    except RefusedInput:
-        services.metrics.provider_call("embed", "RefusedInput")
-        if len(texts) == 1:
-            _logger.warning("the embedding provider refuses memory %s: it stays without a vector", texts[0][0])
-            return []
-        half = len(texts) // 2
-        first = await _vectors(services, embedder, texts[:half])
-        return [*first, *await _vectors(services, embedder, texts[half:])]
     except ProviderError as error:
         services.metrics.provider_call("embed", type(error).__name__)
+        if isinstance(error, RefusedInput) and len(texts) == 1:
+            _logger.warning("the embedding provider refuses memory %s: it stays without a vector", texts[0][0])
+            return []
+        if len(texts) > 1 and (isinstance(error, RefusedInput) or (is_last and isinstance(error, UnusableReply))):
+            return await _halves(services, embedder, texts, is_last=is_last)
         raise
     return [(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)]
+
+
+async def _halves(
+    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
+) -> list[tuple[UUID, Vector]]:
+    """One half may do without the other, where that has vectors."""
+    found: list[tuple[UUID, Vector]] = []
+    unusable: UnusableReply | None = None
+    half = len(texts) // 2
+    for part in (texts[:half], texts[half:]):
+        try:
+            found += await _vectors(services, embedder, part, is_last=is_last)
+        except UnusableReply as error:
+            if not is_last:
+                raise
+            _logger.warning("memories %s to %s get no usable vector: %s", part[0][0], part[-1][0], error)
+            unusable = error
+    if unusable is not None and not found:
+        raise unusable
+    return found
 
 
 async def _texts(connection: Connection, tenant: UUID, rows: Sequence[Record]) -> list[str]:
@@ -122,11 +143,14 @@ async def reembed(services: Services) -> None:
     """Mark what has no vector of the configured model, and enqueue its embedding: at start, in the background.
 
     So vectors of another model are replaced one by one, and memories from a time without embeddings get theirs.
+    Raises a ProviderError while the model cannot be asked how wide its vectors are.
     """
     embedder = services.embedder
     if embedder is None:
         return
-    for tenant in TENANTS:
+    if not embedder.dimensions:
+        await embedder.embed_query("dimensions")  # of a width that nobody knows, no vector would be the model's
+    for tenant in await tenants(services.database):
         async with services.database.begin(tenant) as connection:
             model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)
         after: UUID | None = FIRST

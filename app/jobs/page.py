@@ -1,8 +1,9 @@
 """Indexing a closed page: its title, a line for each message, topics, memories and standing notes.
 
 One call of the model writes them all, as JSON. A reply that cannot be used is sent back once with what is wrong with
-it; after that, and where no model is configured or it refuses the page, the page is indexed extractively. A provider
-that is down is the queue's matter: the job raises, and is tried again later.
+it; after that, and where no model is configured or it refuses the page, the page is indexed extractively. A refusal
+is raised besides, so that the job is a dead letter that people see and may try again. A provider that is down is the
+queue's matter: the job raises, and is tried again later.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import anyio.to_thread
+from asyncpg import Record
 
 from app.core.excerpts import Excerpt, cut, rooms
 from app.core.head import neutral
@@ -41,8 +43,8 @@ from app.work.table import Claimed
 
 REPLY_TOKENS = 400
 REPLY_TOKENS_LINE = 80
-MESSAGES_MAX = 200
-"""Of a page that the model is shown: the first ones that have lines, and the last."""
+MESSAGES_EACH = 100
+"""From the beginning and from the end of a page that the model is shown."""
 NOTES_SHOWN = 12
 TOPICS_SHOWN = 12
 EXTRACTIVE_TOPICS = 3
@@ -72,10 +74,12 @@ class _Indexed:
     reply: PageReply | None = None
     memories: Sequence[Remembered] = ()
     note_tokens: Sequence[int] = ()
+    refused: RefusedInput | None = None
+    """Why the model will never index the page: the job is a dead letter, and the page is indexed all the same."""
 
 
 async def index_page(services: Services, claimed: Claimed) -> None:
-    """Raises LeaseLost, or a ProviderError that is worth another try."""
+    """Raises LeaseLost, or a ProviderError: RefusedInput, or one that is worth another try."""
     page = await _gather(services, claimed)
     if page is None:
         async with services.database.begin(claimed.tenant) as connection:
@@ -96,25 +100,36 @@ async def _gather(services: Services, claimed: Claimed) -> _Page | None:
         conversation = await conversations.find(connection, tenant, claimed.conversation_id)
         if conversation is None or claimed.subject != f"{conversation.uid}:{number}":
             return None
-        if await page_index.exists(connection, tenant, conversation.id, number):
+        if await page_index.is_done(connection, tenant, conversation.id, number):
             return None
-        titles = await windows.titles(connection, tenant, conversation.id, [number])
-        if number not in titles:
+        pages = await messages.pages(connection, tenant, conversation.id, some=[number])
+        if not pages:
             return None
         found = await windows.lines(connection, tenant, conversation.id, [number], 2**31 - 1)
-        rows = await messages.page_messages(connection, tenant, conversation.id, number)
+        rows = await _ends(connection, tenant, conversation.id, pages[0])
         current = await notes.current(connection, tenant, conversation.id, NOTES_SHOWN)
         last = conversation.totals.last_page
         topics = await page_index.topics(connection, tenant, conversation.id, last, conversation.revision)
     return _Page(
         conversation,
         number,
-        titles[number],
+        pages[0]["title"],
         [line.text for line in found.get(number, ())],
         excerpts_of(rows),
         [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
         [topic.name for topic in topics],
     )
+
+
+async def _ends(connection: Connection, tenant: UUID, conversation_id: str, page: Record) -> list[Record]:
+    """The messages of a page; of very many, the first and the last."""
+    first, last = page["first_seq"], page["last_seq"]
+    found = [
+        *await messages.history(connection, tenant, conversation_id, first - 1, MESSAGES_EACH, newest_first=False),
+        *await messages.history(connection, tenant, conversation_id, last + 1, MESSAGES_EACH, newest_first=True),
+    ]
+    rows = {row["seq"]: row for row in found if first <= row["seq"] <= last}
+    return [rows[seq] for seq in sorted(rows)]
 
 
 # --- Decide -----------------------------------------------------------------------------------------
@@ -142,16 +157,16 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
         except RefusedInput as refused:
-            error = str(refused)
-            break
+            found = await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
+            return replace(found, refused=refused)
         else:
             return await _by_model(services, page, reply, answer.model)
     return await _extractive(page, error)
 
 
-async def _extractive(page: _Page, error: str | None = None) -> _Indexed:
+async def _extractive(page: _Page, error: str | None = None, *, topics_max: int = EXTRACTIVE_TOPICS) -> _Indexed:
     texts = [text for text in (page.title, *page.lines) if text]
-    found = await anyio.to_thread.run_sync(extractive_topics, texts, EXTRACTIVE_TOPICS)
+    found = await anyio.to_thread.run_sync(extractive_topics, texts, topics_max)
     topics = [neutral(one_line(topic, TOPIC_CHARACTERS)) for topic in found]
     error = error[:ERROR_CHARACTERS].replace("\x00", "") if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
@@ -185,9 +200,7 @@ def _memory(page: _Page, memory: MemoryFound) -> Remembered:
 
 
 async def cut_to_fit(services: Services, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
-    """The messages of a page within a room in tokens; of very many, the first and the last."""
-    if len(excerpts) > MESSAGES_MAX:
-        excerpts = [*excerpts[: MESSAGES_MAX // 2], *excerpts[-MESSAGES_MAX // 2 :]]
+    """The messages of a page within a room in tokens."""
     room -= len(excerpts) * MESSAGE_FRAME
     whole = await weighed(services, excerpts)
     shown = whole
@@ -213,7 +226,10 @@ async def _apply(services: Services, claimed: Claimed, page: _Page, indexed: _In
         elif await page_index.insert(connection, tenant, conversation.id, revision, indexed.index):
             await _learn(services, connection, tenant, page, indexed, revision)
             await page_index.advance(connection, tenant, conversation.id)
-        await table.finish(connection, claimed)
+        if revision is None or indexed.refused is None:
+            await table.finish(connection, claimed)
+            return
+    raise indexed.refused
 
 
 async def _learn(

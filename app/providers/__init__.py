@@ -17,6 +17,9 @@ Vector = Sequence[float]
 class ProviderError(Exception):
     """The provider did not give what was asked for."""
 
+    spent: tuple[int, int] | None = None
+    """Tokens of the prompt and of the answer, where one came that is paid for all the same."""
+
 
 class TemporaryError(ProviderError):
     """Worth another try later: rate limits, time-outs, 5xx, a cut connection, an open circuit."""
@@ -84,6 +87,7 @@ class Embedder(Protocol):
 
     model: str
     dimensions: int
+    """0: not known before its first answer."""
     batch: int
     """Texts that one call may carry."""
 

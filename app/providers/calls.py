@@ -13,6 +13,9 @@ from app.providers.retry import pause_seconds
 
 T = TypeVar("T")
 
+GIVEN_UP_SECONDS = 4.0
+"""A call that is cancelled later has failed: its caller has less patience than we, as one who searches has."""
+
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -92,6 +95,7 @@ class Calls:
 
     async def _try(self, attempt: Callable[[], Awaitable[T]], call: breaker.Admitted, seconds: float) -> T:
         """Every way out reports to the breaker; any answer at all shows that the provider is there."""
+        begun = self._world.clock()
         try:
             async with asyncio.timeout(seconds):
                 result = await attempt()
@@ -105,7 +109,10 @@ class Calls:
             self._state = breaker.succeeded(self._state, call)
             raise
         except BaseException:
-            self._state = breaker.abandoned(self._state, call, self._world.clock())
+            if self._world.clock() - begun >= GIVEN_UP_SECONDS:
+                self._failed(call)
+            else:
+                self._state = breaker.abandoned(self._state, call, self._world.clock())
             raise
         self._state = breaker.succeeded(self._state, call)
         return result

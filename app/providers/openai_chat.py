@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.providers import Reply
+from app.providers import ProviderError, Reply
 from app.providers.breaker import BreakerPolicy, State
 from app.providers.calls import Calls, World
 from app.providers.refusals import RefusedParameters
-from app.providers.replies import prompt_tokens, reply_of
+from app.providers.replies import prompt_tokens, reply_of, spent
 from app.providers.wire import Wire
 
 ANSWER_BYTES_MAX = 512 * 1024
@@ -62,9 +62,15 @@ class OpenAIChat:
         if tools:
             request["tools"] = tools
         body = await self._calls.call(lambda: self._ask(request, max_tokens, json_object=json_object))
-        return reply_of(
-            body, model=self.model, count=self._count, prompt=lambda: prompt_tokens(messages, tools, self._count)
-        )
+
+        def prompt() -> int:
+            return prompt_tokens(messages, tools, self._count)
+
+        try:
+            return reply_of(body, model=self.model, count=self._count, prompt=prompt)
+        except ProviderError as error:
+            error.spent = spent(body, prompt)
+            raise
 
     async def close(self) -> None:
         await self._wire.close()

@@ -35,8 +35,7 @@ def reply_of(body: Mapping[str, Any], *, model: str, count: Callable[[str], int]
     calls = _tool_calls(message.get("tool_calls"))
     if not calls and text.strip().lower() in _NOTHING:
         raise UnusableReply("the answer is empty")
-    reported = body.get("usage")
-    usage = reported if isinstance(reported, Mapping) else {}
+    usage = _usage(body)
     return Reply(
         text=text,
         tool_calls=calls,
@@ -46,6 +45,12 @@ def reply_of(body: Mapping[str, Any], *, model: str, count: Callable[[str], int]
             usage.get("completion_tokens"), lambda: count(text + "".join(call.name + call.arguments for call in calls))
         ),
     )
+
+
+def spent(body: Mapping[str, Any], prompt: Callable[[], int]) -> tuple[int, int]:
+    """Tokens of the prompt and of an answer that is no `Reply`; of the latter only what the provider reports."""
+    usage = _usage(body)
+    return _tokens(usage.get("prompt_tokens"), prompt), _tokens(usage.get("completion_tokens"), lambda: 0)
 
 
 def without_thoughts(text: str) -> str:
@@ -108,6 +113,11 @@ def _tool_call(call: object) -> ToolCall:
             return ToolCall(id_, name, json.dumps(values, ensure_ascii=False))
         case _:
             raise UnusableReply("a tool call of the answer lacks its id, name or arguments")
+
+
+def _usage(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    reported = body.get("usage")
+    return reported if isinstance(reported, Mapping) else {}
 
 
 def _model(reported: object, asked: str) -> str:

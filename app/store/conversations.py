@@ -47,6 +47,8 @@ class Conversation:
     summary_through: int = 0
     """What the newest summary covers."""
     epoch: int = 0
+    chain: bytes | None = b""
+    """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 
@@ -68,7 +70,7 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch, c.indexed_through, c.summary_through"""
+ c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -100,10 +102,14 @@ def read_conversation(row: Record) -> Conversation:
     if row["e_available"] is not None:
         layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
         own = (row["e_available"], layout)
+    chain = row["chain"]
+    if chain is None and not tail.last_seq:
+        chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "summary_through")
-    return Conversation(**{name: row[name] for name in (*plain, *more, *through)}, tail=tail, totals=totals, own=own)
+    values = {name: row[name] for name in (*plain, *more, *through)}
+    return Conversation(**values, tail=tail, totals=totals, chain=chain, own=own)
 
 
 def unknown() -> NotFound:
@@ -111,23 +117,43 @@ def unknown() -> NotFound:
     return NotFound("There is no such conversation.")
 
 
-async def find(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
+def seen(found: Conversation | None, bound_to: str | None) -> Conversation | None:
+    """The conversation, if whoever is bound to a user may know of it: the rule for every conversation that is read."""
+    return None if found is None or bound_to not in (None, found.user_id) else found
+
+
+async def find(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation | None:
+    """``bound_to``: the one user whose conversations are there."""
     row = await connection.fetchrow(FIND, tenant, conversation_id)
-    return read_conversation(row) if row else None
+    return seen(read_conversation(row), bound_to) if row else None
 
 
-async def get(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation:
+async def get(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation:
     """As ``find``; raises NotFound."""
-    found = await find(connection, tenant, conversation_id)
+    found = await find(connection, tenant, conversation_id, bound_to=bound_to)
     if found is None:
         raise unknown()
     return found
 
 
-async def lock(connection: Connection, tenant: UUID, conversation_id: str) -> Conversation | None:
-    """The conversation, locked until the transaction ends. What it returns is what holds then."""
+async def lock(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation | None:
+    """As ``find``, locked until the transaction ends. What it returns is what holds then."""
     row = await connection.fetchrow(f"{FIND} FOR UPDATE OF c", tenant, conversation_id)
-    return read_conversation(row) if row else None
+    return seen(read_conversation(row), bound_to) if row else None
+
+
+async def is_still(connection: Connection, tenant: UUID, known: Conversation) -> bool:
+    """Whether a conversation that was looked up earlier is there yet, and not another one, of another user perhaps,
+    that has taken its id since.
+    """
+    found = await find(connection, tenant, known.id)
+    return found is not None and found.uid == known.uid
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +292,16 @@ async def browse(
         pattern = f"%{escaped}%"
     when, uid = after or (None, None)
     return await connection.fetch(LIST, tenant, user_id, pattern, when, uid, limit)
+
+
+COUNTED_MAX = 10_000
+# How many there are, no further than is worth counting.
+COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 LIMIT {COUNTED_MAX + 1}) c"
+
+
+async def count(connection: Connection, tenant: UUID) -> int:
+    """Up to ``COUNTED_MAX``; one more stands for any larger number."""
+    return int(await connection.fetchval(COUNT, tenant))
 
 
 def policy_overrides(conversation: Conversation) -> dict[str, Any]:

@@ -94,7 +94,7 @@ WITH terms AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information FROM idf
 {_CLOSENESS if vectors else ")"}, rows AS NOT MATERIALIZED (
-  SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.expires_at, m.terms
+  SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.expires_at, m.sensitive, m.terms
          {", e.embedding" if vectors else ""}
     FROM memories m {_JOIN if vectors else ""}
    WHERE m.tenant_id = $1 AND m.owner = $2
@@ -115,6 +115,7 @@ WITH terms AS MATERIALIZED (
              AND ($8::text IS NULL OR (m.terms <#> $8::text::sparsevec) < 0)
              AND ($9::uuid IS NULL OR m.id >= $9)
              AND ($10::uuid IS NULL OR m.id < $10)
+             AND ($15::boolean OR NOT m.sensitive)
            OFFSET 0) r -- so that no product is worked out twice
    WHERE coverage > 0 OR closeness IS NOT NULL
 ), best AS MATERIALIZED (
@@ -149,22 +150,22 @@ SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, m.
 
 
 _CLOSENESS = f"""), sample AS MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $15
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $16
    ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
   SELECT avg(embedding::vector) AS mean, count(*) AS n, {COMMON} * count(*) / (count(*) + {FEW}) AS part FROM sample
 ), probe AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN $16::text::halfvec
-                 ELSE ($16::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
+  SELECT n, CASE WHEN n = 0 THEN $17::text::halfvec
+                 ELSE ($17::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
             END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), closeness AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $17::float8) / (p.n + {FEW}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $18::float8 * $18::float8) / (p.n + {FEW})) AS deviation
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $18::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $19::float8 * $19::float8) / (p.n + {FEW})) AS deviation
     FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
 _JOIN = """LEFT JOIN embeddings e
-      ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $15 AND e.memory_id = m.id"""
+      ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $16 AND e.memory_id = m.id"""
 
 BY_WORDS = _statement(vectors=False)
 SEARCH = _statement(vectors=True)
@@ -186,6 +187,7 @@ async def search(
     since: datetime | None = None,
     until: datetime | None = None,
     score_min: float = float("-inf"),
+    sensitive: bool = False,
     limit: int = 10,
 ) -> tuple[list[Hit], int]:
     """The best passages for a query's terms and meaning, and how many there are at all that fit it.
@@ -193,7 +195,7 @@ async def search(
     Without ``meaning`` a passage must have one of the terms; with ``only_meaning`` the terms are for those that have
     no vector. ``weight`` is what closeness counts, by the query's language. ``keywords`` are terms of which a passage
     must have at least one. ``since`` and ``until`` are compared with the time in the passages' ids, which is in the
-    index; that of their making, not of what they tell.
+    index; that of their making, not of what they tell. Sensitive ones are there if ``sensitive``.
     """
     if not terms and meaning is None:
         return [], 0
@@ -201,6 +203,7 @@ async def search(
         tenant, owner, terms, conversation_uid, types, archive_id, limit,
         bm25.any_of(keywords) if keywords else None, first_id(since) if since else None,
         first_id(until) if until else None, score_min, weight, only_meaning, score_of(FOUND_MIN),
+        sensitive,
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]

@@ -12,6 +12,7 @@ from asyncpg import Record
 
 from app.core.ingest import Tail
 from app.core.model import Language, Totals
+from app.core.sync import DIGEST_BYTES
 from app.db import Connection, Database
 from app.store.conversations import calls_text
 from app.work import enqueue
@@ -47,6 +48,9 @@ class NewMessage:
     line_tokens: int
     archive_ids: str
     """A PostgreSQL array literal: arrays of arrays cannot be unnested."""
+    digest: bytes
+    chain: bytes | None
+    """None where that of the message before is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class Append:
     prompt_tokens: int
     tail: Tail
     totals: Totals
+    chain: bytes | None
     created_at: datetime
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
@@ -163,6 +168,7 @@ _TYPES: dict[str, str] = {
     "UUID": "uuid[]",
     "UUID | None": "uuid[]",
     "bytes": "bytea[]",
+    "bytes | None": "bytea[]",
     "int | None": "int[]",
     "datetime | None": "timestamptz[]",
 }
@@ -196,7 +202,7 @@ def _select(alias: str, names: Sequence[str]) -> str:
 # What both kinds of append leave in the conversation's row.
 _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
-    "history_total", "prompt_tokens", "language", "updated_at",
+    "history_total", "prompt_tokens", "language", "updated_at", "chain",
 )  # fmt: skip
 _FIRST = 6
 
@@ -271,6 +277,7 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     arguments: list[object] = [str(tenant), append.conversation_id, append.uid, append.version, append.created_at]
     arguments += [tail.last_seq, tail.last_page, tail.user_seq, tail.prompt_through, tail.group, calls_text(tail)]
     arguments += [totals.full, totals.short, totals.history, append.prompt_tokens, append.language, append.created_at]
+    arguments += [append.chain]
     if append.version < 0:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
     arguments += columns_of(NewMessage, append.messages) + columns_of(NewPage, append.pages)
@@ -393,6 +400,63 @@ SELECT {MESSAGE_FIELDS} FROM messages m
 async def page_messages(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> Sequence[Record]:
     """The messages of a page, in order; none if there is no such page."""
     return await connection.fetch(PAGE_MESSAGES, tenant, conversation_id, page)
+
+
+# The chains after some messages.
+CHAINS = """
+SELECT seq, chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = ANY ($3::int[])
+"""
+# The digests of the newest messages after one, newest first.
+NEWEST_DIGESTS = """
+SELECT digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 ORDER BY seq DESC LIMIT $4
+"""
+# The digests of the leading system messages, in order.
+PROMPT_DIGESTS = """
+SELECT digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq <= $3 ORDER BY seq
+"""
+
+
+async def chains(
+    connection: Connection, tenant: UUID, conversation_id: str, seqs: Sequence[int]
+) -> dict[int, bytes | None]:
+    rows = await connection.fetch(CHAINS, tenant, conversation_id, seqs)
+    return {row["seq"]: row["chain"] for row in rows}
+
+
+async def newest_digests(
+    connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int
+) -> list[bytes]:
+    """Oldest first; zeros for a message without one, which is like no other."""
+    rows = await connection.fetch(NEWEST_DIGESTS, tenant, conversation_id, after, limit)
+    return [row["digest"] or bytes(DIGEST_BYTES) for row in reversed(rows)]
+
+
+async def prompt_digests(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> list[bytes]:
+    rows = await connection.fetch(PROMPT_DIGESTS, tenant, conversation_id, through)
+    return [row["digest"] or bytes(DIGEST_BYTES) for row in rows]
+
+
+# Digests and chains of messages that were stored before there were any.
+SET_CHAINS = """
+UPDATE messages m SET digest = s.digest, chain = s.chain
+  FROM unnest($3::int[], $4::bytea[], $5::bytea[]) AS s (seq, digest, chain)
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = s.seq
+"""
+# The conversation's own, once all its messages have theirs.
+SET_CHAIN = """
+UPDATE conversations SET chain = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2
+"""
+
+
+async def set_chains(
+    connection: Connection, tenant: UUID, conversation_id: str, found: Sequence[tuple[int, bytes, bytes]]
+) -> None:
+    columns = [list(column) for column in zip(*found, strict=True)]
+    await connection.execute(SET_CHAINS, tenant, conversation_id, *columns)
+
+
+async def set_chain(connection: Connection, tenant: UUID, conversation_id: str, chain: bytes) -> None:
+    await connection.execute(SET_CHAIN, tenant, conversation_id, chain)
 
 
 # A message with its place, for indexing it.

@@ -42,13 +42,18 @@ class NewPageIndex:
     error: str | None = None
 
 
-# The index of a page that is there; nothing if it has one.
+# The index of a page that is there; nothing if it has one. A model's takes the place of an extractive one, of which
+# heads quote nothing.
 INSERT = """
 INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
                         lines, line_tokens, error)
 SELECT $1, $2, page, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM pages
  WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3
-ON CONFLICT (tenant_id, conversation_id, page) DO NOTHING
+ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
+   SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
+       title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,
+       line_tokens = excluded.line_tokens, error = excluded.error
+ WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
 RETURNING page
 """
 
@@ -62,11 +67,19 @@ async def insert(connection: Connection, tenant: UUID, conversation_id: str, rev
     return row is not None
 
 
-EXISTS = "SELECT source FROM page_index WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3"
+EXISTS = """
+SELECT source, error FROM page_index WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3
+"""
 
 
 async def exists(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
     return await connection.fetchrow(EXISTS, tenant, conversation_id, page) is not None
+
+
+async def is_done(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
+    """Whether the index is as good as it gets: the model's, or an extractive one that nothing went wrong with."""
+    row = await connection.fetchrow(EXISTS, tenant, conversation_id, page)
+    return row is not None and (row["source"] == "llm" or row["error"] is None)
 
 
 # As far as every page has an index. The page that is being written has none, so the walk ends there.

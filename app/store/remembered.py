@@ -60,28 +60,35 @@ async def insert(connection: Connection, tenant: UUID, new: Remembered, *, embed
     )  # fmt: skip
 
 
-# What passages are of: by their ids, unless it has expired. The content is that of the whole.
+# What passages are of: by their ids, unless it has expired, or is sensitive and $3 is false. The content is that of
+# the whole.
 CONTENTS = """
 SELECT m.id, w.id AS key, w.content, w.nul_offsets, w.keywords, w.metadata, w.source, w.sensitive, w.expires_at
   FROM memories m
   JOIN memories w ON w.tenant_id = m.tenant_id AND w.id = CASE WHEN m.part_of IS NULL THEN m.id ELSE m.part_of END
  WHERE m.tenant_id = $1 AND m.id = ANY ($2::uuid[]) AND w.content IS NOT NULL
-   AND (w.expires_at IS NULL OR w.expires_at > now())
+   AND (w.expires_at IS NULL OR w.expires_at > now()) AND ($3 OR NOT w.sensitive)
 """
 
 
-async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, Record]:
+async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
     if not ids:
         return {}
-    return {row["id"]: row for row in await connection.fetch(CONTENTS, tenant, ids)}
+    return {row["id"]: row for row in await connection.fetch(CONTENTS, tenant, ids, sensitive)}
 
 
-DELETE = "DELETE FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL RETURNING owner, type"
+DELETE = """
+DELETE FROM memories
+ WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3::uuid IS NULL OR owner = $3) AND ($4 OR NOT sensitive)
+RETURNING owner, type
+"""
 
 
-async def delete(connection: Connection, tenant: UUID, memory: UUID) -> UUID | None:
-    """With its passages and vectors; its owner. None if there is no such memory."""
-    row = await connection.fetchrow(DELETE, tenant, memory)
+async def delete(
+    connection: Connection, tenant: UUID, memory: UUID, *, owner: UUID | None = None, sensitive: bool
+) -> UUID | None:
+    """With its passages and vectors; its owner. None if the owner (any, if None) has no such memory."""
+    row = await connection.fetchrow(DELETE, tenant, memory, owner, sensitive)
     return row["owner"] if row else None
 
 

@@ -80,7 +80,7 @@ class Loop:
     def __init__(
         self,
         database: Database,
-        tenants: Sequence[UUID],
+        tenants: Callable[[], Awaitable[Sequence[UUID]]],
         lanes: Mapping[Lane, int],
         handlers: Mapping[str, Do],
         judge: Judge,
@@ -91,9 +91,12 @@ class Loop:
         told: Outcome | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """``came`` is set when there is work; ``stopped`` says which lanes rest, and why."""
+        """``tenants`` is asked before each look, ``came`` set when there is work; ``stopped`` says which lanes rest,
+        and why.
+        """
         self._database = database
-        self._tenants = tenants
+        self._list_tenants = tenants
+        self._tenants: Sequence[UUID] = ()
         self._lanes = [_LaneState(name, slots) for name, slots in lanes.items()]
         self._handlers = handlers
         self._judge = judge
@@ -123,6 +126,7 @@ class Loop:
 
     async def _look(self, stop: asyncio.Event) -> None:
         try:
+            self._tenants = await self._list_tenants()
             await self._reap()
             due = {tenant: await table.due(self._database, tenant) for tenant in self._tenants}
             for lane in self._lanes:

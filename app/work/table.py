@@ -334,6 +334,8 @@ _JOB = """id, kind, lane, conversation_id, attempts, error, failed_at, created_a
  CASE WHEN failed_at IS NOT NULL THEN 'dead' WHEN token IS NOT NULL THEN 'running' ELSE 'pending' END AS state"""
 
 FIND = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 AND id = $2"
+ALL = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 ORDER BY id LIMIT $2"
+ALL_OF = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY id LIMIT $3"
 DEAD = f"""
 SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > $2 ORDER BY id LIMIT $3
 """
@@ -342,6 +344,13 @@ SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > 
 async def dead_letters(connection: Connection, tenant: UUID, after: UUID | None, limit: int) -> Sequence[Record]:
     """In the order in which they were first enqueued."""
     return await connection.fetch(DEAD, tenant, after or UUID(int=0), limit)
+
+
+async def browse(connection: Connection, tenant: UUID, conversation_id: str | None, limit: int) -> Sequence[Record]:
+    """Jobs in every state, of a conversation or of all, in the order in which they were first enqueued."""
+    if conversation_id is None:
+        return await connection.fetch(ALL, tenant, limit)
+    return await connection.fetch(ALL_OF, tenant, conversation_id, limit)
 
 
 @dataclass(frozen=True, slots=True)

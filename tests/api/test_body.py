@@ -159,7 +159,7 @@ def url() -> Iterator[str]:
     async def broken() -> None:
         raise ZeroDivisionError("secret")
 
-    app.openapi = openapi.builder(app)  # type: ignore[method-assign]
+    app.openapi = openapi.builder(app, [app.router])  # type: ignore[method-assign]
     yield from serving(app)
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from app.core.budget import usable
 from app.core.groups import units
 from app.core.model import Format, Item, Policy, TailItem
-from app.core.render import tail_text
+from app.core.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
     anthropic_problems,
@@ -412,6 +412,20 @@ def test_nothing_in_a_head_can_close_it(transcript: Transcript, scene: Setting) 
 
 
 # --- Cache breakpoints ----------------------------------------------------------------------------------
+
+
+@moderate
+@given(transcripts(), scenes, st.sampled_from(("openai", "anthropic")))
+def test_it_can_be_said_where_each_message_comes_from(transcript: Transcript, scene: Setting, form: Format) -> None:
+    for seen in windows(transcript, scene, form):
+        system = seen.messages[0]["content"] if form == "openai" and seen.messages[0]["role"] == "system" else ""
+        found = origins(seen.window, str(system), form)
+        assert len(found) == len(seen.messages)
+        shown = [placed for origin in found for placed in origin.placed]
+        seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body]
+        assert seqs == (
+            body if form == "openai" else [seq for seq in body if seq in seqs]
+        )  # Anthropic's has none empty
 
 
 @moderate

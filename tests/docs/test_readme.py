@@ -19,7 +19,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
 def test_the_first_commands_are_those_that_quire_prints() -> None:
-    printed = WELCOME.format(url="http://127.0.0.1:8000", where="")
+    printed = WELCOME.format(url="http://127.0.0.1:8000", where="", header="", door="")
     commands = [line.strip() for line in printed.splitlines() if line.strip().startswith("curl")]
     assert len(commands) == 2
     assert [command in README for command in commands] == [True, True]

@@ -1,6 +1,7 @@
 """A server with the one endpoint of an OpenAI-compatible API, which answers by a script."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,12 +34,25 @@ def scripted_model(*script: Reply) -> Iterator[ScriptedModel]:
                 self.send_error(500, "not in the script")
                 return
             message = {"role": "assistant", "refusal": None, **reply(request["messages"])}
+            if request.get("stream"):
+                self.stream(message["content"])
+                return
             body = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def stream(self, content: str) -> None:
+            """As server-sent events, a word at a time."""
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            for word in re.findall(r"\S+\s*", content):
+                delta = {"choices": [{"index": 0, "finish_reason": None, "delta": {"content": word}}]}
+                self.wfile.write(f"data: {json.dumps(delta)}\n\n".encode())
+            self.wfile.write(b"data: [DONE]\n\n")
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
             """Says nothing."""

@@ -21,8 +21,10 @@ from app.settings import Settings
 from app.store import (
     archives,
     conversations,
+    embeddings,
     erasing,
     idempotency,
+    keys,
     memories,
     messages,
     notes,
@@ -41,10 +43,12 @@ from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    archives, conversations, erasing, idempotency, memories, messages, notes, page_index, portable, pruning,
-    remembered, summaries, windows,
+    archives, conversations, embeddings, erasing, idempotency, keys, memories, messages, notes, page_index, portable,
+    pruning, remembered, summaries, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
+KEY = UUID("cccccccc-0000-7000-8000-000000000003")
+"""The id of a key of each tenant."""
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
 READS: dict[str, tuple[str, tuple[object, ...]]] = {
@@ -57,6 +61,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages": (messages.PAGES, ("c", 0, 10)),
     "some pages": (messages.SOME_PAGES, ("c", [1, 2])),
     "client ids": (messages.TAKEN_CLIENT_IDS, ("c", ["m1"])),
+    "chains": (messages.CHAINS, ("c", [1, 2])),
+    "newest digests": (messages.NEWEST_DIGESTS, ("c", 0, 10)),
+    "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
     "listable pages": (windows.LISTABLE, ("c", 40, 0, 0, 100)),
     "lines": (windows.LINES, ("c", [1, 2, 3], LAST, 30)),
@@ -98,6 +105,8 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "passages to keep": (pruning.PASSAGES, ("c", 1)),
     "old conversations": (pruning.OLD, (datetime(2100, 1, 1, tzinfo=UTC), 10)),
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
+    "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
+    "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
 }
 NONE_OF_ITS_OWN = {
     "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
@@ -122,7 +131,12 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
+    "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
+    "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "redact an answer": (archives.CORRECT, ("k", "forged")),
+    "use of a key": (keys.USED, (KEY,)),
+    "revoke a key": (keys.REVOKE, (KEY, None)),
+    "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
     "index a page": (page_index.INSERT, ("c", 2, 1, "llm", "m", "forged", 1, [], [], [], [], None)),
     "advance the index": (page_index.ADVANCE, ("c",)),
@@ -158,6 +172,8 @@ async def made(settings: Settings, database: Database, counter: TokenCounter) ->
     found = services(settings, database, counter)
     for tenant in (ANN, BOB):
         await settle(found, tenant)
+        async with database.begin(tenant) as connection:
+            await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
     return found
 
 
@@ -214,6 +230,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Servic
             assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
         counted = await connection.fetchrow(conversations.COUNT_ROWS, BOB, "c")
         assert set(dict(counted or {}).values()) == {0}
+        assert await connection.fetchval(conversations.COUNT, BOB) == 0
         found = await windows.stored_head(connection, BOB, "c", 31)
         assert found == Head()
 
@@ -251,17 +268,44 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
         key = (await remembering.remember(made, connection, BOB, wanted)).key
     async with made.database.begin(BOB) as connection:
-        assert set(await remembered.contents(connection, BOB, [key])) == {key}
+        assert set(await remembered.contents(connection, BOB, [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
-            assert await remembered.contents(connection, tenant, [key]) == {}
-            assert await remembered.delete(connection, tenant, key) is None
+            assert await remembered.contents(connection, tenant, [key], sensitive=True) == {}
+            assert await remembered.delete(connection, tenant, key, sensitive=True) is None
             assert await connection.fetch(portable.OWNER_OF_MEMORY, BOB, key) == []
             assert await connection.fetch(portable.MEMORIES, BOB, None, owner_of("u:u"), UUID(int=0), True, 9) == []
             assert await remembered.delete_expired(connection, tenant) == 0
     async with made.database.begin(BOB) as connection:
         assert await remembered.delete_expired(connection, BOB) == 1
+
+
+async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
+    made: Services, superuser: asyncpg.Connection
+) -> None:
+    first, model = UUID(int=0), embeddings.model_id("m", 2)
+    async with made.database.begin(BOB) as connection:
+        [memory, *_] = await connection.fetch("SELECT id, owner FROM memories ORDER BY id")
+        assert await embeddings.adopt(connection, BOB, "m", 2) == model
+        assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
+        assert await embeddings.waiting(connection, BOB, memory["owner"], first, 10)
+        await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
+    question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
+    tables = ("embeddings", "embedding_models", "unembedded")
+    before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
+    async with made.database.begin(ANN) as connection:
+        assert await embeddings.current(connection, BOB) is None
+        assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
+        assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
+        for tenant in (ANN, BOB):
+            vectors = [(memory["id"], [1.0, 0.0])]
+            await embeddings.write(connection, tenant, memory["owner"], model, vectors, [memory["id"]])
+        await connection.execute(embeddings.RETIRE, BOB, UUID(int=1))
+    assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as connection:
+            await embeddings.adopt(connection, BOB, "other", 2)
 
 
 async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
@@ -273,7 +317,27 @@ async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
 
 async def test_without_a_tenant_there_are_no_rows(made: Services) -> None:
     for table in metadata.tables:
-        assert await made.database.fetch_all(f"SELECT FROM {table}") == []
+        found = await made.database.fetch_all(f"SELECT FROM {table}")
+        assert len(found) == (2 if table == "tenants" else 0)  # a list of ids and names, that the worker goes through
+
+
+async def test_the_row_of_another_tenant_cannot_be_changed(made: Services) -> None:
+    async with made.database.begin(ANN) as connection:
+        assert len(await connection.fetch("SELECT FROM tenants")) == 2
+        for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
+            assert await connection.execute(f"{statement} WHERE tenant_id = $1", BOB) in ("UPDATE 0", "DELETE 0")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as connection:
+            await connection.execute(keys.DEMAND, BOB, "forged")
+
+
+async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Services) -> None:
+    for _ in range(8):  # PostgreSQL turns to a generic plan after five
+        for tenant in (ANN, BOB):
+            row = await keys.look_up(made.database, tenant, KEY)
+            assert row is not None
+            assert row["digest"] == tenant.bytes * 2
+        assert await keys.look_up(made.database, UUID(int=7), KEY) is None
 
 
 def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
@@ -287,22 +351,15 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         *(sql for found in (READS, NONE_OF_ITS_OWN) for sql, _ in found.values()),
         *(sql for sql, _ in CHANGES.values()),
     ]
-    apart = {"CREATE", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
+    apart = {"CREATE", "COUNT", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
-    by_id |= {
-        "COUNT_OLD",
-        "BY_WORDS",
-        "BY_BOTH",
-        "CARDS",
-        "MEMORIES",
-        "ARCHIVES",
-        "OWNER_OF_MEMORY",
-        "PLACE_OF_ARCHIVE",
-    }
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION"}
+    by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
+    by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT"}
+    by_id |= {"LOOK_UP"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25

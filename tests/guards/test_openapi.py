@@ -74,6 +74,8 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
             answer = client.post(path, content=content["example"], headers={"content-type": LINES})
             assert answer.is_success, f"{name}: {answer.text}"
             continue
+        if name == "post /keys":
+            continue  # every other test's server would ask for keys from then on; tests/keys makes some
         content = operation["requestBody"]["content"]["application/json"]
         assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name
         answer = client.request(

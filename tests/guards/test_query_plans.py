@@ -4,13 +4,13 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from itertools import product
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import conversations, messages, page_index, summaries, windows
+from app.store import conversations, growth, keys, messages, page_index, summaries, windows
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -40,11 +40,19 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "page": (messages.PAGE_MESSAGES, (ANN, "c", 5000)),
     "first page": (messages.PAGE_MESSAGES, (ANN, "c", 1)),
     "last page": (messages.PAGE_MESSAGES, (ANN, "c", 10_000)),
+    "chains": (messages.CHAINS, (ANN, "c", list(range(500, LENGTH, 600)))),
+    "newest digests": (messages.NEWEST_DIGESTS, (ANN, "c", 500, 1000)),
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
     "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "turns": (growth.TURNS, (ANN, "c", 60)),
+    "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
     "list of a user": (conversations.LIST, (ANN, "u", None, None, None, 51)),
+    "key": (keys.LOOK_UP, (str(ANN), ANN)),
+    "use of a key": (keys.USED, (ANN, ANN)),
+    "keys": (keys.LIST, (ANN, UUID(int=2**128 - 1), 51)),
+    "keys of a user": (keys.LIST_OF_USER, (ANN, UUID(int=2**128 - 1), 51, "u1")),
 }
 
 
@@ -52,8 +60,21 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
 async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
     await fill(superuser, BOB, "c", 2000, others=300)
     await fill(superuser, ANN, "c", LENGTH, others=1000)
+    await fill_keys(superuser)
     async with database.begin(ANN) as opened:
         yield opened
+
+
+async def fill_keys(superuser: asyncpg.Connection) -> None:
+    for tenant in (ANN, BOB):
+        await superuser.execute("INSERT INTO tenants (tenant_id, name) VALUES ($1, 't')", tenant)
+        await superuser.execute(
+            "INSERT INTO keys (tenant_id, id, digest, name, scopes, user_id)"
+            " SELECT $1::uuid, CASE n WHEN 0 THEN $1::uuid ELSE gen_random_uuid() END, sha256(n::text::bytea), 'key',"
+            " '{read}', 'u' || n % 50 FROM generate_series(0, 5000) n",
+            tenant,
+        )
+    await superuser.execute("ANALYZE keys")
 
 
 def steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -98,10 +98,31 @@ def test_every_table_has_a_tenant_and_forces_its_policy(run_as_superuser: Ask) -
     found = [row for row in run_as_superuser(TABLES) if row["relname"] != "alembic_version"]
     assert {row["relname"] for row in found} == set(metadata.tables)
     for row in found:
+        if row["relname"] in LISTED_BY_EVERYBODY:
+            continue
         assert row["tenant"] is not None, row
         assert row["relrowsecurity"], row
         assert row["relforcerowsecurity"], row
         assert row["policies"] == [True], row
+
+
+LISTED_BY_EVERYBODY = {"tenants"}
+"""The list that the worker goes through: ids and names, no content. Only reading is open."""
+
+
+def test_the_list_of_tenants_is_open_to_reading_alone(run_as_superuser: Ask) -> None:
+    [row] = [row for row in run_as_superuser(TABLES) if row["relname"] in LISTED_BY_EVERYBODY]
+    assert row["tenant"] is not None
+    assert row["relrowsecurity"]
+    assert row["relforcerowsecurity"]
+    found = run_as_superuser(
+        "SELECT polname, polcmd::text, pg_get_expr(polqual, polrelid) AS seen, polwithcheck IS NULL AS writes_nothing"
+        " FROM pg_policy WHERE polrelid = 'tenants'::regclass ORDER BY polname"
+    )
+    open_, own = (dict(row) for row in found)
+    assert open_ == {"polname": "everybody", "polcmd": "r", "seen": "true", "writes_nothing": True}
+    assert (own["polname"], own["polcmd"], own["writes_nothing"]) == ("tenant", "*", False)
+    assert "app.tenant" in own["seen"]
 
 
 def test_the_tenant_leads_every_key_and_index(run_as_superuser: Ask) -> None:

@@ -38,6 +38,8 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "retry some": (table.RETRY_SOME, (ANN, 20)),
     "find": (table.FIND, (ANN, UUID(int=1))),
     "dead letters": (table.DEAD, (ANN, UUID(int=0), 20)),
+    "jobs": (table.ALL, (ANN, 400)),
+    "jobs of a conversation": (table.ALL_OF, (ANN, "c17", 400)),
     "neglected": (table.NEGLECTED, (ANN,)),
     "of a conversation": (table.DEPTH_OF, (ANN, "c17")),
     "memories of a conversation without a vector": (unindexed.WITHOUT_VECTOR, (ANN, UUID(int=5), "c17")),

@@ -102,9 +102,13 @@ def test_what_the_provider_will_never_take_is_indexed_extractively(
 ) -> None:
     api.chat.queue.append(fake_openai.finished("content_filter"))
     closed(client, user("plan the trip"), assistant("done"))
-    assert worker.drain("page") == {"done": 1}
+    [job] = worker.claims(("page",))
+    assert worker.run(job) == "RefusedInput"
     [row] = sql("SELECT source, error FROM page_index")
     assert (row["source"], "filter" in row["error"]) == ("extractive", True)
+    assert ok(client.get(path("c", "status")))["unindexed"] == 1
+    assert worker.drain("page") == {"done": 1}, "a retry that is taken"
+    assert [row["source"] for row in sql("SELECT source FROM page_index")] == ["llm"]
 
 
 def test_an_instruction_in_the_text_is_shown_as_data_and_cannot_make_a_note(
@@ -224,6 +228,26 @@ def test_a_page_whose_archive_is_erased_meanwhile_is_read_again(
     model.page = erase_first
     assert worker.drain("page") == {"done": 2}
     assert ok(client.get(path("c", "pages", "1")))["title"] == "Title 1"
+
+
+def test_a_page_that_is_gone_is_not_indexed(client: httpx.Client, worker: Worker, model: Model, sql: Sql) -> None:
+    closed(client, user("plan the trip"), assistant("done"))
+    [claimed] = worker.claims()
+    sql("DELETE FROM pages WHERE page = 1")
+    assert worker.run(claimed) == "done"
+    assert sql("SELECT FROM page_index") == []
+    assert model.asked == []
+
+
+def test_a_page_of_very_many_messages_is_shown_from_both_ends(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    append(client, "c", [user("go on"), *(assistant(f"step {n}") for n in range(400))])
+    append(client, "c", [user("next")])
+    assert worker.drain("page") == {"done": 1}
+    [request] = model.of("page")
+    assert list(shown(request)) == [*range(1, 101), *range(302, 402)]
+    assert request["messages"][1]["content"].endswith("Give lines for messages 1 to 30.")
 
 
 def test_a_chinese_conversation_is_asked_about_in_chinese(client: httpx.Client, worker: Worker, model: Model) -> None:

@@ -208,6 +208,8 @@ class Request:
 class Endpoint:
     default: Behaviour = field(default_factory=ok)
     queue: deque[Behaviour] = field(default_factory=deque)
+    picks: Callable[[Json], Behaviour | None] | None = None
+    """For a request by what it says, before queue and default."""
     requests: list[Request] = field(default_factory=list)
     running: int = 0
     running_max: int = 0
@@ -273,6 +275,10 @@ class FakeOpenAI:
         """Whatever is held, now and from now on."""
         self._loop.call_soon_threadsafe(self._released.set)
 
+    def hold(self) -> None:
+        """What is to be held from now on, after a `release`."""
+        self._loop.call_soon_threadsafe(self._released.clear)
+
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(asyncio.start_server(self._connection, "127.0.0.1", self._port))
@@ -330,7 +336,8 @@ class FakeOpenAI:
         writer: asyncio.StreamWriter,
     ) -> None:
         with self._changed:
-            behaviour = endpoint.queue.popleft() if endpoint.queue else endpoint.default
+            picked = endpoint.picks(request.body) if endpoint.picks is not None else None
+            behaviour = picked or (endpoint.queue.popleft() if endpoint.queue else endpoint.default)
             endpoint.requests.append(request)
             endpoint.running += 1
             endpoint.running_max = max(endpoint.running_max, endpoint.running)

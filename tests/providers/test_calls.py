@@ -10,7 +10,7 @@ import pytest
 
 from app.providers import ProviderError, RefusedInput, TemporaryError
 from app.providers.breaker import BreakerPolicy, Closed, HalfOpen, Open, State
-from app.providers.calls import World
+from app.providers.calls import GIVEN_UP_SECONDS, World
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from tests.providers import fake_openai as fake
@@ -60,6 +60,22 @@ async def test_who_gets_no_turn_in_time_is_told_so_and_the_breaker_is_not(
     assert len(api.chat.requests) == 1
     awake.set()
     await first
+
+
+@pytest.mark.parametrize(("waited", "state_after"), [(0.0, Closed), (GIVEN_UP_SECONDS, Open)])
+async def test_a_call_that_was_given_up_after_long_has_failed(
+    make_chat: MakeChat, api: FakeOpenAI, time: Time, waited: float, state_after: type[State]
+) -> None:
+    """So that those who search do not each wait for an embedding model that hangs."""
+    chat = make_chat(policy=BreakerPolicy(failures=1))
+    api.chat.queue.append(fake.hang())
+    call = asyncio.create_task(say(chat))
+    await asyncio.to_thread(api.wait_until, lambda: api.chat.running == 1)
+    time.now += waited
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert isinstance(state(chat), state_after)
 
 
 async def test_a_cancelled_call_frees_its_place(make_chat: MakeChat, api: FakeOpenAI) -> None:

@@ -4,8 +4,8 @@ from bench.crash_work import crash
 
 
 def test_no_kill_loses_a_turn_or_a_job_or_does_one_twice() -> None:
-    """As many kills as some seconds hold; `python -m bench.crash_work` does more."""
-    report = crash({"worker": 3, "api": 1, "postgres": 1}, turns=120, seconds=24, lease=2.0, embeds=False)
+    """Some kills; the seconds are for slow machines. `python -m bench.crash_work` does more."""
+    report = crash({"worker": 3, "api": 1, "postgres": 1}, turns=120, seconds=90, lease=2.0, embeds=False)
     assert report.problems == []
     assert min(report.kills.values()) >= 1
     assert report.pages >= report.turns - 6 > 0

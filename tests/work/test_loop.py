@@ -50,9 +50,12 @@ class Bench:
             self.seen.append(claimed)
             await handler(claimed)
 
+        async def listed() -> Sequence[UUID]:
+            return tenants
+
         lanes: dict[Lane, int] = {"llm": slots, "embedding": 1}
         loop = Loop(
-            self.database, tenants, lanes, {"page": see, "embed": see}, lambda e, c: judge(e, c, 0.0),
+            self.database, listed, lanes, {"page": see, "embed": see}, lambda e, c: judge(e, c, 0.0),
             came=self.came, random=lambda: 0.0, stopped=self.stopped, pace=pace,
             told=lambda claimed, outcome, _: self.ends.append((claimed.kind, outcome)),
         )  # fmt: skip

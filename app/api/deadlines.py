@@ -1,0 +1,132 @@
+"""How long things may take: a request's head and body to arrive, an answer to begin.
+
+The head is uvicorn's to read, before there is a request, so its deadline is in the protocol; the same place watches
+over the rest of a body that was answered before it was read (with 401, say) and is dropped as it comes. Each of these
+would otherwise let a client that sends a byte now and then hold a connection for as long as it likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app import errors
+from app.api import problem
+
+BODY_BYTES_A_SECOND = 64 * 1024
+"""A body that comes at least as fast has all the time it needs."""
+
+
+class Deadlines:
+    """Answers 408 for a body that does not arrive in time and 503 for an answer that does not begin in time.
+
+    An answer that has begun may go on: it may be a stream.
+    """
+
+    def __init__(self, app: ASGIApp, *, request_seconds: float, body_seconds: float) -> None:
+        self._app = app
+        self._request_seconds = request_seconds
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+        deadline = asyncio.timeout(self._request_seconds)
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if not begun and not deadline.expired():
+                begun = True
+                deadline.reschedule(None)
+            await send(message)
+
+        try:
+            async with deadline:
+                await self._app(scope, self._arriving(receive), sending)
+        except TimeoutError:
+            if begun or not deadline.expired():
+                raise
+            overdue = errors.Overdue(
+                f"There was no answer within {self._request_seconds:g} seconds. What was asked for may have been done:"
+                " send it again with the same Idempotency-Key, or look."
+            )
+            await problem.problem(Request(scope), overdue)(scope, receive, send)
+
+    def _arriving(self, receive: Receive) -> Receive:
+        due: float | None = None
+        arrived, whole = 0, False
+
+        async def receiving() -> Message:
+            nonlocal due, arrived, whole
+            if whole:
+                return await receive()
+            if due is None:
+                due = asyncio.get_running_loop().time() + self._body_seconds
+            try:
+                async with asyncio.timeout_at(due + arrived / BODY_BYTES_A_SECOND):
+                    message = await receive()
+            except TimeoutError:
+                raise errors.TooSlow(f"The body did not arrive within {self._body_seconds:g} seconds.") from None
+            arrived += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
+            return message
+
+        return receiving
+
+
+class Impatient(HttpToolsProtocol):
+    """Uvicorn's protocol, which closes a connection whose next head, or the rest of whose answered request, does not
+    come in time. Between two requests uvicorn's own keep-alive time holds.
+    """
+
+    head_seconds = 10.0
+    body_seconds = 30.0
+    _timer: asyncio.TimerHandle | None = None
+    _is_whole = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._wait(self.head_seconds)
+
+    def on_message_begin(self) -> None:
+        self._is_whole = False
+        if self._timer is None:
+            self._wait(self.head_seconds)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._waited()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_whole = True
+        self._waited()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._is_whole:
+            self._wait(self.body_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waited()
+        super().connection_lost(exc)
+
+    def _wait(self, seconds: float) -> None:
+        self._waited()
+        self._timer = self.loop.call_later(seconds, self.transport.close)
+
+    def _waited(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def impatient(head_seconds: float, body_seconds: float) -> type[HttpToolsProtocol]:
+    """The protocol with these deadlines; uvicorn makes one for each connection."""
+    return type("Impatient", (Impatient,), {"head_seconds": head_seconds, "body_seconds": body_seconds})

@@ -1,0 +1,69 @@
+"""Who asks, and what they may see.
+
+A caller belongs to one tenant. With a key it has the key's scopes, and it sees one user alone if the key is bound to
+one: whatever is another user's, or nobody's, is as if it were not there. Without a key, where none is needed, it
+may do everything in the one tenant there is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+from uuid import UUID
+
+from app.core.scope import scope_of
+from app.errors import Forbidden
+
+Scope = Literal["read", "write", "admin", "memories:sensitive"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    tenant: UUID
+    user_id: str | None = None
+    """The one user that it sees; None: all of the tenant's. Stores and flows know it as ``bound_to``."""
+    scopes: frozenset[str] = ALL_SCOPES
+    key: UUID | None = None
+    """The public part of its key."""
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether sensitive memories are there for it."""
+        return "memories:sensitive" in self.scopes
+
+    @property
+    def scope(self) -> str | None:
+        """Whose archives and memories it sees; None: all of the tenant's."""
+        return scope_of(self.user_id, None) if self.user_id is not None else None
+
+    def require(self, scope: Scope) -> None:
+        """Raises Forbidden."""
+        if scope not in self.scopes:
+            raise Forbidden(f"The key has not the scope {scope}.", extra={"scope": scope})
+
+    def require_all_users(self) -> None:
+        """For what is about a whole tenant. Raises Forbidden for a key that is bound to one user."""
+        if self.user_id is not None:
+            raise Forbidden("The key is bound to one user, and this is about all of them.")
+
+    def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
+        """Whom a request is about: the user it names, or the key's own. Raises Forbidden for anybody else."""
+        if self.user_id is None:
+            return named
+        if named not in (None, self.user_id):
+            raise Forbidden(
+                "The key is bound to one user, and the request names another.",
+                errors=[{"loc": list(loc), "msg": "is not the key's user"}],
+            )
+        return self.user_id
+
+    def idempotency_key(self, sent: str) -> str:
+        """An Idempotency-Key as it is kept: callers that may not see each other's answers do not share it."""
+        if self.user_id is None and self.sensitive:
+            return sent
+        text = f"{'' if self.user_id is None else 'u:' + self.user_id}\n{self.sensitive}\n{sent}"
+        return f"caller:{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,95 @@
+"""How a window grew, turn by turn, from the offsets that are stored anyway.
+
+No window is assembled again. Within an epoch the head and the condensed zone are frozen and the verbatim zone
+begins in one place, so what the window of the conversation's own budget held at the end of a turn is the epoch's
+sums and a difference of two offsets. What a single call brought in (its tail, a loaded result) is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A page, and the running total of tokens before its first message."""
+
+    page: int
+    full_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What an epoch froze, in tokens, and where its verbatim zone begins."""
+
+    number: int
+    trigger_page: int
+    """The page that was being written when it was made."""
+    notes: int
+    summary: int
+    contents: int
+    condensed: int
+    verbatim_from: int
+    """Running total of tokens before its first verbatim message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The window at the end of a turn, without its tools, system segment and tail."""
+
+    page: int
+    epoch: int
+    """0 before the first epoch."""
+    opens_epoch: bool
+    notes: int
+    summary: int
+    contents: int
+    condensed: int
+    recent: int
+    so_far: int
+    """All messages up to here, verbatim."""
+
+    @property
+    def total(self) -> int:
+        return self.notes + self.summary + self.contents + self.condensed + self.recent
+
+
+_BEGINNING = Frozen(0, 0, 0, 0, 0, 0, 0)
+
+
+def growth(turns: Sequence[Turn], full_total: int, epochs: Sequence[Frozen], *, is_whole: bool) -> list[Point]:
+    """A point for each turn. Turns and epochs are in order.
+
+    ``is_whole``: the epochs are all that there are, so before the first the window was in none. Otherwise turns
+    before the first known epoch are left out.
+    """
+    ends = [*(turn.full_before for turn in turns[1:]), full_total][: len(turns)]
+    points = []
+    before = None
+    for turn, end in zip(turns, ends, strict=True):
+        epoch = _in_force(epochs, turn.page)
+        if epoch is None and not is_whole:
+            continue
+        points.append(_point(turn, end, epoch or _BEGINNING, before))
+        before = points[-1]
+    return points
+
+
+def _in_force(epochs: Sequence[Frozen], page: int) -> Frozen | None:
+    """The epoch at a page's end: the last one made until then."""
+    return next((epoch for epoch in reversed(epochs) if epoch.trigger_page <= page), None)
+
+
+def _point(turn: Turn, end: int, epoch: Frozen, before: Point | None) -> Point:
+    return Point(
+        page=turn.page,
+        epoch=epoch.number,
+        opens_epoch=epoch.trigger_page == turn.page if before is None else epoch.number != before.epoch,
+        notes=epoch.notes,
+        summary=epoch.summary,
+        contents=epoch.contents,
+        condensed=epoch.condensed,
+        recent=max(0, end - epoch.verbatim_from),
+        so_far=end,
+    )

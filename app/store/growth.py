@@ -1,0 +1,56 @@
+"""The offsets and epochs of a conversation's last turns."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from app.core.growth import Frozen, Turn
+from app.db import Connection
+from app.store.windows import read_head
+
+# The last pages, the newest first, with the running total before each.
+TURNS = """
+SELECT p.page, m.full_before
+  FROM (SELECT page, first_seq FROM pages
+         WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY page DESC LIMIT $3) p
+  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = p.first_seq
+ ORDER BY p.page
+"""
+# The last epochs with the offsets at which their zones begin.
+EPOCHS = """
+SELECT e.number, e.trigger_page, e.head, c.short_before AS condensed_start, v.short_before AS condensed_end,
+       v.full_before AS verbatim_start
+  FROM (SELECT number, trigger_page, condensed_from, verbatim_from, head FROM epochs
+         WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY number DESC LIMIT $3) e
+  LEFT JOIN messages c ON c.tenant_id = $1 AND c.conversation_id = $2 AND c.seq = e.condensed_from
+  LEFT JOIN messages v ON v.tenant_id = $1 AND v.conversation_id = $2 AND v.seq = e.verbatim_from
+ ORDER BY e.number
+"""
+
+
+async def turns(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> list[Turn]:
+    """The last ones, in order."""
+    return [Turn(*row) for row in await connection.fetch(TURNS, tenant, conversation_id, limit)]
+
+
+async def epochs(
+    connection: Connection, tenant: UUID, conversation_id: str, limit: int, *, full_total: int, short_total: int
+) -> list[Frozen]:
+    """The last ones, in order. A zone that begins after the last message begins at the totals."""
+    found = []
+    for row in await connection.fetch(EPOCHS, tenant, conversation_id, limit):
+        head = read_head(row["head"])
+        end = short_total if row["condensed_end"] is None else row["condensed_end"]
+        start = end if row["condensed_start"] is None else row["condensed_start"]
+        found.append(
+            Frozen(
+                number=row["number"],
+                trigger_page=row["trigger_page"],
+                notes=head.notes_tokens,
+                summary=head.summary_tokens,
+                contents=head.contents_tokens + head.frame_tokens,
+                condensed=end - start,
+                verbatim_from=full_total if row["verbatim_start"] is None else row["verbatim_start"],
+            )
+        )
+    return found

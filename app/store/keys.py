@@ -1,0 +1,119 @@
+"""API keys, and the tenants that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.db import Connection, Database
+
+# A key by its public parts. Alone and outside any transaction block: it sets the tenant as the hot statements do.
+LOOK_UP = """
+SELECT digest, scopes, user_id,
+       revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS alive,
+       last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS use_unknown
+  FROM keys WHERE tenant_id = $1::uuid AND id = $2
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 36
+"""
+
+
+async def look_up(database: Database, tenant: UUID, key: UUID) -> Record | None:
+    return await database.fetch_row(LOOK_UP, str(tenant), key)
+
+
+# When a key was last used, to a minute. A row that somebody else is writing is left to them.
+USED = """
+UPDATE keys SET last_used_at = now()
+ WHERE tenant_id = $1 AND id = (
+   SELECT id FROM keys WHERE tenant_id = $1 AND id = $2
+      AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') FOR UPDATE SKIP LOCKED)
+"""
+
+
+async def used(connection: Connection, tenant: UUID, key: UUID) -> None:
+    await connection.execute(USED, tenant, key)
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    id: UUID
+    digest: bytes
+    name: str
+    scopes: Sequence[str]
+    user_id: str | None
+    expires_at: datetime | None
+
+
+FIELDS = "tenant_id, id, name, scopes, user_id, created_at, expires_at, revoked_at, last_used_at"
+# From its first key on a tenant's row says that keys are required.
+DEMAND = """
+INSERT INTO tenants (tenant_id, name, keyed_at) VALUES ($1, $2, clock_timestamp())
+ON CONFLICT (tenant_id) DO UPDATE SET keyed_at = coalesce(tenants.keyed_at, excluded.keyed_at)
+"""
+INSERT = f"""
+INSERT INTO keys (tenant_id, id, digest, name, scopes, user_id, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING {FIELDS}
+"""
+
+
+async def insert(connection: Connection, tenant: UUID, new: NewKey) -> Record:
+    """The key's row. From the commit on, the deployment requires keys."""
+    await connection.execute(DEMAND, tenant, "default")
+    row = await connection.fetchrow(
+        INSERT, tenant, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at
+    )
+    assert row is not None
+    return row
+
+
+# Keys, the newest first, after a cursor's id. Two statements, because one with an OR would read all users' keys.
+LIST = f"SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+LIST_OF_USER = f"""
+SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 AND user_id = $4 ORDER BY user_id DESC, id DESC LIMIT $3
+"""
+
+
+async def browse(
+    connection: Connection, tenant: UUID, bound_to: str | None, after: UUID | None, limit: int
+) -> Sequence[Record]:
+    page = (tenant, after or UUID(int=2**128 - 1), limit)
+    if bound_to is None:
+        return await connection.fetch(LIST, *page)
+    return await connection.fetch(LIST_OF_USER, *page, bound_to)
+
+
+REVOKE = f"""
+UPDATE keys SET revoked_at = coalesce(revoked_at, now())
+ WHERE tenant_id = $1 AND id = $2 AND ($3::text IS NULL OR user_id = $3) RETURNING {FIELDS}
+"""
+
+
+async def revoke(connection: Connection, tenant: UUID, key: UUID, bound_to: str | None) -> Record | None:
+    """None if there is no such key. One that was revoked before stays so since then."""
+    return await connection.fetchrow(REVOKE, tenant, key, bound_to)
+
+
+DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
+
+
+async def delete_of_user(connection: Connection, tenant: UUID, user_id: str) -> int:
+    """How many there were, the revoked ones too. The tenant goes on to require keys."""
+    status = await connection.execute(DELETE_OF_USER, tenant, user_id)
+    return int(status.rsplit(" ", 1)[-1])
+
+
+CREATE_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, $2)"
+# Every tenant's row, which row-level security shows to everybody: nothing to filter by.
+ALL_TENANTS = "SELECT tenant_id, name, keyed_at, created_at FROM tenants ORDER BY created_at, tenant_id"
+
+
+async def create_tenant(connection: Connection, tenant: UUID, name: str) -> None:
+    await connection.execute(CREATE_TENANT, tenant, name)
+
+
+async def all_tenants(database: Database) -> Sequence[Record]:
+    return await database.fetch_all(ALL_TENANTS)

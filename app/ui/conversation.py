@@ -1,0 +1,178 @@
+"""What the page of one conversation shows: its window and why it is so, its growth, its parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+from starlette.requests import Request
+
+from app import errors
+from app.core.budget import BUDGET_MAX, model_window
+from app.core.model import Format
+from app.core.render import origins
+from app.core.topics import Topic
+from app.db import Connection
+from app.flows import archiving, growing, inspect, progress
+from app.flows.context import Context, ContextRequest, context
+from app.services import Services
+from app.store import archives, messages, notes, page_index
+from app.store.conversations import Conversation
+from app.ui import pictures
+from app.ui.html import query_of
+from app.ui.jobs import grouped
+from app.ui.parts import window_messages
+from app.work import table
+
+PAGES_SHOWN = 25
+ARCHIVES_SHOWN = 10
+TOPICS_SHOWN = 30
+JOBS_READ = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the box to try another window holds."""
+
+    values: dict[str, str]
+    request: ContextRequest | None = None
+    """None: nothing is tried, or what was given cannot be."""
+    problems: dict[str, str] = field(default_factory=dict)
+    """By field; texts that the templates translate, blank where there is none."""
+
+
+def read_form(request: Request, services: Services) -> Form:
+    values = query_of(request, {"budget": 12, "model": 200, "format": 20, "query": 2_000})
+    form: Format = "anthropic" if values["format"] == "anthropic" else "openai"
+    problems = {"budget": "", "model": ""}
+    budget, model = values["budget"] or None, values["model"] or None
+    if budget is not None and not (budget.isascii() and budget.isdecimal() and 1 <= int(budget) <= BUDGET_MAX):
+        problems["budget"] = "A budget is a whole number of tokens, from 1 to 10,000,000."
+    is_sized = budget is not None or services.defaults.context_window > 0
+    if model is not None and not is_sized and model_window(model) is None:
+        problems["model"] = "The window of this model is not known; name a budget."
+    is_asked = budget or model or values["query"] or form == "anthropic"
+    if any(problems.values()) or not is_asked:
+        return Form(values, None, problems)
+    number = int(budget) if budget is not None else None
+    return Form(
+        values, ContextRequest(budget=number, model=model, query=values["query"] or None, format=form), problems
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A window, or the smallest budget that one could be made for."""
+
+    name: Literal["own", "tried"]
+    context: Context | None = None
+    answer: dict[str, Any] | None = None
+    minimum: int | None = None
+
+
+async def view(services: Services, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
+    """The values of the template."""
+    own = await _make("own", services, tenant, conversation, ContextRequest())
+    tried = await _make("tried", services, tenant, conversation, form.request) if form.request else None
+    shown = tried or own
+    made = [found for found in (own, tried) if found is not None]
+    largest = max((found.answer["usage"]["total"] for found in made if found.answer), default=0)
+    parts = await _parts(services, tenant, conversation)
+    return {
+        "conversation": inspect.conversation_view(conversation),
+        "form": form,
+        "own": own,
+        "tried": tried,
+        "shown": shown,
+        "bars": {m.name: pictures.bar(m.answer["usage"], largest) for m in made if m.answer},
+        "messages": _messages(shown, form.request or ContextRequest()),
+        "zones": _zones(shown),
+        "prefix": _common(own, tried),
+        **parts,
+    }
+
+
+async def _make(
+    name: Literal["own", "tried"],
+    services: Services,
+    tenant: UUID,
+    conversation: Conversation,
+    request: ContextRequest,
+) -> Made:
+    try:
+        found = await context(services, tenant, conversation.id, request)
+    except errors.BudgetTooSmall as error:
+        return Made(name, minimum=error.extra["minimum_budget"])
+    return Made(name, found, json.loads(found.body))
+
+
+def _messages(made: Made, request: ContextRequest) -> list[Any]:
+    if made.context is None or made.answer is None:
+        return []
+    found = origins(made.context.window, made.context.system, request.format)
+    return window_messages(made.answer, found, made.context.system)
+
+
+def _zones(made: Made) -> dict[int, str]:
+    """Where each page is that the window has; the others are unlisted."""
+    if made.answer is None:
+        return {}
+    return {page: zone for zone in ("verbatim", "condensed", "listed") for page in made.answer["pages"][zone]}
+
+
+def _common(own: Made, tried: Made | None) -> int | None:
+    """Messages at the beginning that both windows share, byte for byte."""
+    if tried is None or own.answer is None or tried.answer is None or own.answer["format"] != tried.answer["format"]:
+        return None
+    pairs = zip(own.answer["messages"], tried.answer["messages"], strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(_count(own), _count(tried)))
+
+
+def _count(made: Made) -> int:
+    return len(made.answer["messages"]) if made.answer else 0
+
+
+async def _parts(services: Services, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+    """All beside the window, in one snapshot."""
+    async with services.database.snapshot(tenant) as connection:
+        points = await growing.last_turns(connection, tenant, conversation)
+        found = await archives.browse(connection, tenant, conversation_id=conversation.id, limit=ARCHIVES_SHOWN + 1)
+        return {
+            "points": points,
+            "chart": pictures.chart(points),
+            "contents": await inspect.contents_view(services, connection, tenant, conversation),
+            "pages": await newest_pages(connection, tenant, conversation, conversation.totals.last_page),
+            "archives": [archiving.view(row) for row in found[:ARCHIVES_SHOWN]],
+            "more_archives": len(found) > ARCHIVES_SHOWN,
+            "notes": await notes.browse(connection, tenant, conversation.id),
+            "summary": await inspect.summary_view(services, connection, tenant, conversation),
+            "topics": await _topics(connection, tenant, conversation),
+            "reach": conversation.indexed_through,
+            "working": await progress.status_view(connection, tenant, conversation),
+            "jobs": grouped(await table.browse(connection, tenant, conversation.id, JOBS_READ)),
+        }
+
+
+async def newest_pages(
+    connection: Connection, tenant: UUID, conversation: Conversation, last: int
+) -> list[dict[str, Any]]:
+    """Pages from one backwards."""
+    wanted = range(max(1, last - PAGES_SHOWN + 1), last + 1)
+    return list(reversed(await some_pages(connection, tenant, conversation, wanted)))
+
+
+async def some_pages(
+    connection: Connection, tenant: UUID, conversation: Conversation, wanted: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Pages in order, in the model's words where there are any."""
+    rows = await messages.pages(connection, tenant, conversation.id, some=wanted)
+    names = await page_index.names(connection, tenant, conversation.id, wanted, inspect.ALL)
+    return [inspect.page_item(row, names.get(row["page"])) for row in rows]
+
+
+async def _topics(connection: Connection, tenant: UUID, conversation: Conversation) -> list[Topic]:
+    found = await page_index.topics(connection, tenant, conversation.id, inspect.ALL, inspect.ALL)
+    return sorted(found, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]

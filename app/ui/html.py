@@ -1,0 +1,174 @@
+"""Templates, and the answers they become."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import anyio.to_thread
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app import __version__, errors
+from app.core.model import Language
+from app.ui import language
+from app.ui.shown import shown
+from app.ui.words import translate
+
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+PRIVATE = {**SECURITY, "Cache-Control": "no-store", "Vary": "Accept-Language, Cookie"}
+
+
+def _finalize(value: Any) -> Any:
+    """What every expression of every template goes through before it is escaped."""
+    if value is None:
+        return ""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _percent(value: float) -> str:
+    """A share of 100, with a decimal where it is small."""
+    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
+
+
+def _moment(value: str | datetime) -> str:
+    """A time to the minute, UTC."""
+    text = value if isinstance(value, str) else value.isoformat()
+    return text[:16].replace("T", " ")
+
+
+def _pretty(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+ENVIRONMENT = Environment(
+    loader=PackageLoader("app.ui"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=_finalize,
+)
+ENVIRONMENT.filters |= {"number": _number, "percent": _percent, "moment": _moment, "pretty": _pretty}
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Addresses inside the inspector, wherever the app is mounted."""
+
+    root: str
+
+    def __call__(self, *segments: object, **query: object) -> str:
+        path = "/".join((f"{self.root}/ui", *(quote(str(segment), safe="") for segment in segments)))
+        given = {name: value for name, value in query.items() if value not in (None, "")}
+        return f"{path}?{urlencode(given)}" if given else path
+
+    def api(self, path: str) -> str:
+        return f"{self.root}{path}"
+
+    def conversation(self, conversation_id: str, *rest: object, **query: object) -> str:
+        return self("conversations", conversation_id, *rest, **query)
+
+
+def addresses(request: Request) -> Addresses:
+    return Addresses(str(request.scope.get("root_path", "")).rstrip("/"))
+
+
+async def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    """A page in the language that is wanted. A long one takes a while to write, so a thread does it."""
+    chosen = language.language(request)
+    common = {
+        "lang": chosen,
+        "t": _translator(chosen),
+        "url": addresses(request),
+        "path": request.url.path,
+        "other_language": _other(request, chosen),
+        "version": __version__,
+        "section": None,
+        "viewer": None,
+        "heading": None,
+    }
+    body = await anyio.to_thread.run_sync(ENVIRONMENT.get_template(template).render, {**common, **values})
+    response = Response(body.encode("utf-8", "replace"), status, media_type="text/html")
+    if language.asked(request):
+        response.set_cookie(
+            language.COOKIE, chosen, path=addresses(request)(), max_age=31_536_000, httponly=True, samesite="strict"
+        )
+    return response
+
+
+def _translator(chosen: Language) -> Callable[..., str]:
+    def t(text: str, **values: object) -> str:
+        return translate(text, chosen).format(**values) if values else translate(text, chosen)
+
+    return t
+
+
+def _other(request: Request, chosen: Language) -> str:
+    """The same page in the other language."""
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
+    return f"?{urlencode([*kept, ('lang', 'en' if chosen == 'zh' else 'zh')])}"
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class HtmlRoute(APIRoute):
+    """A route whose errors are pages too, and whose answers all have the headers of SECURITY."""
+
+    def get_route_handler(self) -> Handler:
+        inner = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            try:
+                response = await inner(request)
+            except errors.Unauthorized:
+                response = RedirectResponse(addresses(request)("sign-in", next=_here(request)), 303)
+            except errors.QuireError as error:
+                response = await _failed(request, error)
+            except RequestValidationError:
+                response = await _failed(request, errors.Invalid("A part of the address is not usable."))
+            for name, value in PRIVATE.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return handler
+
+
+def _here(request: Request) -> str:
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+async def _failed(request: Request, error: errors.QuireError) -> Response:
+    return await page(request, "error.html", status=error.status, error=error, heading=error.title)
+
+
+def query_of(request: Request, names: Mapping[str, int]) -> dict[str, str]:
+    """What the address says for each name; blank for what it does not say. Raises Invalid for what is too long."""
+    found = {}
+    for name, longest in names.items():
+        value = request.query_params.get(name, "").strip()
+        if len(value) > longest or "\x00" in value:
+            raise errors.Invalid(f"`{name}` is at most {longest} characters, none of them U+0000.")
+        found[name] = value
+    return found

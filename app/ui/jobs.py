@@ -1,0 +1,52 @@
+"""Jobs as people look at them: many of one kind are one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from asyncpg import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Jobs of one kind, state, conversation and latest error."""
+
+    kind: str
+    state: str
+    conversation_id: str | None
+    error: str
+    count: int
+    attempts: int
+    """The most of any."""
+    since: datetime
+
+
+def grouped(rows: Sequence[Record]) -> list[Jobs]:
+    """What runs first, then what is dead, then what waits; the oldest first."""
+    ordered = sorted(rows, key=_alike)
+    found = [_together(list(some)) for _, some in groupby(ordered, key=_alike)]
+    return sorted(found, key=lambda jobs: (_ORDER.index(jobs.state), jobs.since))
+
+
+_ORDER = ("running", "dead", "pending")
+
+
+def _alike(row: Record) -> tuple[Any, ...]:
+    return row["state"], row["kind"], row["conversation_id"] or "", row["error"] or ""
+
+
+def _together(rows: Sequence[Record]) -> Jobs:
+    first = rows[0]
+    return Jobs(
+        kind=first["kind"],
+        state=first["state"],
+        conversation_id=first["conversation_id"],
+        error=first["error"] or "",
+        count=len(rows),
+        attempts=max(row["attempts"] for row in rows),
+        since=min(row["created_at"] for row in rows),
+    )

@@ -1,0 +1,54 @@
+"""Which language a page is in: what the address says, else the cookie it left, else what the browser prefers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+
+from app.core.model import Language
+
+COOKIE: Final = "quire_ui_language"
+LONGEST_HEADER = 500
+
+
+def asked(request: Request) -> Language | None:
+    """What the address says."""
+    return _known(request.query_params.get("lang", ""))
+
+
+def language(request: Request) -> Language:
+    found = asked(request) or _known(request.cookies.get(COOKIE, ""))
+    return found or preferred(request.headers.get("accept-language", ""))
+
+
+def preferred(header: str) -> Language:
+    """The first of Chinese and English by an Accept-Language header."""
+    best: tuple[float, Language] = (0.0, "en")
+    for part in header[:LONGEST_HEADER].split(","):
+        tag, _, parameter = part.strip().partition(";")
+        known = _known(tag.strip().partition("-")[0])
+        weight = _weight(parameter)
+        if known and weight > best[0]:
+            best = (weight, known)
+    return best[1]
+
+
+def _known(tag: str) -> Language | None:
+    match tag.lower():
+        case "zh":
+            return "zh"
+        case "en":
+            return "en"
+        case _:
+            return None
+
+
+def _weight(parameter: str) -> float:
+    name, _, value = parameter.strip().partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return min(1.0, max(0.0, float(value)))
+    except ValueError:
+        return 0.0

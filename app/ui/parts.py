@@ -1,0 +1,171 @@
+"""The messages of a rendered window as people read them: who says it, what it is of, its parts in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.render import Origin
+from app.ui.shown import Clipped, clip, first_line
+
+CHARACTERS_MAX = 20_000
+"""Of one part of a message in a window's list; the page it is on shows more."""
+WHOLE_MAX = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a message. ``kind`` is text, thinking, call, result, media or other."""
+
+    kind: str
+    label: str
+    body: Clipped
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One message as the model gets it."""
+
+    role: str
+    zone: str
+    """system, head, opening, condensed, verbatim or tail."""
+    parts: list[Part]
+    line: str
+    hidden: tuple[str, ...]
+    tokens: int | None = None
+    seqs: tuple[int, ...] = ()
+    pages: tuple[int, ...] = ()
+    is_stable: bool = True
+    """Stays as it is until the epoch ends."""
+    is_cache_mark: bool = False
+    is_passing: bool = False
+    """In full for this page only."""
+    archive_ids: tuple[str, ...] = ()
+
+
+def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system: str) -> list[Shown]:
+    """The messages of a context answer; a system prompt that stands beside them comes first."""
+    sections = answer["usage"]["sections"]
+    weights = {
+        "system": sections["system"],
+        "head": sections["notes"] + sections["summary"] + sections["contents"],
+        "tail": sections["tail"],
+    }
+    found = []
+    if answer["system"]:
+        found.append(_shown({"role": "system", "content": system}, "system", tokens=weights["system"]))
+    for index, (message, origin) in enumerate(zip(answer["messages"], origins, strict=True)):
+        stable = index < answer["stable_messages"]
+        if origin.part != "body":
+            found.append(_shown(message, origin.part, tokens=weights.get(origin.part), is_stable=stable))
+            continue
+        placed = origin.placed
+        found.append(
+            _shown(
+                message,
+                placed[0].zone,
+                tokens=sum(p.tokens for p in placed),
+                seqs=tuple(p.seq for p in placed),
+                pages=tuple(dict.fromkeys(p.page for p in placed)),
+                is_stable=stable,
+                is_cache_mark=any(p.cache_mark for p in placed),
+                is_passing=any(p.passing for p in placed),
+                archive_ids=tuple(uuid for p in placed for uuid in p.archive_ids),
+            )
+        )
+    return found
+
+
+def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> Shown:
+    parts = message_parts(message)
+    return Shown(message["role"], zone, parts, _line(parts), _hidden(parts), **more)
+
+
+def stored_message(view: Mapping[str, Any]) -> Shown:
+    """A message of the history, whole."""
+    parts = message_parts(view, longest=WHOLE_MAX)
+    return Shown(
+        view["role"], "stored", parts, _line(parts), _hidden(parts),
+        tokens=view["tokens"], seqs=(view["seq"],), pages=(view["page"],),
+        archive_ids=(view["archive_id"],) if view["archive_id"] else (),
+    )  # fmt: skip
+
+
+def _hidden(parts: Sequence[Part]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in part.body.hidden))
+
+
+def _line(parts: Sequence[Part]) -> str:
+    said = next((part for part in parts if part.kind == "text" and part.body.text.strip()), None)
+    part = said or (parts[0] if parts else None)
+    if part is None:
+        return ""
+    text = first_line(part.body.text)
+    return f"{part.label.partition(' · ')[0]} {text}" if part.kind == "call" else text
+
+
+def message_parts(message: Mapping[str, Any], longest: int = CHARACTERS_MAX) -> list[Part]:
+    """The parts of a message in OpenAI or Anthropic form, in order."""
+    return list(_parts(message, longest))
+
+
+def _parts(message: Mapping[str, Any], longest: int) -> Iterator[Part]:
+    for field in ("reasoning_content", "reasoning", "thinking"):
+        if message.get(field):
+            yield Part("thinking", "", clip(_text(message[field]), longest))
+    content = message.get("content")
+    if isinstance(content, str):
+        if content:
+            kind = "result" if message["role"] == "tool" else "text"
+            yield Part(kind, str(message.get("tool_call_id") or "") if kind == "result" else "", clip(content, longest))
+    elif isinstance(content, list):
+        for block in content:
+            yield _block(block, longest)
+    if message.get("refusal"):
+        yield Part("other", "refusal", clip(_text(message["refusal"]), longest))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        label = f"{function.get('name', '')} · {call.get('id', '')}"
+        yield Part("call", label, clip(_text(function.get("arguments", "")), longest))
+
+
+def _block(block: Any, longest: int) -> Part:
+    if not isinstance(block, dict):
+        return Part("other", "", clip(_text(block), longest))
+    kind, label, text = _read_block(block)
+    return Part(kind, label, clip(text, longest))
+
+
+def _read_block(block: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Kind, label and text of a content block."""
+    match kind := str(block.get("type", "")):
+        case "text":
+            return "text", "", _text(block.get("text", ""))
+        case "thinking" | "redacted_thinking" | "reasoning":
+            return "thinking", "", _text(block.get("thinking") or block.get("text") or block)
+        case "tool_use":
+            return "call", f"{block.get('name', '')} · {block.get('id', '')}", _text(block.get("input", {}))
+        case "tool_result":
+            return "result", str(block.get("tool_use_id", "")), _result(block.get("content", ""))
+        case "image" | "image_url" | "input_audio" | "document" | "file":
+            return "media", kind, _described(block)
+        case _:
+            return "other", kind, _text(block)
+
+
+def _result(content: Any) -> str:
+    if isinstance(content, list) and all(isinstance(b, dict) and b.get("type") == "text" for b in content):
+        return "\n".join(str(b.get("text", "")) for b in content)
+    return _text(content)
+
+
+def _described(block: Mapping[str, Any]) -> str:
+    """Media are named and never loaded: who looks at a conversation must not call on its links."""
+    text = _text({name: value for name, value in block.items() if name not in ("type", "cache_control")})
+    return text if len(text) <= 200 else f"{text[:160]}… ({len(text):,})"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

@@ -1,0 +1,112 @@
+"""Where the pieces of the two pictures go: per cent across, pixels down. The templates draw them as SVG.
+
+Both have the same numbers beside them as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.growth import Point
+
+SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
+GROWN = ("notes", "summary", "contents", "condensed", "recent")
+LABEL_SHARE = 7.0
+"""Per cent of the width that a piece needs for its name to stand in it."""
+HEIGHT = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    name: str
+    tokens: int
+    x: float
+    width: float
+    share: float
+    """Per cent of the window."""
+
+    @property
+    def is_labelled(self) -> bool:
+        return self.width >= LABEL_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A window: how much of its budget it takes, and what it is made of."""
+
+    total: int
+    budget: int
+    used: float
+    """Per cent of the budget."""
+    width: float
+    """Per cent across; less than 100 beside a larger window."""
+    pieces: list[Piece]
+
+
+def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
+    """``largest``: tokens that the whole width stands for, where windows are compared."""
+    total, budget = usage["total"], usage["budget"]
+    scale = max(largest or total, 1)
+    pieces, x = [], 0.0
+    for name in SECTIONS:
+        tokens = usage["sections"][name]
+        width = 100 * tokens / scale
+        pieces.append(Piece(name, tokens, round(x, 3), round(width, 3), round(100 * tokens / max(total, 1), 1)))
+        x += width
+    return Bar(total, budget, round(min(100.0, 100 * total / max(budget, 1)), 3), round(100 * total / scale, 3), pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    name: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    point: Point
+    x: float
+    width: float
+    blocks: list[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    tokens: int
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    columns: list[Column]
+    lines: list[Line]
+    most: int
+    epochs: int
+
+
+def chart(points: Sequence[Point]) -> Chart:
+    """A column for each turn, with its sections stacked upwards."""
+    most = max((point.total for point in points), default=0)
+    top = _round_up(most)
+    step = 100 / max(len(points), 12)
+    columns = [_column(point, index * step, step, top) for index, point in enumerate(points)]
+    lines = [Line(round(top * part / 2), round(HEIGHT * (1 - part / 2), 1)) for part in (1, 2)] if most else []
+    return Chart(columns, lines, most, sum(point.opens_epoch for point in points))
+
+
+def _column(point: Point, x: float, step: float, top: int) -> Column:
+    blocks, y = [], HEIGHT
+    for name in GROWN:  # what is frozen stands at the bottom, so that growth is seen at the top
+        height = HEIGHT * getattr(point, name) / top
+        y -= height
+        blocks.append(Block(name, round(y, 2), round(height, 2)))
+    return Column(point, round(x + step * 0.08, 3), round(step * 0.84, 3), blocks)
+
+
+def _round_up(most: int) -> int:
+    """The next number with two digits that count, so that lines stand at round numbers."""
+    unit = int(10 ** max(0, len(str(most)) - 2))
+    return max(2, -(-most // (2 * unit)) * 2 * unit)

@@ -1,0 +1,267 @@
+"""The inspector's pages. Each gathers by the API's flows, and hands values to a template."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import parse_qs
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from app import bm25, errors
+from app.api import cursors
+from app.api.paths import ConversationId
+from app.api.services import Wired
+from app.db import Connection
+from app.flows import archiving, inspect, progress, searching
+from app.flows.archiving import Wanted
+from app.flows.searching import SearchRequest
+from app.store import archives, conversations
+from app.store.conversations import Conversation
+from app.ui import conversation as one
+from app.ui.assets import ASSETS
+from app.ui.html import SECURITY, HtmlRoute, addresses, page, query_of
+from app.ui.jobs import grouped
+from app.ui.parts import stored_message
+from app.ui.session import Viewer, Viewing, check_own_user, checked_key, door_of, forget, remember
+from app.ui.shown import hidden, marked
+from app.work import table
+
+router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
+
+CONVERSATIONS_SHOWN = 50
+ARCHIVES_SHOWN = 50
+JOBS_READ = 400
+MESSAGES_SHOWN = 500
+"""Of a page."""
+RESULTS_SHOWN = 30
+ARCHIVE_CHARACTERS = 20_000
+"""Of an archive, on one page."""
+TYPES = ("episode", "passage", "preference", "fact", "general", "command_output")
+Cursor = Annotated[str | None, Query(max_length=500)]
+
+
+@router.get("")
+async def conversation_list(request: Request, services: Wired, viewer: Viewing, cursor: Cursor = None) -> Response:
+    asked = query_of(request, {"user": 128, "q": 200})
+    user = viewer.user_id if viewer.user_id is not None else asked["user"] or None
+    after = cursors.decode_time_and_id(cursor)
+    async with services.database.snapshot(viewer.tenant) as connection:
+        rows = await conversations.browse(
+            connection, viewer.tenant, user, asked["q"] or None, after, CONVERSATIONS_SHOWN + 1
+        )
+        count = await conversations.count(connection, viewer.tenant) if viewer.user_id is None else None
+    last = rows[CONVERSATIONS_SHOWN - 1] if len(rows) > CONVERSATIONS_SHOWN else None
+    older = cursors.encode(last["updated_at"].isoformat(), last["uid"]) if last else None
+    return await page(
+        request, "conversations.html", section="conversations", viewer=viewer, asked=asked, count=count,
+        rows=rows[:CONVERSATIONS_SHOWN], older=older, is_first=cursor is None, counted_max=conversations.COUNTED_MAX,
+        base=str(request.base_url).rstrip("/"),
+    )  # fmt: skip
+
+
+@router.get("/conversations/{conversation_id}")
+async def conversation_page(
+    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId
+) -> Response:
+    found = await _conversation(services.database.snapshot(viewer.tenant), viewer, conversation_id)
+    view = await one.view(services, viewer.tenant, found, one.read_form(request, services))
+    return await page(request, "conversation.html", section="conversations", viewer=viewer, **view)
+
+
+async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Conversation:
+    async with opened as connection:
+        return await _mine(connection, viewer, conversation_id)
+
+
+async def _mine(connection: Connection, viewer: Viewer, conversation_id: str) -> Conversation:
+    """Raises NotFound."""
+    found = await conversations.get(connection, viewer.tenant, conversation_id)
+    if viewer.user_id is not None and found.user_id != viewer.user_id:
+        raise conversations.unknown()
+    return found
+
+
+@router.get("/conversations/{conversation_id}/pages")
+async def page_list(
+    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = 2**31 - 1
+) -> Response:
+    async with services.database.snapshot(viewer.tenant) as connection:
+        found = await _mine(connection, viewer, conversation_id)
+        last = max(0, min(before - 1, found.totals.last_page))
+        rows = await one.newest_pages(connection, viewer.tenant, found, last)
+    first = rows[-1]["page"] if rows else 0
+    return await page(
+        request, "pages.html", section="conversations", viewer=viewer, conversation=inspect.conversation_view(found),
+        rows=rows, older=first if first > 1 else None, is_first=last == found.totals.last_page,
+    )  # fmt: skip
+
+
+@router.get("/conversations/{conversation_id}/pages/{number}")
+async def page_in_full(
+    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId, number: int
+) -> Response:
+    if not 1 <= number < 2**31:
+        raise errors.NotFound("Pages are numbered from 1.")
+    async with services.database.snapshot(viewer.tenant) as connection:
+        found = await _mine(connection, viewer, conversation_id)
+        view = await inspect.page_view(connection, viewer.tenant, found, number)
+        (item,) = await one.some_pages(connection, viewer.tenant, found, [number])
+    return await page(
+        request, "page.html", section="conversations", viewer=viewer, conversation=inspect.conversation_view(found),
+        book_page=view, item=item, messages=[stored_message(m) for m in view["messages"][:MESSAGES_SHOWN]],
+        left_out=max(0, len(view["messages"]) - MESSAGES_SHOWN),
+    )  # fmt: skip
+
+
+@router.get("/conversations/{conversation_id}/archives")
+async def archive_list(
+    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId, cursor: Cursor = None
+) -> Response:
+    after = cursors.decode_id(cursor)
+    async with services.database.snapshot(viewer.tenant) as connection:
+        found = await _mine(connection, viewer, conversation_id)
+        rows = await archives.browse(
+            connection, viewer.tenant, conversation_id=found.id, after=after, limit=ARCHIVES_SHOWN + 1
+        )
+    views = [archiving.view(row) for row in rows[:ARCHIVES_SHOWN]]
+    return await page(
+        request, "archives.html", section="conversations", viewer=viewer,
+        conversation=inspect.conversation_view(found), archives=views, is_first=cursor is None,
+        older=cursors.encode(views[-1]["uuid"]) if len(rows) > ARCHIVES_SHOWN else None,
+    )  # fmt: skip
+
+
+@router.get("/archives/{uuid}")
+async def archive_page(
+    request: Request, services: Wired, viewer: Viewing, uuid: UUID, offset: Annotated[int, Query(ge=0, lt=2**31)] = 0
+) -> Response:
+    asked = query_of(request, {"query": 2_000})
+    wanted = Wanted(asked["query"] or None, offset=offset, length=ARCHIVE_CHARACTERS)
+    async with services.database.snapshot(viewer.tenant) as connection:
+        found = await archiving.load(services, connection, viewer.tenant, None, uuid, wanted)
+    if found is None:
+        raise errors.NotFound("There is no such archive.")
+    check_own_user(viewer, found["user_id"])
+    end = offset + found.get("length", 0)
+    return await page(
+        request, "archive.html", section="conversations", viewer=viewer, archive=found, asked=asked, offset=offset,
+        hidden=hidden(found.get("content", "")),
+        later=end if 0 < end < found["result_length"] else None,
+        earlier=max(0, offset - ARCHIVE_CHARACTERS) if offset else None,
+    )  # fmt: skip
+
+
+@router.get("/search")
+async def search_page(request: Request, services: Wired, viewer: Viewing) -> Response:
+    asked = query_of(request, {"query": 2_000, "user": 128, "conversation": 128, "type": 40})
+    if viewer.user_id is not None:
+        asked["user"] = viewer.user_id
+    known = (asked["type"],) if asked["type"] in TYPES else ()
+    found, problem = None, None
+    if asked["query"] and not asked["user"] and not asked["conversation"]:
+        problem = "A search is within one user or one conversation: name either."
+    elif asked["query"]:
+        wanted = SearchRequest(
+            asked["query"], asked["user"] or None, asked["conversation"] or None, types=known, limit=RESULTS_SHOWN
+        )  # fmt: skip
+        try:
+            found = searching.answer(await searching.search(services, viewer.tenant, wanted), asked["query"])
+        except errors.NotFound as error:
+            problem = error.detail
+    return await page(
+        request, "search.html", section="search", viewer=viewer, asked=asked, found=found, problem=problem, types=TYPES,
+        marked=marked, words=set(bm25.terms(asked["query"])),
+    )  # fmt: skip
+
+
+@router.get("/jobs")
+async def jobs_page(request: Request, services: Wired, viewer: Viewing) -> Response:
+    if viewer.user_id is not None:
+        raise errors.NotFound("Jobs are those of all users; this key is one user's.")
+    async with services.database.snapshot(viewer.tenant) as connection:
+        work = await progress.jobs_view(services, connection, viewer.tenant)
+        rows = await table.browse(connection, viewer.tenant, None, JOBS_READ + 1)
+        dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
+    return await page(
+        request, "jobs.html", section="jobs", viewer=viewer, work=work, dead=grouped(dead),
+        rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
+        has_chat=services.chat is not None, has_embedder=services.embedder is not None,
+    )  # fmt: skip
+
+
+@router.get("/sign-in")
+async def sign_in_form(request: Request, services: Wired) -> Response:
+    """The form, unless nobody needs a key."""
+    wanted = _next(request, request.query_params.get("next", ""))
+    try:
+        await door_of(request)(services, None)
+    except errors.Unauthorized:
+        return await page(request, "sign_in.html", next=wanted, problem=None)
+    return RedirectResponse(wanted, 303)
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request, services: Wired) -> Response:
+    """Keeps the key in a cookie, if it is one."""
+    _require_own_form(request)
+    form = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5)
+    key, wanted = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
+    try:
+        await door_of(request)(services, checked_key(key))
+    except errors.Unauthorized:
+        problem = "This key is not valid."
+        return await page(request, "sign_in.html", status=401, next=_next(request, wanted), problem=problem)
+    response = RedirectResponse(_next(request, wanted), 303)
+    remember(response, request, key)
+    return response
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    _require_own_form(request)
+    response = RedirectResponse(addresses(request)("sign-in"), 303)
+    forget(response, request)
+    return response
+
+
+FORM_MAX = 8_192
+
+
+async def _form(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > FORM_MAX:
+            raise errors.PayloadTooLarge("The form is too long.", headers={"Connection": "close"})
+    return bytes(body)
+
+
+def _require_own_form(request: Request) -> None:
+    """A form of ours, not one of another site's that would sign somebody in or out."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise errors.Invalid("The form was not sent from this site.")
+
+
+def _next(request: Request, wanted: str) -> str:
+    """Where to go after signing in: inside the inspector, or to its first page."""
+    home = addresses(request)()
+    inside = wanted == home or wanted.startswith((f"{home}/", f"{home}?"))
+    return wanted if inside and wanted.isprintable() and "\\" not in wanted else home
+
+
+@router.get("/static/{name}")
+async def asset(request: Request, name: str) -> Response:
+    found = ASSETS.get(name)
+    if found is None:
+        raise errors.NotFound("There is no such file.")
+    headers = {**SECURITY, "ETag": found.etag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == found.etag:
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, headers=headers, media_type=found.media_type)
+
+
+@router.get("/{rest:path}")
+async def nothing(rest: str) -> Response:
+    raise errors.NotFound("There is nothing at this path." if rest else "There is no such page.")

@@ -1,0 +1,80 @@
+"""Text of users, tools and models as a page can show it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass
+
+_PICTURES = {code: chr(0x2400 + code) for code in range(1, 32) if chr(code) not in "\t\n\r"}
+"""Control characters have no place in HTML; each has a picture."""
+_UNSEEN = "\u00ad\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that nobody sees, and those that turn the direction of what follows them."""
+_NUMBERS = {ord(c): f"‹U+{ord(c):04X}›" for c in _UNSEEN}
+_SHOWN: dict[int, str] = {0: "\ufffd", 0x7F: "\u2421", **_PICTURES, **_NUMBERS}
+_TAGS = re.compile("[\U000e0000-\U000e007f]+")
+"""Copies of ASCII that nothing displays and models read."""
+
+
+def shown(text: str) -> str:
+    """NUL as U+FFFD, other control characters as their pictures, and what is not to be seen as its number.
+
+    So no text can turn the line it is in, or say to a model what it does not say to the person who looks.
+    """
+    return _TAGS.sub(_spelled_out, text).translate(_SHOWN)
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    plain = "".join(chr(ord(c) - 0xE0000) for c in found[0])
+    return f"‹tags: {plain}›"
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    text: str
+    left_out: int
+    """Characters."""
+    hidden: tuple[str, ...] = ()
+    """Characters that nobody would see: name and count of each."""
+
+
+def clip(text: str, longest: int) -> Clipped:
+    """The beginning of a text; the rest is counted."""
+    kept = text[:longest]
+    return Clipped(shown(kept), len(text) - len(kept), hidden(kept))
+
+
+def first_line(text: str, longest: int = 140) -> str:
+    """A text in a line."""
+    line = " ".join(shown(text[: longest * 4]).split())
+    return line if len(line) <= longest and len(text) <= longest * 4 else f"{line[:longest]}…"
+
+
+def hidden(text: str) -> tuple[str, ...]:
+    """Characters of a text that nobody would see: name and count of each."""
+    if text.isascii():
+        return ()
+    found = Counter(c for c in text if c in _UNSEEN)
+    tags = sum(len(run) for run in _TAGS.findall(text))
+    names = [f"U+{ord(c):04X} {unicodedata.name(c, '').lower()} × {count}" for c, count in sorted(found.items())]
+    return (*names, f"U+E0000–E007F tag characters × {tags}") if tags else tuple(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    text: str
+    is_match: bool
+
+
+def marked(preview: str, words: Container[str]) -> list[Piece]:
+    """A search's preview, whose ``**match**`` is marked; what somebody wrote with asterisks is not."""
+    for found in _MATCH.finditer(preview):
+        if found[1].casefold() in words:
+            before, after = preview[: found.start()], preview[found.end(1) + 2 :]
+            return [Piece(before, is_match=False), Piece(found[1], is_match=True), Piece(after, is_match=False)]
+    return [Piece(preview, is_match=False)]
+
+
+_MATCH = re.compile(r"\*\*(?=(.+?)\*\*)")

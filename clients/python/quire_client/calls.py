@@ -1,0 +1,79 @@
+"""The requests, as values: what both clients send."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from quire_client.shapes import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    method: str
+    path: str
+    params: Json = field(default_factory=dict)
+    body: Json | None = None
+    key: str | None = None
+    """The Idempotency-Key of a write, so that it can be sent again."""
+
+
+def given(**members: Any) -> Json:
+    """Those that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def conversation(conversation_id: str, *rest: str) -> str:
+    return "/".join(["/conversations", *(quote(part, safe="") for part in (conversation_id, *rest))])
+
+
+def read(path: str, **params: Any) -> Call:
+    return Call("GET", path, params=given(**params))
+
+
+def ask(path: str, **body: Any) -> Call:
+    """A POST that changes nothing."""
+    return Call("POST", path, body=given(**body))
+
+
+def write(method: str, path: str, key: str | None, body: Json | None = None) -> Call:
+    return Call(method, path, body=body, key=key or str(uuid.uuid4()))
+
+
+def append(
+    conversation_id: str,
+    messages: Sequence[Mapping[str, Any]],
+    user_id: str | None,
+    system: str | None,
+    key: str | None,
+) -> Call:
+    body = {"messages": list(messages), **given(user_id=user_id, system=system)}
+    return write("POST", conversation(conversation_id, "messages"), key, body)
+
+
+def sync(
+    conversation_id: str,
+    messages: Sequence[Mapping[str, Any]],
+    user_id: str | None,
+    system: str | None,
+    on_fork: str,
+) -> Call:
+    body = {"messages": list(messages), "on_fork": on_fork, **given(user_id=user_id, system=system)}
+    return write("POST", conversation(conversation_id, "sync"), None, body)
+
+
+def archive(
+    tool_name: str,
+    result: str,
+    tool_input: Any,
+    user_id: str | None,
+    conversation_id: str | None,
+    sources: Sequence[str],
+    key: str | None,
+) -> Call:
+    whose = given(user_id=user_id, conversation_id=conversation_id)
+    body = {"tool_name": tool_name, "result": result, "tool_input": tool_input, "sources": list(sources), **whose}
+    return write("POST", "/archive", key, body)

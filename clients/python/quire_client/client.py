@@ -1,0 +1,384 @@
+"""The two clients, which differ in nothing but waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Literal, Self, cast
+
+import httpx
+
+from quire_client import calls
+from quire_client.calls import Call
+from quire_client.errors import ConnectionFailed, Invalid, problem_of
+from quire_client.retries import Retries
+from quire_client.shapes import Appended, Json, Recalled, Searched, Synced, ToolResult, Window
+
+Messages = Sequence[Mapping[str, Any]]
+Format = Literal["openai", "anthropic"]
+OnFork = Literal["error", "append"]
+
+URL = "http://127.0.0.1:8000"
+TIMEOUT_SECONDS = 60.0
+
+
+class Quire:
+    """Speaks to a Quire service. Use it as a context manager, or `close` it."""
+
+    def __init__(
+        self,
+        url: str = URL,
+        *,
+        api_key: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.Client(base_url=url, headers=_headers(api_key), timeout=timeout, transport=transport)
+        self._retries = retries
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def send(self, call: Call) -> Any:
+        """Any request: the JSON that it is answered, or an error."""
+        request = _request(self._http, call)
+        failures = 0
+        while True:
+            failures += 1
+            answer, error = None, None
+            try:
+                answer = self._http.send(request)
+                if answer.is_success:
+                    return answer.json() if answer.content else None
+            except httpx.TransportError as failed:
+                error = failed
+            pause = self._retries.before_next(failures, answer)
+            if pause is None:
+                raise _error(answer, error) from error
+            time.sleep(pause)
+
+    # --- Conversations ---
+
+    def append(
+        self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
+        key: str | None = None,
+    ) -> Appended:  # fmt: skip
+        """Store messages, all or none. With `user_id` the conversation is made if it is new."""
+        return cast(Appended, self.send(calls.append(conversation, messages, user_id, system, key)))
+
+    def sync(
+        self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
+        on_fork: OnFork = "error",
+    ) -> Synced:  # fmt: skip
+        """Store what is new in a list that you keep yourself. Very long new lists are stored in several steps."""
+        whole = calls.sync(conversation, messages, user_id, system, on_fork)
+        while True:
+            try:
+                return cast(Synced, self.send(whole))
+            except Invalid as error:
+                beginning = messages[: _next_end(error)]
+            self.send(calls.sync(conversation, beginning, user_id, system, on_fork))
+
+    def context(
+        self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
+        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Window:  # fmt: skip
+        """The window for the next model call. `system` stands in for the conversation's own; `tools` are yours."""
+        return Window.of(
+            self.send(
+                calls.ask(
+                    calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
+                    load=list(load), pages=list(pages), format=format, system=system, tools=list(tools),
+                )
+            )
+        )  # fmt: skip
+
+    def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> Iterator[Json]:
+        """Every message as it was sent, oldest first; `batch` of them are fetched at a time."""
+        cursor: str | None = ""
+        order = "desc" if newest_first else "asc"
+        while cursor is not None:
+            path = calls.conversation(conversation, "messages")
+            answer = self.send(calls.read(path, limit=batch, order=order, cursor=cursor or None))
+            yield from answer["items"]
+            cursor = answer["next_cursor"]
+
+    def conversation(self, conversation: str) -> Json:
+        return cast(Json, self.send(calls.read(calls.conversation(conversation))))
+
+    def status(self, conversation: str) -> Json:
+        """How far the background work is."""
+        return cast(Json, self.send(calls.read(calls.conversation(conversation, "status"))))
+
+    def delete(self, conversation: str, *, key: str | None = None) -> Json:
+        """Erase a conversation; says how many rows went."""
+        return cast(Json, self.send(calls.write("DELETE", calls.conversation(conversation), key)))
+
+    # --- Tools ---
+
+    def tools(self, *, format: Literal["openai", "anthropic", "mcp", "attp"] = "openai") -> Json:  # noqa: A002
+        """The recall tools' schemas, and the text that goes with them."""
+        return cast(Json, self.send(calls.read("/tools", format=format)))
+
+    def call_tool(
+        self, conversation: str, name: str, arguments: Mapping[str, Any] | None = None, *, key: str | None = None
+    ) -> ToolResult:
+        """Run a recall tool that the model called. What the model got wrong is in the result, not raised."""
+        path = calls.conversation(conversation, "tools", name)
+        return cast(ToolResult, self.send(calls.write("POST", path, key, {"arguments": dict(arguments or {})})))
+
+    # --- Archive and memories ---
+
+    def archive(
+        self, tool_name: str, result: str, *, tool_input: Any = "", user_id: str | None = None,
+        conversation: str | None = None, sources: Sequence[str] = (), key: str | None = None,
+    ) -> Json:  # fmt: skip
+        """Archive a tool result if it is long; `placeholder` is what the model is to see."""
+        return cast(Json, self.send(calls.archive(tool_name, result, tool_input, user_id, conversation, sources, key)))
+
+    def load_archive(
+        self, uuid: str, *, query: str | None = None, max_tokens: int | None = None, offset: int | None = None,
+        length: int | None = None,
+    ) -> Json:  # fmt: skip
+        path = f"/archive/{uuid}"
+        return cast(Json, self.send(calls.read(path, query=query, max_tokens=max_tokens, offset=offset, length=length)))
+
+    def remember(self, content: str, *, user_id: str | None = None, key: str | None = None, **more: Any) -> Json:
+        """Store a memory. `more`: conversation_id, memory_type, keywords, metadata, sensitivity, expires_at."""
+        body = {"content": content, **calls.given(user_id=user_id, **more)}
+        return cast(Json, self.send(calls.write("POST", "/memories", key, body)))
+
+    def memory(self, key: str) -> Json:
+        return cast(Json, self.send(calls.read(f"/memories/{key}")))
+
+    def forget(self, key: str) -> Json:
+        return cast(Json, self.send(calls.write("DELETE", f"/memories/{key}", None)))
+
+    def search(self, query: str, *, user_id: str | None = None, **more: Any) -> Searched:
+        """Find memories. `more`: conversation_id, search_mode, keywords, memory_types, time_range_days, limit, …"""
+        return cast(Searched, self.send(calls.ask("/memories/search", query=query, user_id=user_id, **more)))
+
+    def recall(self, query: str | None = None, *, user_id: str | None = None, **more: Any) -> Recalled:
+        """Let the recall agent find out. `more`: conversation_id, max_iterations."""
+        return cast(Recalled, self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
+
+    # --- Standing notes ---
+
+    def notes(self, conversation: str) -> list[Json]:
+        return cast(list[Json], self.send(calls.read(calls.conversation(conversation, "notes")))["items"])
+
+    def add_note(self, conversation: str, text: str, *, key: str | None = None) -> Json:
+        path = calls.conversation(conversation, "notes")
+        return cast(Json, self.send(calls.write("POST", path, key, {"text": text})))
+
+    def change_note(self, conversation: str, note: str, text: str, *, key: str | None = None) -> Json:
+        path = calls.conversation(conversation, "notes", note)
+        return cast(Json, self.send(calls.write("PUT", path, key, {"text": text})))
+
+    def remove_note(self, conversation: str, note: str, *, key: str | None = None) -> None:
+        self.send(calls.write("DELETE", calls.conversation(conversation, "notes", note), key))
+
+
+class AsyncQuire:
+    """The same for asyncio. Its connections belong to the event loop that first used them."""
+
+    def __init__(
+        self,
+        url: str = URL,
+        *,
+        api_key: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.AsyncClient(base_url=url, headers=_headers(api_key), timeout=timeout, transport=transport)
+        self._retries = retries
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def send(self, call: Call) -> Any:
+        """Any request: the JSON that it is answered, or an error."""
+        request = _request(self._http, call)
+        failures = 0
+        while True:
+            failures += 1
+            answer, error = None, None
+            try:
+                answer = await self._http.send(request)
+                if answer.is_success:
+                    return answer.json() if answer.content else None
+            except httpx.TransportError as failed:
+                error = failed
+            pause = self._retries.before_next(failures, answer)
+            if pause is None:
+                raise _error(answer, error) from error
+            await asyncio.sleep(pause)
+
+    # --- Conversations ---
+
+    async def append(
+        self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
+        key: str | None = None,
+    ) -> Appended:  # fmt: skip
+        """Store messages, all or none. With `user_id` the conversation is made if it is new."""
+        return cast(Appended, await self.send(calls.append(conversation, messages, user_id, system, key)))
+
+    async def sync(
+        self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
+        on_fork: OnFork = "error",
+    ) -> Synced:  # fmt: skip
+        """Store what is new in a list that you keep yourself. Very long new lists are stored in several steps."""
+        whole = calls.sync(conversation, messages, user_id, system, on_fork)
+        while True:
+            try:
+                return cast(Synced, await self.send(whole))
+            except Invalid as error:
+                beginning = messages[: _next_end(error)]
+            await self.send(calls.sync(conversation, beginning, user_id, system, on_fork))
+
+    async def context(
+        self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
+        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Window:  # fmt: skip
+        """The window for the next model call. `system` stands in for the conversation's own; `tools` are yours."""
+        return Window.of(
+            await self.send(
+                calls.ask(
+                    calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
+                    load=list(load), pages=list(pages), format=format, system=system, tools=list(tools),
+                )
+            )
+        )  # fmt: skip
+
+    async def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> AsyncIterator[Json]:
+        """Every message as it was sent, oldest first; `batch` of them are fetched at a time."""
+        cursor: str | None = ""
+        order = "desc" if newest_first else "asc"
+        while cursor is not None:
+            path = calls.conversation(conversation, "messages")
+            answer = await self.send(calls.read(path, limit=batch, order=order, cursor=cursor or None))
+            for item in answer["items"]:
+                yield item
+            cursor = answer["next_cursor"]
+
+    async def conversation(self, conversation: str) -> Json:
+        return cast(Json, await self.send(calls.read(calls.conversation(conversation))))
+
+    async def status(self, conversation: str) -> Json:
+        """How far the background work is."""
+        return cast(Json, await self.send(calls.read(calls.conversation(conversation, "status"))))
+
+    async def delete(self, conversation: str, *, key: str | None = None) -> Json:
+        """Erase a conversation; says how many rows went."""
+        return cast(Json, await self.send(calls.write("DELETE", calls.conversation(conversation), key)))
+
+    # --- Tools ---
+
+    async def tools(self, *, format: Literal["openai", "anthropic", "mcp", "attp"] = "openai") -> Json:  # noqa: A002
+        """The recall tools' schemas, and the text that goes with them."""
+        return cast(Json, await self.send(calls.read("/tools", format=format)))
+
+    async def call_tool(
+        self, conversation: str, name: str, arguments: Mapping[str, Any] | None = None, *, key: str | None = None
+    ) -> ToolResult:
+        """Run a recall tool that the model called. What the model got wrong is in the result, not raised."""
+        path = calls.conversation(conversation, "tools", name)
+        return cast(ToolResult, await self.send(calls.write("POST", path, key, {"arguments": dict(arguments or {})})))
+
+    # --- Archive and memories ---
+
+    async def archive(
+        self, tool_name: str, result: str, *, tool_input: Any = "", user_id: str | None = None,
+        conversation: str | None = None, sources: Sequence[str] = (), key: str | None = None,
+    ) -> Json:  # fmt: skip
+        """Archive a tool result if it is long; `placeholder` is what the model is to see."""
+        return cast(
+            Json, await self.send(calls.archive(tool_name, result, tool_input, user_id, conversation, sources, key))
+        )
+
+    async def load_archive(
+        self, uuid: str, *, query: str | None = None, max_tokens: int | None = None, offset: int | None = None,
+        length: int | None = None,
+    ) -> Json:  # fmt: skip
+        path = f"/archive/{uuid}"
+        return cast(
+            Json, await self.send(calls.read(path, query=query, max_tokens=max_tokens, offset=offset, length=length))
+        )
+
+    async def remember(self, content: str, *, user_id: str | None = None, key: str | None = None, **more: Any) -> Json:
+        """Store a memory. `more`: conversation_id, memory_type, keywords, metadata, sensitivity, expires_at."""
+        body = {"content": content, **calls.given(user_id=user_id, **more)}
+        return cast(Json, await self.send(calls.write("POST", "/memories", key, body)))
+
+    async def memory(self, key: str) -> Json:
+        return cast(Json, await self.send(calls.read(f"/memories/{key}")))
+
+    async def forget(self, key: str) -> Json:
+        return cast(Json, await self.send(calls.write("DELETE", f"/memories/{key}", None)))
+
+    async def search(self, query: str, *, user_id: str | None = None, **more: Any) -> Searched:
+        """Find memories. `more`: conversation_id, search_mode, keywords, memory_types, time_range_days, limit, …"""
+        return cast(Searched, await self.send(calls.ask("/memories/search", query=query, user_id=user_id, **more)))
+
+    async def recall(self, query: str | None = None, *, user_id: str | None = None, **more: Any) -> Recalled:
+        """Let the recall agent find out. `more`: conversation_id, max_iterations."""
+        return cast(Recalled, await self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
+
+    # --- Standing notes ---
+
+    async def notes(self, conversation: str) -> list[Json]:
+        return cast(list[Json], (await self.send(calls.read(calls.conversation(conversation, "notes"))))["items"])
+
+    async def add_note(self, conversation: str, text: str, *, key: str | None = None) -> Json:
+        path = calls.conversation(conversation, "notes")
+        return cast(Json, await self.send(calls.write("POST", path, key, {"text": text})))
+
+    async def change_note(self, conversation: str, note: str, text: str, *, key: str | None = None) -> Json:
+        path = calls.conversation(conversation, "notes", note)
+        return cast(Json, await self.send(calls.write("PUT", path, key, {"text": text})))
+
+    async def remove_note(self, conversation: str, note: str, *, key: str | None = None) -> None:
+        await self.send(calls.write("DELETE", calls.conversation(conversation, "notes", note), key))
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def _request(http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
+    headers = {"Idempotency-Key": call.key} if call.key else None
+    return http.build_request(call.method, call.path, params=call.params or None, json=call.body, headers=headers)
+
+
+def _error(answer: httpx.Response | None, error: httpx.TransportError | None) -> Exception:
+    if answer is None:
+        return ConnectionFailed(f"{type(error).__name__}: {error}")
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = None
+    return problem_of(answer.status_code, problem if isinstance(problem, dict) else {"detail": answer.text[:500]})
+
+
+def _next_end(error: Invalid) -> int:
+    """How much of a list with too many new messages can be synced next. Raises the error if that is not it."""
+    if "messages_max" not in error.extra:
+        raise error
+    return int(error.extra["matched"]) + int(error.extra["messages_max"])

@@ -1,0 +1,122 @@
+"""Both clients, method by method, against a running service: what one can do, the other can."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from quire_client import AsyncQuire, BudgetTooSmall, Conflict, Fork, NotFound, Quire
+from tests.api.kit import assistant, call, path, result, system, user
+
+
+class Waiting:
+    """An asynchronous client, waited for."""
+
+    def __init__(self, quire: AsyncQuire, runner: asyncio.Runner) -> None:
+        self.quire, self.runner = quire, runner
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def waiting(*args: Any, **options: Any) -> Any:
+            found = getattr(self.quire, name)(*args, **options)
+            if inspect.isasyncgen(found):
+                return self.runner.run(collected(found))
+            return self.runner.run(found)
+
+        return waiting
+
+
+async def collected(items: Any) -> list[Any]:
+    return [item async for item in items]
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def quire(request: pytest.FixtureRequest, base_url: str, client: httpx.Client) -> Iterator[Any]:
+    if request.param == "blocking":
+        with Quire(base_url) as opened:
+            yield opened
+        return
+    with asyncio.Runner() as runner:
+        opened_async = AsyncQuire(base_url)
+        yield Waiting(opened_async, runner)
+        runner.run(opened_async.close())
+
+
+def test_both_have_the_same_methods_with_the_same_parameters() -> None:
+    def public(kind: type) -> dict[str, list[str]]:
+        found = inspect.getmembers(kind, inspect.isfunction)
+        return {name: list(inspect.signature(f).parameters) for name, f in found if not name.startswith("_")}
+
+    assert public(Quire) == public(AsyncQuire)
+    assert len(public(Quire)) > 20
+
+
+def test_a_turn_from_the_question_to_the_next_window(quire: Any) -> None:
+    long = "crates on the shelf " * 1000
+    asked = [user("Look."), call("a"), result("a", long)]
+    assert quire.append("d/1", asked, user_id="me", system="Be brief.")["page"] == 1
+    window = quire.context("d/1", budget=8000, query="crates", tools=[])
+    assert window.messages[0]["content"].startswith("Be brief.")
+    assert window.usage["total"] <= window.usage["budget"] == 8000
+    assert {tool["function"]["name"] for tool in window.tools} >= {"recall_page", "load_tool_history"}
+    assert window.raw["conversation_id"] == "d/1"
+    [archive] = window.raw["archive_refs"]
+    loaded = quire.call_tool("d/1", "load_tool_history", {"uuid": archive, "query": "crates"})
+    assert "crates" in loaded["content"]
+    assert quire.call_tool("d/1", "recall_page", {"page": 99})["is_error"]
+    assert quire.load_archive(archive, offset=0, length=6)["content"] == "crates"
+    assert [m["content"] for m in quire.history("d/1")][2] == long
+    assert quire.status("d/1")["messages"] == quire.conversation("d/1")["messages"] == 3
+    assert quire.context("d/1", format="anthropic").system.startswith("Be brief.")
+    assert quire.delete("d/1")["erased"]["messages"] == 3
+    with pytest.raises(NotFound):
+        quire.conversation("d/1")
+
+
+def test_a_list_is_synced_however_long_it_is(quire: Any) -> None:
+    whole = [system("s"), *(m for n in range(1200) for m in (user(f"q{n}"), assistant(f"a{n}")))]
+    assert quire.sync("c", whole, user_id="me")["matched"] == 2001
+    assert quire.sync("c", [*whole, user("new")])["matched"] == 2401
+    assert len(list(quire.history("c"))) == 2401
+    with pytest.raises(Fork) as raised:
+        quire.sync("c", [*whole[:7], user("changed"), *whole[8:]])
+    assert (raised.value.index, raised.value.seq) == (7, 7)
+    assert quire.sync("c", [*whole, assistant("other")], on_fork="append")["appended"][0]["seq"] == 2402
+
+
+def test_archives_memories_and_notes(quire: Any) -> None:
+    made = quire.archive("web", "tea " * 5000, tool_input={"q": "tea"}, user_id="me", sources=["https://a.example"])
+    assert made["archived"]
+    quire.append("c", [user("I like green tea from Hangzhou."), assistant("Noted.")], user_id="me")
+    note = quire.add_note("c", "Temperatures in Celsius.")
+    assert quire.change_note("c", note["id"], "In Kelvin.")["text"] == "In Kelvin."
+    assert [n["text"] for n in quire.notes("c")] == ["In Kelvin."]
+    quire.remove_note("c", note["id"])
+    assert quire.notes("c") == []
+    found = quire.search("green tea", user_id="me", limit=3)
+    assert found["results"][0]["content_preview"]
+    kept = quire.remember("The user drinks tea.", user_id="me", memory_type="preference")
+    assert quire.memory(kept["memory_key"])["content"] == "The user drinks tea."
+    assert quire.forget(kept["memory_key"])["erased"]
+    assert quire.recall("What tea?", user_id="me")["relevant_memory_keys"]
+    assert quire.tools(format="mcp")["tools"]
+
+
+def test_what_is_wrong_is_raised_with_what_to_do(quire: Any, client: httpx.Client) -> None:
+    quire.append("c", [user("a" * 400)], user_id="me")
+    with pytest.raises(BudgetTooSmall) as small:
+        quire.context("c", budget=3)
+    assert quire.context("c", budget=small.value.minimum_budget).messages
+    with pytest.raises(Conflict) as conflict:
+        quire.append("c", [user()], user_id="bob")
+    assert conflict.value.errors[0]["loc"] == ["body", "user_id"]
+    assert conflict.value.request_id
+    assert client.get(path("c")).json()["messages"] == 1
+
+
+def test_a_write_under_a_key_of_ones_own_is_done_once(quire: Any) -> None:
+    first = quire.append("c", [user()], user_id="me", key="turn-1")
+    assert quire.append("c", [user()], user_id="me", key="turn-1") == first
+    assert len(list(quire.history("c"))) == 1

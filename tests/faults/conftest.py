@@ -1,0 +1,46 @@
+"""One service with its worker for a module, and one provider that can be told to fail."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app.embedded import EmbeddedPostgres
+from app.settings import Settings
+from app.tokens import TokenCounter
+from tests.conftest import serving
+from tests.faults.kit import Provider, Sql, Talk, service
+from tests.jobs.kit import Model
+from tests.providers.fake_openai import FakeOpenAI
+
+
+@pytest.fixture(scope="module")
+def always() -> Iterator[Provider]:
+    model = Model()
+    with FakeOpenAI(reply=model) as api:
+        yield Provider(api, model)
+
+
+@pytest.fixture(scope="module")
+def base_url(postgres: EmbeddedPostgres, settings: Settings, always: Provider) -> Iterator[str]:
+    """Gone with the module: its worker would do other tests' work."""
+    yield from serving(service(settings, postgres.app_dsn, always.api.url))
+
+
+@pytest.fixture
+def provider(always: Provider) -> Iterator[Provider]:
+    """In good health before and after."""
+    always.heal()
+    yield always
+    always.heal()
+
+
+@pytest.fixture
+def talk(client: httpx.Client, provider: Provider, run_as_superuser: Sql, counter: TokenCounter) -> Talk:
+    """A conversation with all that jobs make of it, up to now, and a head that quotes it."""
+    talk = Talk(client, run_as_superuser, counter)
+    for turns in (8, 6):
+        talk.says(turns)
+        talk.settles()
+    talk.assert_complete()
+    return talk

@@ -1,0 +1,97 @@
+"""PostgreSQL dies and comes back while jobs are under way: what they were doing is done, and once."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import httpx
+import pytest
+
+from app import embedded, migrate
+from app.embedded import EmbeddedPostgres
+from app.settings import Settings
+from app.tokens import TokenCounter
+from tests.api.kit import ok, problem
+from tests.conftest import serving, wait_for
+from tests.faults.kit import Provider, Talk, service
+from tests.providers import fake_openai as fake
+from tests.test_embedded import servers_of
+
+
+class Postgres:
+    """A server of its own, and statements past row-level security on a connection for each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.server = self._start()
+        migrate.upgrade(self.server.owner_dsn)
+
+    def _start(self) -> EmbeddedPostgres:
+        return embedded.start(self._folder)
+
+    def kill(self) -> None:
+        for process in servers_of(self._folder):
+            process.send_signal(signal.SIGKILL)
+        wait_for(lambda: not servers_of(self._folder))
+
+    def start_again(self) -> None:
+        gone, self.server = self.server, self._start()
+        gone.stop()
+
+    def sql(self, statement: str) -> list[asyncpg.Record]:
+        return asyncio.run(self._ask(statement))
+
+    async def _ask(self, statement: str) -> list[asyncpg.Record]:
+        connection = await asyncpg.connect(self.server.superuser_dsn)
+        try:
+            return await connection.fetch(statement)
+        finally:
+            await connection.close()
+
+
+@pytest.fixture
+def own() -> Iterator[Postgres]:
+    folder = Path(tempfile.mkdtemp(prefix="quire-faults-"))
+    made = Postgres(folder)
+    yield made
+    made.server.stop()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def client(own: Postgres, settings: Settings, always: Provider) -> Iterator[httpx.Client]:
+    serves = serving(service(settings, own.server.app_dsn, always.api.url))
+    with httpx.Client(base_url=next(serves), timeout=30) as opened:
+        yield opened
+    next(serves, None)
+
+
+def test_a_database_that_dies_in_mid_job_costs_time_and_nothing_else(
+    client: httpx.Client, own: Postgres, provider: Provider, counter: TokenCounter
+) -> None:
+    talk = Talk(client, own.sql, counter)
+    talk.says(14)
+    talk.settles()
+    provider.api.hold()
+    provider.fails("llm", fake.held())
+    provider.fails("embedding", fake.held())
+    talk.goes_on(3)
+    provider.api.wait_until(lambda: provider.api.chat.running > 0 and provider.api.embeddings.running > 0)
+
+    own.kill()
+    provider.heal()  # their answers come, and there is nowhere to write them
+    problem(client.get("/conversations/c"), 503)
+    assert ok(client.get("/healthz"))["status"] == "ok"
+    wait_for(lambda: provider.api.chat.running == provider.api.embeddings.running == 0)
+    own.start_again()
+
+    wait_for(lambda: client.get("/readyz").status_code == 200, seconds=60, every=0.1)
+    own.sql("UPDATE work SET due = now() WHERE token IS NOT NULL")  # the leases of what could not be settled end
+    talk.settles()
+    talk.goes_on(1)
+    talk.settles()
+    talk.assert_complete()

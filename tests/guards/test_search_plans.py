@@ -1,0 +1,108 @@
+"""Search looks at one owner's rows, in covering indexes alone, whatever the planner thinks that it knows."""
+
+import json
+from collections.abc import AsyncIterator
+from random import Random
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from app import bm25
+from app.db import Connection, Database
+from app.ids import uuid7
+from app.store import embeddings, memories
+from app.store.memories import Meaning
+from tests.guards.tenants import ANN, BOB
+from tests.guards.test_query_plans import steps
+
+pytestmark = pytest.mark.anyio
+
+HUGE, SMALL, DIMENSIONS = 5_000, 12, 32
+HUGE_OWNER, SMALL_OWNER = UUID(int=1), UUID(int=2)
+MODEL = embeddings.model_id("any", DIMENSIONS)
+ARGUMENTS = ("NULL", "NULL", "NULL", "10", "NULL", "NULL", "NULL", "'-Infinity'", "1.0", "false", "1.5", "false")
+
+
+@pytest.fixture
+async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
+    """A huge owner, a small one and others in one tenant; a huge one of the same name in another."""
+    await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
+    for tenant, owner, size in (
+        (ANN, HUGE_OWNER, HUGE),
+        (ANN, SMALL_OWNER, SMALL),
+        (BOB, HUGE_OWNER, HUGE),
+        *((ANN, uuid4(), 2_000) for _ in range(8)),
+    ):
+        await remember(superuser, tenant, owner, size)
+    for table in ("memories", "embeddings"):
+        await superuser.execute(f"VACUUM ANALYZE {table}")
+    async with database.snapshot(ANN) as opened:
+        yield opened
+
+
+async def remember(superuser: asyncpg.Connection, tenant: UUID, owner: UUID, size: int) -> None:
+    ids = [uuid7() for _ in range(size)]
+    some = [vector(str(number)) for number in range(SMALL)]
+    await superuser.execute(
+        "INSERT INTO memories (tenant_id, id, owner, type, conversation_uid, seq, page, start, length, terms)"
+        " SELECT $1, id, $2, 'episode', $2, n, (n + 1) / 2, 0, 9, $4::text::sparsevec"
+        " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n)",
+        tenant, owner, ids, bm25.document("green tea from Hangzhou"),
+    )  # fmt: skip
+    await superuser.execute(
+        "INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)"
+        " SELECT $1, id, $2, $4, v::halfvec FROM unnest($3::uuid[], $5::text[]) x (id, v)",
+        tenant, owner, ids, MODEL, [some[number % SMALL] for number in range(size)],
+    )  # fmt: skip
+
+
+def vector(seed: str) -> str:
+    rng = Random(seed)
+    values = [rng.gauss(0, 1) for _ in range(DIMENSIONS)]
+    length = sum(value * value for value in values) ** 0.5
+    return embeddings.literal([value / length for value in values])
+
+
+@pytest.mark.parametrize("plan", ["custom", "generic"])
+@pytest.mark.parametrize("owner", [HUGE_OWNER, SMALL_OWNER])
+@pytest.mark.parametrize("name", ["BY_WORDS", "SEARCH"])
+async def test_a_search_reads_covering_indexes_once(connection: Connection, name: str, owner: UUID, plan: str) -> None:
+    terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou')))}}}'"
+    arguments = [f"'{ANN}'", f"'{owner}'", terms, *ARGUMENTS]
+    if name == "SEARCH":
+        arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
+    # Where one owner has most of a table, reading all of it is as good; that is not what is asked.
+    await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
+    await connection.execute(f"PREPARE {name} AS {getattr(memories, name)}")
+    [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name}({', '.join(arguments)})")
+    await connection.execute(f"DEALLOCATE {name}")
+    scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
+    assert scans
+    for step in scans:
+        if step.get("Index Name") == "memories_pkey":  # what is returned
+            assert step["Actual Loops"] * step["Actual Rows"] <= 10
+            continue
+        assert step["Node Type"] == "Index Only Scan", json.dumps(step)
+        assert step["Index Name"] in ("memories_search_idx", "embeddings_search_idx"), step
+        assert step["Heap Fetches"] == 0, step
+        assert step["Actual Loops"] == 1, "each row is looked up by itself"
+        assert step["Actual Rows"] <= (HUGE if owner == HUGE_OWNER else SMALL), step
+
+
+async def test_a_small_owner_beside_a_huge_one_is_searched_in_full(connection: Connection) -> None:
+    meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
+    hits, total = await memories.search(
+        connection, ANN, SMALL_OWNER, [], meaning=meaning, only_meaning=True, limit=100, score_min=-1e9
+    )
+    assert len(hits) == SMALL
+    assert total == SMALL
+    own = {row["id"] for row in await connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
+    assert {hit.id for hit in hits} == own
+
+
+async def test_an_owner_of_another_tenant_has_nothing_here(connection: Connection) -> None:
+    meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
+    terms = bm25.query("green tea")
+    for more in (None, meaning):
+        assert await memories.search(connection, BOB, HUGE_OWNER, terms, meaning=more) == ([], 0)

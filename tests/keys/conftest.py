@@ -1,0 +1,51 @@
+"""Servers that ask for keys: none of them is the one that other tests use, since a door that was locked stays so."""
+
+from collections.abc import Callable, Iterator
+
+import asyncpg
+import httpx
+import pytest
+
+from app.embedded import EmbeddedPostgres
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import serving
+from tests.keys.kit import Mint, minting
+
+Serve = Callable[..., httpx.Client]
+
+
+@pytest.fixture(scope="session")
+def locked_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
+    """A server for all tests that never go in without a key."""
+    yield from serving(create_app(settings.model_copy(update={"quire_require_keys": True}), postgres.app_dsn))
+
+
+@pytest.fixture
+def locked(locked_url: str, clean: None) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=locked_url, timeout=30) as opened:
+        yield opened
+
+
+@pytest.fixture
+def mint(run_as_superuser: Callable[[str], list[asyncpg.Record]], clean: None) -> Mint:
+    return minting(run_as_superuser)
+
+
+@pytest.fixture
+def serve(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> Iterator[Serve]:
+    """Further servers with settings of their own, which know nothing of keys yet."""
+    running: list[Iterator[str]] = []
+    clients: list[httpx.Client] = []
+
+    def start(**changes: object) -> httpx.Client:
+        running.append(serving(create_app(settings.model_copy(update=changes), postgres.app_dsn)))
+        clients.append(httpx.Client(base_url=next(running[-1]), timeout=30))
+        clients[-1].get("/nowhere")  # FastAPI makes its routes now: two servers in one process must not do so at once
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        client.close()
+    for server in running:
+        next(server, None)

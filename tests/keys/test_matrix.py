@@ -1,0 +1,242 @@
+"""Every route of the API: who gets in, and what is there for whom. A route without an expectation fails here."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import httpx
+import pytest
+
+from app.core.caller import ALL_SCOPES
+from app.main import create_app
+from app.settings import Settings
+from tests.api.kit import Json, problem, user
+from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, settle
+
+Kind = Literal["open", "alike", "unknown", "creates", "filtered", "names", "tenant"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """``kind`` is what Bob, who is bound to himself, and another tenant find of Ann's:
+
+    open      everybody gets in, with or without a key
+    alike     nothing of anybody's is in it: the same for all
+    unknown   404, and not a byte tells it from what does not exist
+    creates   404 as well, although the same request for what does not exist would make it
+    filtered  a list that holds Ann's things for Ann alone
+    tenant    it is about a whole tenant: 403 for keys that are bound to a user, and nothing of Ann's for another tenant
+    names     the request names Ann: 403 for Bob; for another tenant she is somebody else, of whom there is nothing
+    """
+
+    scope: str | None
+    kind: Kind
+    path: str
+    body: Json | None = None
+    lines: str | None = None
+
+
+TURN = {"messages": [user("hello")]}
+ANNS_LINES = """{"type":"header","format":"quire","version":1}
+{"type":"conversation","id":"imported","user_id":"ann"}
+{"type":"message","conversation_id":"imported","seq":1,"message":{"role":"user","content":"Hello"}}
+"""
+ROUTES: dict[str, Route] = {
+    "get /healthz": Route(None, "open", "/healthz"),
+    "get /readyz": Route(None, "open", "/readyz"),
+    "get /tools": Route("read", "alike", "/tools"),
+    "post /memories/keywords": Route("read", "alike", "/memories/keywords", {"text": "green tea"}),
+    "get /conversations": Route("read", "filtered", "/conversations"),
+    "post /conversations": Route("write", "names", "/conversations", {"id": "new", "user_id": "ann"}),
+    "get /conversations/{conversation_id}": Route("read", "unknown", "/conversations/{conversation}"),
+    "patch /conversations/{conversation_id}": Route(
+        "write", "unknown", "/conversations/{conversation}", {"title": "x"}
+    ),
+    "delete /conversations/{conversation_id}": Route("write", "unknown", "/conversations/{conversation}"),
+    "delete /conversations/{conversation_id}/messages/{message}": Route(
+        "write", "unknown", "/conversations/{conversation}/messages/1"
+    ),
+    "delete /conversations/{conversation_id}/pages/{page}": Route(
+        "write", "unknown", "/conversations/{conversation}/pages/1"
+    ),
+    "get /conversations/{conversation_id}/export": Route("read", "unknown", "/conversations/{conversation}/export"),
+    "delete /users/{user_id}": Route("write", "names", "/users/ann"),
+    "post /import": Route("write", "names", "/import", lines=ANNS_LINES),
+    "get /users/{user_id}/export": Route("read", "names", "/users/ann/export"),
+    "get /conversations/{conversation_id}/contents": Route("read", "unknown", "/conversations/{conversation}/contents"),
+    "get /conversations/{conversation_id}/pages": Route("read", "unknown", "/conversations/{conversation}/pages"),
+    "get /conversations/{conversation_id}/pages/{page}": Route(
+        "read", "unknown", "/conversations/{conversation}/pages/1"
+    ),
+    "get /conversations/{conversation_id}/summary": Route("read", "unknown", "/conversations/{conversation}/summary"),
+    "get /conversations/{conversation_id}/status": Route("read", "unknown", "/conversations/{conversation}/status"),
+    "get /conversations/{conversation_id}/topics": Route("read", "unknown", "/conversations/{conversation}/topics"),
+    "get /conversations/{conversation_id}/notes": Route("read", "unknown", "/conversations/{conversation}/notes"),
+    "post /conversations/{conversation_id}/notes": Route(
+        "write", "unknown", "/conversations/{conversation}/notes", {"text": "note"}
+    ),
+    "put /conversations/{conversation_id}/notes/{note}": Route(
+        "write", "unknown", "/conversations/{conversation}/notes/{note}", {"text": "note"}
+    ),
+    "delete /conversations/{conversation_id}/notes/{note}": Route(
+        "write", "unknown", "/conversations/{conversation}/notes/{note}"
+    ),
+    "get /conversations/{conversation_id}/messages": Route("read", "unknown", "/conversations/{conversation}/messages"),
+    "post /conversations/{conversation_id}/messages": Route(
+        "write", "creates", "/conversations/{conversation}/messages", TURN
+    ),
+    "post /conversations/{conversation_id}/sync": Route("write", "creates", "/conversations/{conversation}/sync", TURN),
+    "get /conversations/{conversation_id}/context": Route("read", "unknown", "/conversations/{conversation}/context"),
+    "post /conversations/{conversation_id}/context": Route(
+        "read", "unknown", "/conversations/{conversation}/context", {"budget": 8000}
+    ),
+    "post /conversations/{conversation_id}/tools/{name}": Route(
+        "read", "unknown", "/conversations/{conversation}/tools/recall_page", {"arguments": {"page": 1}}
+    ),
+    "post /conversations/{conversation_id}/attp": Route(
+        "read",
+        "unknown",
+        "/conversations/{conversation}/attp",
+        {"document": 'thought = "x"\n[tool_call]\nstatus = "done"\ntarget = "user"\nmessage = "x"\n'},
+    ),
+    "get /jobs": Route("admin", "tenant", "/jobs"),
+    "post /jobs/{job_id}/retry": Route("admin", "tenant", "/jobs/{job}/retry"),
+    "get /archive": Route("read", "filtered", "/archive"),
+    "post /archive": Route(
+        "write", "names", "/archive", {"user_id": "ann", "tool_name": "f", "result": "x" * 20_000, "tool_input": {}}
+    ),
+    "get /archive/{uuid}": Route("read", "unknown", "/archive/{archive}"),
+    "delete /archive/{uuid}": Route("write", "unknown", "/archive/{archive}"),
+    "post /memories": Route("write", "names", "/memories", {"user_id": "ann", "content": "tea"}),
+    "get /memories/{memory_key}": Route("read", "unknown", "/memories/{memory}"),
+    "delete /memories/{memory_key}": Route("write", "unknown", "/memories/{memory}"),
+    "post /memories/search": Route("read", "names", "/memories/search", {"user_id": "ann", "query": "likes"}),
+    "get /memories/search": Route("read", "names", "/memories/search?user_id=ann&query=likes"),
+    "post /memories/recall": Route("read", "names", "/memories/recall", {"user_id": "ann", "query": "likes"}),
+    "get /keys": Route("admin", "filtered", "/keys"),
+    "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
+    "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
+}
+FOUND_BY = {"get /users/{user_id}/export", "post /memories/search", "get /memories/search", "post /memories/recall"}
+"""They hold Ann's things when Ann asks."""
+
+
+def test_every_route_has_an_expectation_and_says_what_scope_it_needs() -> None:
+    document = create_app(Settings(), "").openapi()
+    found = {
+        f"{verb} {path}": operation for path, verbs in document["paths"].items() for verb, operation in verbs.items()
+    }
+    assert set(found) == set(ROUTES)
+    for name, operation in found.items():
+        needed = ROUTES[name].scope
+        said = operation.get("security", [])
+        assert said == ([] if needed is None else [{"bearer": [needed]}, {"header": [needed]}, {}]), name
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Ann and Bob of one tenant, with as much each, and another tenant with an Ann of its own."""
+
+    client: httpx.Client
+    things: Things
+    all_here: str
+    ann: str
+    bob: str
+    elsewhere: str
+
+    def ask(self, route: str, key: str | None, things: Things | None = None) -> httpx.Response:
+        wanted = ROUTES[route]
+        where = wanted.path.format_map(vars(things or self.things))
+        headers = bearing(key, **{"X-Request-Id": "same"})
+        verb = route.split(maxsplit=1)[0]
+        if wanted.lines is not None:
+            headers["Content-Type"] = "application/x-ndjson"
+            return self.client.request(verb, where, content=wanted.lines, headers=headers)
+        return self.client.request(verb, where, json=wanted.body, headers=headers)
+
+
+@pytest.fixture
+def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
+    here, ann, bob, elsewhere = mint(), mint(user="ann", name=MARK), mint(user="bob"), mint(ELSEWHERE)
+    things = settle(locked, here, ann)
+    settle(locked, here, bob, "bob", "walrus")
+    settle(locked, elsewhere, elsewhere, "ann", "walrus")
+    locked.delete("/conversations/anns", headers=bearing(elsewhere))
+    [job, *_] = run_as_superuser(
+        "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
+        f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
+    )
+    return Scene(locked, replace(things, job=str(job[0])), here, ann, bob, elsewhere)
+
+
+def state(run: Sql) -> Any:
+    """What is stored, but for when keys were used."""
+    tables = [
+        row[0] for row in run("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'keys'")
+    ]
+    return [run(f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")[0][0] for table in tables]
+
+
+@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is None])
+def test_what_is_open_asks_nobody(scene: Scene, name: str) -> None:
+    for key in (None, "no key", scene.ann):
+        assert scene.ask(name, key).status_code == 200
+
+
+@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is not None])
+def test_who_gets_in_and_what_is_there(scene: Scene, mint: Mint, run_as_superuser: Sql, name: str) -> None:
+    route = ROUTES[name]
+    assert route.scope is not None
+    before = state(run_as_superuser)
+    refused = {scene.ask(name, key).content for key in (None, "no key", "qk_" + "0" * 32, scene.ann[:-1] + "g")}
+    assert len(refused) == 1
+    problem(scene.ask(name, None), 401)
+    for lacking in combinations(sorted(ALL_SCOPES - {route.scope}), 3):
+        problem(scene.ask(name, mint(scopes=lacking)), 403, route.scope)
+        problem(scene.ask(name, mint(scopes=lacking, user="ann")), 403, route.scope)
+    _others(scene, name, route)
+    if route.kind == "tenant":
+        assert "anns" in scene.ask(name, scene.all_here).text
+        return
+    if route.kind != "names":
+        unchanged = state(run_as_superuser)
+        # The keys that this test made are not in it, and another tenant was asked only for what it does not have.
+        assert unchanged == before
+    own = scene.ask(name, mint(scopes=(route.scope, "read"), user="ann"))
+    assert own.is_success, own.text
+    if name in FOUND_BY or route.kind == "filtered":
+        assert MARK in own.text
+    if not name.startswith("delete") and name != "post /conversations":
+        assert scene.ask(name, scene.all_here).is_success
+
+
+def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901 - a case for each kind
+    nothing = scene.things.elsewhere()
+    match route.kind:
+        case "unknown" | "creates":
+            for key in (scene.bob, scene.elsewhere):
+                problem(scene.ask(name, key), 404)
+                assert MARK not in scene.ask(name, key).text
+                if route.kind == "unknown":
+                    assert scene.ask(name, key).content == scene.ask(name, key, nothing).content
+        case "filtered":
+            for key in (scene.bob, scene.elsewhere):
+                answer = scene.ask(name, key)
+                assert answer.status_code == 200
+                assert MARK not in answer.text
+        case "names":
+            problem(scene.ask(name, scene.bob), 403, "user")
+            answer = scene.ask(name, scene.elsewhere)
+            assert answer.is_success, answer.text
+            assert MARK not in answer.text
+        case "tenant":
+            for bound in (scene.bob, scene.ann):
+                problem(scene.ask(name, bound), 403, "bound to one user")
+            answer = scene.ask(name, scene.elsewhere)
+            assert answer.status_code == (200 if name == "get /jobs" else 404)
+            assert "anns" not in answer.text
+            assert answer.status_code == 200 or answer.content == scene.ask(name, scene.elsewhere, nothing).content
+        case "alike":
+            assert len({scene.ask(name, key).content for key in (scene.bob, scene.elsewhere, scene.ann)}) == 1
+        case "open":
+            raise AssertionError(name)

@@ -1,0 +1,116 @@
+"""Clients that send a byte now and then, and answers that do not come: each ends, and says why where it can."""
+
+import select
+import socket
+from collections.abc import Iterator
+
+import asyncpg
+import httpx
+import pytest
+
+from app.embedded import EmbeddedPostgres
+from tests.api.kit import append, problem, turn
+from tests.keys.conftest import Serve
+from tests.test_cli import environment, running, url_of  # noqa: F401 - a fixture
+
+PACE = 0.02
+BYTES_MAX = 3000
+"""A minute of them: more would be a server that waits for ever."""
+
+
+@pytest.fixture
+def address(environment: dict[str, str]) -> Iterator[tuple[str, int]]:  # noqa: F811
+    """Of a service that is impatient."""
+    impatient = {"QUIRE_HEADER_SECONDS": "0.5", "QUIRE_BODY_SECONDS": "0.5", "QUIRE_REQUIRE_KEYS": "false"}
+    with running("serve", {**environment, **impatient}) as process:
+        url = httpx.URL(url_of(process))
+        assert url.port is not None
+        yield url.host, url.port
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+
+
+def drip(connection: socket.socket, sent: bytes) -> bytes:
+    """Sends a byte at a time until there is an answer or the connection ends; all that was answered."""
+    for at in range(BYTES_MAX):
+        if select.select([connection], [], [], PACE)[0]:
+            break
+        connection.sendall(sent[at : at + 1] or b" ")
+    else:
+        raise AssertionError("it waits for ever")
+    return rest(connection)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """All until the other side ends the connection."""
+    answered = b""
+    connection.settimeout(30)
+    try:
+        while part := connection.recv(65536):
+            answered += part
+    except ConnectionResetError:
+        pass
+    return answered
+
+
+def test_a_head_that_does_not_come_ends_the_connection(address: tuple[str, int]) -> None:
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"a" * BYTES_MAX
+    with socket.create_connection(address) as connection:
+        assert drip(connection, head) == b""
+    with socket.create_connection(address) as connection:
+        assert rest(connection) == b""  # nothing at all was sent
+    with socket.create_connection(address) as connection:  # nor is a second request waited for longer than the first
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert b"HTTP/1.1" not in drip(connection, head)
+
+
+def test_a_body_that_does_not_come_is_answered_408(address: tuple[str, int]) -> None:
+    head = (
+        b"POST /conversations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    ) % BYTES_MAX
+    with socket.create_connection(address) as connection:
+        connection.sendall(head)
+        answer = drip(connection, b" " * BYTES_MAX)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"urn:quire:problem:too-slow" in answer
+    assert b"connection: close" in answer.lower()
+
+
+def test_the_rest_of_a_body_that_nobody_reads_is_not_waited_for(address: tuple[str, int]) -> None:
+    head = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % BYTES_MAX
+    with socket.create_connection(address) as connection:
+        connection.sendall(head)
+        assert b"404" in connection.recv(65536)
+        assert b"HTTP/1.1" not in drip(connection, b" " * BYTES_MAX)
+
+
+def test_the_service_still_answers_whoever_is_quick(address: tuple[str, int]) -> None:
+    url = f"http://{address[0]}:{address[1]}"
+    slow = [socket.create_connection(address) for _ in range(50)]
+    with httpx.Client(base_url=url, timeout=30) as client:
+        body = '{"id": "c", "title": "' + "x" * 400 + '"}'
+        sent = (part.encode() for part in body)  # chunked, a byte each, and yet in time
+        answer = client.post("/conversations", content=sent, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 201, answer.text
+    for connection in slow:
+        assert rest(connection) == b""
+        connection.close()
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_does_not_come_is_a_problem_and_the_service_goes_on(
+    serve: Serve, postgres: EmbeddedPostgres
+) -> None:
+    client = serve(quire_request_seconds=0.3)
+    append(client, "c", turn(1))
+    other = await asyncpg.connect(postgres.superuser_dsn)
+    async with other.transaction():
+        await other.execute("SELECT FROM conversations FOR UPDATE")
+        answer = client.delete("/conversations/c")
+        problem(answer, 503, "0.3 seconds")
+        assert answer.headers["retry-after"] == "1"
+        assert answer.json()["type"] == "urn:quire:problem:overdue"
+    await other.close()
+    assert client.get("/conversations/c").status_code == 200
+    assert client.delete("/conversations/c").status_code == 200

@@ -1,0 +1,64 @@
+"""What goes through all tenants, and what does not follow an id to whoever has it next."""
+
+import asyncpg
+import pytest
+
+from app import worker
+from app.core.messages import Limits, read
+from app.db import Database
+from app.flows import tool_calls
+from app.flows.append import AppendRequest, append
+from app.settings import Settings
+from app.store import conversations
+from app.tenancy import DEFAULT_TENANT, is_keyed, tenants
+from app.tokens import TokenCounter
+from tests.guards.conftest import superuser  # noqa: F401 - a fixture
+from tests.guards.tenants import ANN, BOB, say, services
+from tests.keys.kit import ELSEWHERE, HERE
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_list_of_tenants_holds_the_default_one_and_all_others(
+    database: Database,
+    superuser: asyncpg.Connection,  # noqa: F811
+) -> None:
+    assert await tenants(database) == [DEFAULT_TENANT]
+    await superuser.execute(f"INSERT INTO tenants (tenant_id, name) VALUES ('{HERE}', 'a'), ('{ELSEWHERE}', 'b')")
+    assert await tenants(database) == sorted([DEFAULT_TENANT, HERE, ELSEWHERE])
+    assert not await is_keyed(database)
+    await superuser.execute("UPDATE tenants SET keyed_at = now() WHERE name = 'b'")
+    assert await is_keyed(database)
+
+
+async def test_housekeeping_goes_through_every_tenant(
+    database: Database,
+    settings: Settings,
+    counter: TokenCounter,
+    superuser: asyncpg.Connection,  # noqa: F811
+) -> None:
+    await superuser.execute(f"INSERT INTO tenants (tenant_id, name) VALUES ('{HERE}', 'a'), ('{ELSEWHERE}', 'b')")
+    for tenant in (DEFAULT_TENANT, HERE, ELSEWHERE):
+        await superuser.execute(
+            "INSERT INTO idempotency (tenant_id, key, digest, response, created_at)"
+            f" VALUES ('{tenant}', 'k', 'd', 'r', now() - interval '2 days')"
+        )
+    await worker.forget_old_answers(services(settings, database, counter))
+    assert await superuser.fetch("SELECT FROM idempotency") == []
+
+
+async def test_a_tool_that_was_asked_of_one_conversation_does_not_read_the_next_of_its_id(
+    database: Database, settings: Settings, counter: TokenCounter
+) -> None:
+    made = services(settings, database, counter)
+    for tenant in (ANN, BOB):
+        await say(made, tenant, "c", [{"role": "user", "content": "hello"}])
+    asking = await tool_calls.asker(made, ANN, "u", "c")
+    async with database.begin(ANN) as connection:
+        await conversations.erase(connection, ANN, "c")
+    drafts = read([{"role": "user", "content": "my zebrafish"}], Limits())
+    await append(made, ANN, "c", AppendRequest(drafts, user_id="another"), None)
+    call = tool_calls.checked("recall_page", {"page": 1})
+    answer = await tool_calls.run(made, ANN, asking, call)
+    assert answer.is_error
+    assert "zebrafish" not in answer.content

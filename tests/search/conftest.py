@@ -1,0 +1,56 @@
+"""What a worker and a search work with, with a model that is played; and an API whose model is one on loopback."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import asyncpg
+import httpx
+import pytest
+
+from app.db import Database
+from app.embedded import EmbeddedPostgres
+from app.main import create_app
+from app.services import Services
+from app.settings import Settings
+from app.tokens import TokenCounter
+from tests.conftest import serving
+from tests.guards.tenants import services
+from tests.providers.fake_openai import FakeOpenAI, ok
+from tests.search.kit import Meanings
+
+Sql = Callable[[str], list[asyncpg.Record]]
+
+
+@pytest.fixture
+def meanings() -> Meanings:
+    return Meanings()
+
+
+@pytest.fixture
+def made(settings: Settings, database: Database, counter: TokenCounter, meanings: Meanings) -> Services:
+    return replace(services(settings, database, counter), embedder=meanings)
+
+
+@pytest.fixture(scope="session")
+def model_api() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def models(model_api: FakeOpenAI) -> Iterator[FakeOpenAI]:
+    yield model_api
+    model_api.embeddings.queue.clear()
+    model_api.embeddings.default = ok()
+
+
+@pytest.fixture(scope="session")
+def base_url(postgres: EmbeddedPostgres, settings: Settings, model_api: FakeOpenAI) -> Iterator[str]:
+    """It has a worker beside it, which gives the memories their vectors."""
+    asked = {"memory_embedding_model": "bags", "memory_embedding_base_url": model_api.url}
+    yield from serving(create_app(settings.model_copy(update=asked), postgres.app_dsn, with_worker=True))
+
+
+@pytest.fixture
+def talk(client: httpx.Client, models: FakeOpenAI) -> httpx.Client:
+    return client

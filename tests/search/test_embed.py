@@ -1,0 +1,164 @@
+"""The job that gives memories their vectors: everything gets one, once, whatever happens meanwhile."""
+
+from dataclasses import replace
+
+import pytest
+from asyncpg import Record
+
+from app.core.embedded import Utterance, turn_text
+from app.flows import searching
+from app.flows.erasing import erase_memory
+from app.flows.remembering import MemoryRequest, remember
+from app.jobs.embed import embed
+from app.providers import TemporaryError
+from app.services import Services
+from app.store import embeddings
+from app.tenancy import DEFAULT_TENANT
+from app.work import table
+from app.work.table import LeaseLost
+from tests.api.kit import assistant, call, result, turn, user
+from tests.search.kit import Meanings, change_model, drain, find, say, texts
+
+pytestmark = pytest.mark.anyio
+
+
+async def rows(made: Services, sql: str) -> list[Record]:
+    async with made.database.snapshot(DEFAULT_TENANT) as connection:
+        return await connection.fetch(sql)
+
+
+async def missing(made: Services) -> list[Record]:
+    return await rows(
+        made, "SELECT m.id FROM memories m LEFT JOIN embeddings e ON e.memory_id = m.id WHERE e.memory_id IS NULL"
+    )
+
+
+async def test_messages_archives_and_memories_get_vectors_and_nothing_is_left_to_do(
+    made: Services, meanings: Meanings
+) -> None:
+    archived = [user("Look."), call("a"), result("a", "pallet " * 3_000), assistant("Done.")]
+    await say(made, "c", [*archived, *(message for number in range(30) for message in turn(number, 3))])
+    async with made.database.begin(DEFAULT_TENANT) as connection:
+        await remember(made, connection, DEFAULT_TENANT, MemoryRequest("likes figs " * 200, "preference", user_id="u"))
+    await drain(made)
+    assert await missing(made) == []
+    assert await rows(made, "SELECT FROM unembedded") == []
+    assert await rows(made, "SELECT FROM work WHERE kind = 'embed'") == []
+    assert len(meanings.asked) == len(set(meanings.asked)) or len(meanings.asked) > 60
+
+
+async def test_a_turn_is_embedded_with_what_it_answers(made: Services, meanings: Meanings) -> None:
+    await say(made, "c", [user("Where is the key?"), assistant("Under the pot.", name="Ada")])
+    await drain(made)
+    assert meanings.asked == ["user: Where is the key?", "user: Where is the key?\nAda: Under the pot."]
+
+
+def test_the_line_before_is_shortened_to_its_ends_and_left_out_in_a_monologue() -> None:
+    long = Utterance("assistant", "a" * 300 + " " + "b" * 300)
+    text = turn_text(Utterance("user", "yes"), long)
+    assert text == f"assistant: {'a' * 120} … {'b' * 120}\nuser: yes"
+    assert turn_text(Utterance("user", "yes"), Utterance("user", "no")) == "user: yes"
+    assert turn_text(Utterance("user", " \n"), long) == ""
+
+
+async def test_blank_texts_are_never_sent_and_want_nothing_any_more(made: Services, meanings: Meanings) -> None:
+    await say(made, "c", [user("   "), user("\n\t")])
+    await drain(made)
+    assert meanings.asked == []
+    assert await rows(made, "SELECT FROM unembedded") == []
+
+
+async def test_one_refused_text_costs_no_other_its_vector(made: Services, meanings: Meanings) -> None:
+    meanings.refuses = "forbidden"
+    said = [user(f"text {number}") for number in range(11)]
+    await say(made, "c", [*said[:5], user("forbidden words"), *said[5:]])
+    await drain(made)
+    assert len(await missing(made)) == 1
+    assert await rows(made, "SELECT FROM unembedded") == []
+    assert texts(await find(made, "forbidden words"))[0] == "forbidden words"
+
+
+async def test_a_provider_that_is_down_keeps_the_work_and_what_was_done(made: Services, meanings: Meanings) -> None:
+    await say(made, "c", [user(f"text {number}") for number in range(3)])
+    meanings.is_down = True
+    [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
+    with pytest.raises(TemporaryError):
+        await embed(made, claimed)
+    assert len(await missing(made)) == 3
+    meanings.is_down = False
+    await embed(made, claimed)
+    assert await missing(made) == []
+
+
+async def test_what_comes_while_the_job_runs_is_not_forgotten(made: Services) -> None:
+    await say(made, "c", [user("before")])
+    [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
+    await say(made, "c", [user("meanwhile")])
+    await embed(made, claimed)
+    await drain(made)
+    assert await missing(made) == []
+    assert await rows(made, "SELECT FROM work WHERE kind = 'embed'") == []
+
+
+async def test_two_workers_on_one_owner_do_no_harm(made: Services) -> None:
+    await say(made, "c", [user("once")])
+    [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
+    await embed(made, claimed)
+    with pytest.raises(LeaseLost):
+        await embed(made, claimed)
+    assert len(await rows(made, "SELECT FROM embeddings")) == 1
+
+
+async def test_what_is_erased_meanwhile_gets_no_vector(made: Services) -> None:
+    async with made.database.begin(DEFAULT_TENANT) as connection:
+        moment = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
+    owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
+    async with made.database.begin(DEFAULT_TENANT) as connection:
+        await erase_memory(made, connection, DEFAULT_TENANT, moment.key, sensitive=True)
+    async with made.database.begin(DEFAULT_TENANT) as connection:
+        model = embeddings.model_id("meanings", 2)
+        await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(moment.key, [0.6, 0.8])], [moment.key])
+    assert await rows(made, "SELECT FROM embeddings") == []
+
+
+async def test_another_model_replaces_the_vectors_one_by_one_and_search_goes_on(
+    made: Services, meanings: Meanings
+) -> None:
+    await say(made, "c", [user("My car broke down."), *(m for n in range(12) for m in turn(n, 3))])
+    await drain(made)
+    old = len(await rows(made, "SELECT FROM embeddings"))
+    other = replace(made, embedder=Meanings(model="other", dimensions=32))
+    between = await find(other, "car broke")
+    assert texts(between)[0] == "My car broke down."
+    await change_model(other)
+    assert len(await rows(made, "SELECT FROM embeddings")) == old
+    [model] = await rows(made, "SELECT DISTINCT model FROM embeddings")
+    assert model["model"] == embeddings.model_id("other", 32)
+    [current] = await rows(made, "SELECT name, dimensions FROM embedding_models WHERE is_current")
+    assert (current["name"], current["dimensions"]) == ("other", 32)
+    assert texts(await find(other, "automobile", "semantic"))[0] == "My car broke down."
+    asked = len(meanings.asked)
+    await change_model(replace(made, embedder=other.embedder))
+    assert len(meanings.asked) == asked
+
+
+async def test_embeddings_that_are_switched_on_later_reach_what_was_said_before(made: Services) -> None:
+    await say(replace(made, embedder=None), "c", [user(f"text {n}") for n in range(5)])
+    before = await find(replace(made, embedder=None), "text")
+    assert (before.mode, before.warnings) == ("keyword", [searching.NO_EMBEDDINGS])
+    assert len(await missing(made)) == 5
+    await change_model(made)
+    assert await missing(made) == []
+
+
+async def test_a_model_that_does_not_say_its_dimensions_is_asked_before_anything_is_marked(made: Services) -> None:
+    class Shy(Meanings):
+        async def embed_query(self, text: str) -> list[float]:
+            self.dimensions = 256
+            return list(await super().embed_query(text))
+
+    shy = Shy(dimensions=0)
+    await say(made, "c", [user("text")])
+    await change_model(replace(made, embedder=shy))
+    [current] = await rows(made, "SELECT dimensions FROM embedding_models WHERE is_current")
+    assert current["dimensions"] == 256

@@ -1,0 +1,55 @@
+"""The conversations that ship with the benchmark, with the local model where it is installed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+
+from app.flows import searching
+from app.providers import local_embeddings
+from app.services import Services
+from bench import talks
+from bench.talks import Question
+from tests.search.kit import drain, find, say
+
+pytestmark = pytest.mark.anyio
+
+MODES: Sequence[searching.Mode] = ("keyword", "semantic", "hybrid")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_question_of_a_shipped_conversation_names_its_evidence(language: str) -> None:
+    shipped = talks.shipped(language)
+    [talk] = shipped.talks
+    assert len(talk.messages) >= 120
+    assert len(shipped.questions) >= 40
+    assert len({question.category for question in shipped.questions}) == 5
+    for question in shipped.questions:
+        assert question.evidence <= set(range(1, len(talk.messages) + 1))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_hybrid_search_is_no_worse_than_its_legs(made: Services, language: str) -> None:
+    if (embedder := local_embeddings.load()) is None:
+        pytest.skip("the local embedding model is not installed")
+    with_model = replace(made, embedder=embedder)
+    shipped = talks.shipped(language)
+    [talk] = shipped.talks
+    await say(with_model, talk.id, talk.messages, user=talk.id)
+    await drain(with_model)
+    recalls: dict[str, list[float]] = defaultdict(list)
+    for question in shipped.questions:
+        for mode in MODES:
+            recalls[mode].append(await recall(with_model, question, mode))
+    found = {mode: 100 * fmean(values) for mode, values in recalls.items()}
+    one_question = 100 / len(shipped.questions)
+    assert found["hybrid"] >= max(found.values()) - one_question - 0.1, found
+    assert found["hybrid"] >= 75, found
+
+
+async def recall(made: Services, question: Question, mode: searching.Mode) -> float:
+    """The part of the evidence among the first ten."""
+    found = await find(made, question.text, mode, user_id=question.talk, limit=10)
+    return len(question.evidence & {moment.hit.seq for moment in found.moments}) / len(question.evidence)

@@ -1,0 +1,79 @@
+"""Where a list and what is stored meet, as values: no message of the list is lost, none is added twice."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.sync import DIGEST_BYTES, Match, chains, endings, match
+
+Digests = list[bytes]
+LETTERS = [letter.encode() * DIGEST_BYTES for letter in "abc"]
+some = st.lists(st.sampled_from(LETTERS), max_size=12)
+
+
+def met(rest: Sequence[bytes], tail: Sequence[bytes], *, joins_forks: bool = False) -> Match | None:
+    return match(rest, tail, stored=len(tail), joins_forks=joins_forks)
+
+
+@given(rest=some, tail=some)
+def test_endings_are_those_that_comparing_one_by_one_finds(rest: Digests, tail: Digests) -> None:
+    def common(end: int) -> int:
+        length = 0
+        while length < min(end, len(tail)) and rest[end - 1 - length] == tail[-1 - length]:
+            length += 1
+        return length
+
+    assert endings(rest, tail) == [common(end) for end in range(len(rest) + 1)]
+
+
+@given(tail=st.lists(st.sampled_from(LETTERS), min_size=1, max_size=12), new=some, data=st.data())
+def test_a_trimmed_list_adds_at_most_what_is_new(tail: Digests, new: Digests, data: st.DataObject) -> None:
+    """Less only where what is new repeats the newest stored messages."""
+    cut = data.draw(st.integers(0, len(tail) - 1))
+    rest = tail[cut:] + new
+    found = met(rest, tail)
+    assert found is not None
+    assert found.new_from >= len(tail) - cut
+    assert found.ahead == 0
+    assert tail[-found.new_from :] == rest[: found.new_from]
+
+
+@given(rest=some, tail=some, joins_forks=st.booleans())
+def test_what_was_added_is_not_added_again(rest: Digests, tail: Digests, joins_forks: bool) -> None:
+    found = met(rest, tail, joins_forks=joins_forks)
+    assert found is not None or not joins_forks
+    if found is not None and rest:
+        again = met(rest, tail + rest[found.new_from :], joins_forks=joins_forks)
+        assert again is not None
+        assert again.new_from == len(rest)
+
+
+@given(rest=some, tail=some)
+def test_whatever_is_neither_stored_nor_added_is_said(rest: Digests, tail: Digests) -> None:
+    found = met(rest, tail, joins_forks=True)
+    assert found is not None
+    kept = {*tail, *rest[found.new_from :]}
+    assert all(digest in kept or i in found.passed_over for i, digest in enumerate(rest))
+    assert all(i < found.new_from for i in found.passed_over)
+
+
+@given(first=some, second=some)
+def test_equal_chains_are_of_equal_histories(first: Digests, second: Digests) -> None:
+    assert (chains(first)[-1] == chains(second)[-1]) == (first == second)
+    assert len(set(chains(first))) == len(first) + 1
+
+
+def test_three_lists_and_how_they_go_on() -> None:
+    a, b, c = LETTERS
+    assert met([b, c, a], [a, b, c]) == Match(2)
+    assert met([a, b], [a, b, c]) == Match(2, ahead=1)
+    assert met([a], [a, b, c]) is None
+    assert met([a, c, b, c, a], [b, b, b, c], joins_forks=True) == Match(4, passed_over=(0,))
+
+
+def test_a_list_of_equal_messages_is_matched_in_linear_time() -> None:
+    """Twenty million comparisons would show."""
+    same = [LETTERS[0]] * 20_000
+    assert met([*same, LETTERS[1]], [*same[:1000], LETTERS[2]]) is None
+    assert met(same, same[:1000]) == Match(1000)

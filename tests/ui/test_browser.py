@@ -1,0 +1,131 @@
+"""The inspector in a real browser: nothing is refused or loaded from elsewhere, nothing overflows, keys suffice.
+
+With QUIRE_SCREENSHOTS set to a folder, every view is kept there as a picture to look at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.ui.browser import PROGRAM, Browser, browser
+from tests.ui.made import many, nasty, recalled, shipped
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
+
+SIZES = {"wide": 1280, "narrow": 375}
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+def views(tab: Browser, client: httpx.Client, name: str, path: str) -> None:
+    """Look at a page in both widths, light and dark, and both languages; keep pictures if they are wanted."""
+    for look in ("wide", "wide-dark", "narrow", "narrow-dark-zh", "wide-zh"):
+        width = SIZES[look.split("-")[0]]
+        tab.look(width=width, dark="dark" in look, language="zh-CN,zh;q=0.9" if "zh" in look else "en")
+        tab.requested.clear()
+        tab.complaints.clear()
+        tab.go(f"{client.base_url}{path}")
+        assert tab.complaints == []
+        assert all(url.startswith((str(client.base_url), "data:")) for url in tab.requested), tab.requested
+        assert tab.ask("document.documentElement.lang") == ("zh-Hans" if "zh" in look else "en")
+        assert tab.ask("document.scrollingElement.scrollWidth") <= width, f"{name} {look} is wider than the screen"
+        if folder := os.environ.get("QUIRE_SCREENSHOTS"):
+            tab.picture(Path(folder) / f"{name}.{look}.png")
+
+
+def test_no_conversation(tab: Browser, client: httpx.Client) -> None:
+    views(tab, client, "none", "/ui")
+    views(tab, client, "none-jobs", "/ui/jobs")
+    views(tab, client, "none-search", "/ui/search?query=tea&user=mei")
+
+
+def test_one_conversation(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=6)
+    views(tab, client, "one", "/ui")
+    views(tab, client, "one-conversation", "/ui/conversations/release")
+
+
+def test_a_long_conversation(tab: Browser, client: httpx.Client) -> None:
+    shipped(client)
+    recalled(client)
+    views(tab, client, "long", "/ui/conversations/release")
+    views(tab, client, "tried", "/ui/conversations/release?budget=3000&query=release+plan&format=anthropic")
+    views(tab, client, "page", "/ui/conversations/release/pages/2")
+    views(tab, client, "pages", "/ui/conversations/release/pages")
+    views(tab, client, "search", "/ui/search?query=release+plan&user=mei")
+    views(tab, client, "jobs", "/ui/jobs")
+
+
+def test_many_conversations(
+    tab: Browser, client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
+) -> None:
+    many(run_as_superuser, 10_000)
+    views(tab, client, "many", "/ui")
+    views(tab, client, "many-nothing", "/ui?q=zebra")
+
+
+def test_hostile_text_does_nothing(tab: Browser, client: httpx.Client) -> None:
+    name = quote(nasty(client), safe="")
+    archive = client.get("/archive", params={"user_id": "<i>u</i>"}).json()["items"][0]["uuid"]
+    views(tab, client, "hostile-list", "/ui")
+    views(tab, client, "hostile", f"/ui/conversations/{name}")
+    views(tab, client, "hostile-page", f"/ui/conversations/{name}/pages/1")
+    views(tab, client, "hostile-archive", f"/ui/archives/{archive}")
+    assert tab.ask("document.querySelectorAll('main img, main script, main b, main i').length") == 0
+
+
+def focused(tab: Browser) -> str:
+    return str(tab.ask("document.activeElement.innerText || document.activeElement.id || document.activeElement.name"))
+
+
+def test_the_keyboard_is_enough(tab: Browser, client: httpx.Client) -> None:
+    """Every stop is seen, the first one leads past the header, and messages open without a mouse."""
+    shipped(client, limit=20)
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/release")
+    tab.press("Tab")
+    assert focused(tab) == "Skip to the content"
+    assert tab.ask("document.activeElement.getBoundingClientRect().left") >= 0
+    for _ in range(60):
+        assert tab.ask("getComputedStyle(document.activeElement).outlineStyle") != "none", focused(tab)
+        assert tab.ask("document.activeElement.getBoundingClientRect().width") > 0, focused(tab)
+        if tab.ask("document.activeElement.localName") == "summary":
+            break
+        tab.press("Tab")
+    assert tab.ask("document.activeElement.parentElement.open") is False
+    tab.press("Enter", code=13, text="\r")
+    assert tab.ask("document.activeElement.parentElement.open") is True
+
+
+def test_one_button_opens_every_message_and_closes_them_again(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=20)
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/release")
+    count = "document.querySelectorAll('#messages details:not([open])').length"
+    assert tab.ask(count) > 0
+    tab.ask("document.querySelector('button[data-toggle]').click()")
+    assert tab.ask(count) == 0
+    assert tab.ask("document.querySelector('button[data-toggle]').innerText") == "Close all"
+    tab.ask("document.querySelector('button[data-toggle]').click()")
+    assert tab.ask("document.querySelectorAll('#messages details[open]').length") == 0
+
+
+def test_the_box_tries_a_window(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=150)
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/release")
+    tab.ask("document.getElementById('budget').value = '2500'; document.querySelector('form.try').requestSubmit()")
+    tab.wait_for("Page.loadEventFired")
+    assert tab.ask("document.querySelectorAll('svg.bar').length") == 2
+    assert tab.ask("location.hash") == "#window"
