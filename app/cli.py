@@ -68,11 +68,13 @@ def main() -> None:
 def serve() -> None:
     """Serve the API and do its jobs in one process, with a database of its own unless DATABASE_URL is set."""
     settings = _settings()
-    with _stopping_on_signals(), _database(settings) as dsn:
+    with _stopping_on_signals() as check, _database(settings) as dsn:
+        check()
         with _errors_in_words():
             needs_key = uvloop.run(_require_safe_database(dsn)) or settings.quire_require_keys
         _refuse_open_door(settings, needs_key=needs_key)
         server = _Server(settings, dsn, needs_key=needs_key)
+        check()
         with _signals_stop_server(server):
             server.run()
 
@@ -81,7 +83,8 @@ def serve() -> None:
 def work() -> None:
     """Do the jobs only. As many of these as you like may run beside `quire serve`, anywhere."""
     settings = _settings()
-    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
+    with _stopping_on_signals() as check, _database(settings) as dsn, _errors_in_words():
+        check()
         uvloop.run(_work(settings, dsn))
 
 
@@ -482,17 +485,28 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def _stopping_on_signals() -> Iterator[None]:
-    """While something starts or stops, a signal leaves through every `finally`, with exit code 0."""
+def _stopping_on_signals() -> Iterator[Callable[[], None]]:
+    """While something starts or stops, a signal leaves through every `finally`, with exit code 0.
+
+    What is given is to be called between its steps: a signal that comes while a C extension calls back has its
+    exception swallowed there, and would be forgotten.
+    """
+    told = False
 
     def leave(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        told = True
         for ignored in _STOPPING:  # once is enough: the way out must not be interrupted
             signal.signal(ignored, signal.SIG_IGN)
         raise SystemExit(0)
 
+    def check() -> None:
+        if told:
+            raise SystemExit(0)
+
     for number in _STOPPING:
         signal.signal(number, leave)
-    yield
+    yield check
 
 
 @contextmanager

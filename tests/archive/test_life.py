@@ -204,7 +204,7 @@ def test_a_deployment_may_keep_archives_for_some_days_only(strict: httpx.Client)
     assert archive(strict, made("prose"), expires_at=said)["expires_at"] == said
 
 
-BUDGETS = (*range(2_500, 7_000, 500), 60_000)
+BUDGETS = (*range(2_500, 7_000, 1_000), *range(7_500, 11_000, 500), 60_000)
 FORMS: dict[str, Callable[[Any], list[Json]]] = {
     "openai": lambda text: [user(), call("a", "b"), result("a", text), result("b", "beside it")],
     "openai parts": lambda text: [
@@ -245,7 +245,7 @@ def test_an_erased_archive_says_so_everywhere_and_leaves_nothing_behind(
     loads = json.dumps({"uuid": uuid, "query": "the report"})
     said = load_tool(client, "c", uuid=uuid, query=MARK)["content"]
     append(client, "c", [user(), call("l", name="load_tool_history", arguments=loads), result("l", said)])
-    for number in range(16):
+    for number in range(32):
         append(client, "c", turn(number, words=60))
     before = {(s.base_url, b): window(s, "c", budget=b) for s in (client, large) for b in BUDGETS}
     for zone in ("verbatim", "condensed", "listed"):

@@ -64,6 +64,8 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.RETRY: (ids["dead"],),
         table.RETRY_SOME: (10,),
         table.FIND: (ids["dead"],),
+        table.ALL: (10,),
+        table.ALL_OF: ("waiting", 10),
         table.DEAD: (UUID(int=0), 10),
         table.DEPTH: (),
         table.NEGLECTED: (),

@@ -85,7 +85,9 @@ ROUTES: dict[str, Route] = {
     "post /conversations/{conversation_id}/messages": Route(
         "write", "creates", "/conversations/{conversation}/messages", TURN
     ),
-    "post /conversations/{conversation_id}/sync": Route("write", "creates", "/conversations/{conversation}/sync", TURN),
+    "post /conversations/{conversation_id}/sync": Route(
+        "write", "creates", "/conversations/{conversation}/sync", {**TURN, "on_fork": "append"}
+    ),
     "get /conversations/{conversation_id}/context": Route("read", "unknown", "/conversations/{conversation}/context"),
     "post /conversations/{conversation_id}/context": Route(
         "read", "unknown", "/conversations/{conversation}/context", {"budget": 8000}

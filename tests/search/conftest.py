@@ -44,9 +44,9 @@ def models(model_api: FakeOpenAI) -> Iterator[FakeOpenAI]:
     model_api.embeddings.default = ok()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def base_url(postgres: EmbeddedPostgres, settings: Settings, model_api: FakeOpenAI) -> Iterator[str]:
-    """It has a worker beside it, which gives the memories their vectors."""
+    """It has a worker beside it, which gives the memories their vectors; gone with the module."""
     asked = {"memory_embedding_model": "bags", "memory_embedding_base_url": model_api.url}
     yield from serving(create_app(settings.model_copy(update=asked), postgres.app_dsn, with_worker=True))
 
