@@ -5,11 +5,12 @@ import ipaddress
 import json
 import signal
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from types import FrameType
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 from uuid import UUID
 
 import click
@@ -22,10 +23,11 @@ from app.api.body import parse_model
 from app.api.deadlines import impatient
 from app.api.keys import checked
 from app.api.schemas import KeyBody
+from app.core import importers
 from app.core.caller import SCOPES, Caller
 from app.db import Database
 from app.demo.command import demo
-from app.flows import keys
+from app.flows import keys, retention
 from app.ids import uuid7
 from app.main import create_app, services_of
 from app.settings import Settings
@@ -171,6 +173,37 @@ async def _revived(database: Database, job: UUID | None) -> int:
                 )
             total += some
     return total
+
+
+@main.command(name="import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--from", "source", type=click.Choice(sorted(importers.SOURCES)), required=True, help="Whose JSON it is.")
+@click.option("--conversation", "conversation_id", required=True, help="Id that the conversation is to have.")
+@click.option("--user", "user_id", required=True, help="Whose it is to be.")
+def import_from(file: BinaryIO, source: str, conversation_id: str, user_id: str) -> None:
+    """Write another service's export as lines for POST /import."""
+    try:
+        for line in importers.lines(source, json.load(file), conversation_id, user_id):
+            click.echo(line)
+    except (ValueError, LookupError) as error:
+        raise click.ClickException(f"This is not an export of {source}: {error}") from error
+
+
+@main.command(name="retention")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+def retain(*, dry_run: bool) -> None:
+    """Erase and prune what the settings say is past its time. The worker does it every minute."""
+    settings = _settings()
+    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
+        click.echo(json.dumps(asyncio.run(_retain(settings, dsn, dry_run=dry_run)), sort_keys=True))
+
+
+async def _retain(settings: Settings, dsn: str, *, dry_run: bool) -> dict[str, int]:
+    done: Counter[str] = Counter(conversations=0, pruned=0)
+    async with services_of(settings, dsn) as services:
+        for tenant in await tenants(services.database):
+            done.update(await retention.retain(services, tenant, dry_run=dry_run))
+    return dict(done)
 
 
 @main.command(name="openapi")

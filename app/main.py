@@ -25,6 +25,7 @@ from app.api import (
     operations,
     problem,
     tools,
+    users,
 )
 from app.api.deadlines import Deadlines
 from app.api.paths import SlashesInIds
@@ -55,6 +56,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    users.router,
     keys.router,
     jobs.router,
     mcp.router,

@@ -107,6 +107,9 @@ class Settings(BaseSettings):
     memory_max_messages_per_thread: int = Field(
         0, ge=0, description="Messages a conversation keeps; older ones are pruned once searchable. 0: all."
     )
+    memory_conversation_ttl_days: int = Field(
+        0, ge=0, le=36_500, description="Days without activity after which a conversation is erased. 0: never."
+    )
     memory_archive_threshold: int = Field(
         10_000, ge=500, description="Characters from which on a tool result is archived."
     )

@@ -106,6 +106,13 @@ conversations = Table(
     Column("epoch", BigInteger, nullable=False, server_default=ZERO, comment="number of the own budget's epoch"),
     Column("indexed_through", Integer, nullable=False, server_default=ZERO, comment="all pages up to it are indexed"),
     Column("summary_through", Integer, nullable=False, server_default=ZERO, comment="what the newest summary covers"),
+    Column(
+        "pruned_through",
+        Integer,
+        nullable=False,
+        server_default=ZERO,
+        comment="messages up to it are kept as marks and in search only",
+    ),
     Column("chain", LargeBinary, comment="after its last message; null: not known yet"),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),

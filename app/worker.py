@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import SystemRandom
 
-from app.flows import archiving
+from app.flows import archiving, retention
 from app.jobs import Handler
 from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
@@ -49,7 +49,13 @@ async def erase_expired_memories(services: Services) -> None:
                 gone = await remembered.delete_expired(connection, tenant)
 
 
-HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, erase_expired_memories)
+async def retain(services: Services) -> None:
+    """Conversations past their time, and messages beyond those that are kept."""
+    for tenant in await tenants(services.database):
+        await retention.retain(services, tenant)
+
+
+HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, erase_expired_memories, retain)
 
 _logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from app.api.services import Wired
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import archiving
+from app.flows import archiving, erasing
 from app.flows.archiving import ArchiveRequest, Wanted
 from app.flows.once import Once, do_once
 from app.store import archives
@@ -147,9 +147,12 @@ async def delete_archive(
     """
 
     async def work(connection: Connection) -> str:
-        embeds = services.embedder is not None
-        counts = await archiving.erase(connection, caller.tenant, uuid, caller.scope, embeds=embeds)
-        return dumps({"uuid": str(uuid), "erased": counts})
+        done = await erasing.erase_archive(services, connection, caller.tenant, uuid, caller.scope)
+        touched.update(done.touched)
+        return dumps({"uuid": str(uuid), "erased": dict(done.counts)})
 
+    touched: set[str] = set()
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    return json_text(await do_once(services.database, caller.tenant, once, work))
+    answer = await do_once(services.database, caller.tenant, once, work)
+    erasing.forget(services, caller.tenant, touched)
+    return json_text(answer)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from app import errors
@@ -17,9 +18,11 @@ from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId, check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import epochs, inspect, progress
+from app.flows import epochs, erasing, inspect, progress
+from app.flows.erasing import Erasure
 from app.flows.once import Once, do_once
 from app.ids import uuid7
 from app.services import Services
@@ -199,18 +202,82 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
 async def delete_conversation(
     request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
-    """Erase a conversation with everything that hangs from it, and say how many rows went."""
+    """Erase a conversation with everything that hangs from it, and say how many rows went.
+
+    What recall tools brought of it into other conversations of the user goes too.
+    """
+
+    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id}, await erasing.erase_conversation(services, connection, caller.tenant, known)
+
+    return await _erase(request, services, caller, conversation_id, key, erase)
+
+
+@router.delete("/conversations/{conversation_id}/messages/{message}", response_model=schemas.MessageErased)
+async def delete_message(
+    request: Request,
+    services: Wired,
+    caller: Writer,
+    conversation_id: ConversationId,
+    message: Annotated[str, Path(max_length=64, description="its `seq` or its `id`")],
+    key: IdempotencyKey = None,
+) -> Response:
+    """Erase a message, and whatever was made of it. A mark keeps its place, so that calls and results stay paired.
+
+    The summary, topics, memories and notes of its page are made again from what is left.
+    """
+
+    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        seq, done = await erasing.erase_message(services, connection, caller.tenant, known, message)
+        return {"id": conversation_id, "seq": seq}, done
+
+    return await _erase(request, services, caller, conversation_id, key, erase)
+
+
+@router.delete("/conversations/{conversation_id}/pages/{page}", response_model=schemas.PageErased)
+async def delete_page(
+    request: Request,
+    services: Wired,
+    caller: Writer,
+    conversation_id: ConversationId,
+    page: int,
+    key: IdempotencyKey = None,
+) -> Response:
+    """Erase every message of a page: see the erasing of a message."""
+    if not 1 <= page < 2**31:
+        raise errors.NotFound("Pages are numbered from 1.")
+
+    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id, "page": page}, await erasing.erase_page(
+            services, connection, caller.tenant, known, page
+        )
+
+    return await _erase(request, services, caller, conversation_id, key, erase)
+
+
+async def _erase(
+    request: Request,
+    services: Services,
+    caller: Caller,
+    conversation_id: str,
+    key: str | None,
+    erase: Callable[[Connection, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
+) -> Response:
+    """Erase something of a conversation in one transaction; the answer counts rows by table."""
+    touched = {conversation_id}
 
     async def work(connection: Connection) -> str:
-        if await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id) is None:
+        known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        if known is None:
             raise conversations.unknown()
-        return dumps(
-            {"id": conversation_id, "erased": await conversations.erase(connection, caller.tenant, conversation_id)}
-        )
+        what, done = await erase(connection, known)
+        touched.update(done.touched)
+        return dumps({**what, "erased": dict(sorted(done.counts.items()))})
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
     response = await do_once(services.database, caller.tenant, once, work)
-    services.conversations.pop((caller.tenant, conversation_id), None)
+    erasing.forget(services, caller.tenant, touched)
+    services.work_came.set()
     return json_text(response)
 
 

@@ -23,7 +23,7 @@ from app.core.canonical import dumps
 from app.core.scope import scope_of
 from app.db import Connection
 from app.extractive.terms import key_terms
-from app.flows import expanding, recall_agent, remembering, searching
+from app.flows import erasing, expanding, recall_agent, remembering, searching
 from app.flows.once import Once, do_once
 from app.flows.recall_agent import RecallRequest
 from app.flows.remembering import MemoryRequest
@@ -104,11 +104,17 @@ async def forget(
     """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
 
     async def work(connection: Connection) -> str:
-        await remembering.forget(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
-        return dumps({"memory_key": str(memory_key), "erased": {"memories": 1}})
+        done = await erasing.erase_memory(
+            services, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
+        )
+        touched.update(done.touched)
+        return dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))})
 
+    touched: set[str] = set()
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    return json_text(await do_once(services.database, caller.tenant, once, work))
+    answer = await do_once(services.database, caller.tenant, once, work)
+    erasing.forget(services, caller.tenant, touched)
+    return json_text(answer)
 
 
 @router.post(

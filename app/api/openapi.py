@@ -18,6 +18,7 @@ TAGS = [
     {"name": "notes", "description": "What is always in view."},
     {"name": "archive", "description": "Large tool results, kept whole."},
     {"name": "memories", "description": "Search over everything that was said or archived."},
+    {"name": "users", "description": "A user's data as a whole: taken out, put in, erased."},
     {"name": "tools", "description": "What a model recalls with."},
     {"name": "keys", "description": "Who may do what."},
     {"name": "jobs", "description": "What is done in the background, and what could not be."},

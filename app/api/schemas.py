@@ -136,6 +136,25 @@ class Erased(BaseModel):
     erased: dict[str, int]
 
 
+class MessageErased(Erased):
+    """A message that was erased; ``id`` is the conversation's."""
+
+    seq: int
+
+
+class PageErased(Erased):
+    """A page that was erased; ``id`` is the conversation's."""
+
+    page: int
+
+
+class Imported(BaseModel):
+    """How many of what were put in, and how many were there already."""
+
+    imported: dict[str, int]
+    matched: dict[str, int]
+
+
 class Stored(BaseModel):
     """A message that was appended; ``content`` is as the model will see it."""
 

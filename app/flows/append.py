@@ -22,7 +22,7 @@ import asyncpg
 from app import errors
 from app.core.canonical import dumps
 from app.core.head import neutral
-from app.core.ingest import Placement, Shape, Tail, Weights, archived_answers, place, shape, thinking, weights
+from app.core.ingest import Answer, Placement, Shape, Tail, Weights, archived_answers, place, shape, thinking, weights
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy, Totals
 from app.core.placeholder import ArchiveCard, placeholder
@@ -67,10 +67,25 @@ CREATION_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import knows of the messages that it appends, besides what they say."""
+
+    first_seq: int
+    """The place that the first of them must get."""
+    created_at: datetime
+    ids: Sequence[UUID | None]
+    cards: Mapping[tuple[int, str], tuple[ArchiveCard, datetime | None]]
+    """What is archived and when it expires, by index of the message and id of the call; the rest is not."""
+    archives: bool
+    """False: nothing is known of archives, and what is long is archived anew."""
+
+
+@dataclass(frozen=True, slots=True)
 class AppendRequest:
     drafts: Sequence[Draft]
     user_id: str | None = None
     system: str | None = None
+    imported: Imported | None = None
     bound_to: str | None = None
     """The one user whose conversations are there."""
     first: int = 0
@@ -99,6 +114,7 @@ class _Bench:
 
     services: Services
     now: datetime
+    imported: Imported | None = None
     tokens: dict[str, int] = field(default_factory=dict)
     ids: dict[int, UUID] = field(default_factory=dict)
     digests: dict[int, bytes] = field(default_factory=dict)
@@ -120,6 +136,23 @@ class _Bench:
             self.vectors.clear()
             self.partly_indexed.clear()
         self.basis = basis
+
+    def archived(self, placement: Placement, policy: Policy) -> list[int]:
+        """Which answers are archived: by the policy, or as they were where they come from."""
+        if self.imported is None or not self.imported.archives:
+            return archived_answers(placement, policy, TOOL_NAMES, self.tokens)
+        cards = self.imported.cards
+        return [i for i, a in enumerate(placement.answers) if (placement.index, a.call.id) in cards]
+
+    def card(self, placement: Placement, answer: Answer, language: Language) -> ArchiveCard:
+        known = self.imported.cards.get((placement.index, answer.call.id)) if self.imported else None
+        if known is None:
+            return make_card(answer.call.name, answer.call.arguments, answer.result.text, (), language, self.now)
+        return replace(known[0], tool_name=answer.call.name, created_at=self.now, length=len(answer.result.text))
+
+    def expiry(self, placement: Placement, answer: Answer) -> datetime | None:
+        known = self.imported.cards.get((placement.index, answer.call.id)) if self.imported else None
+        return known[1] if known is not None else self.services.archive_expiry(self.now)
 
     async def count(self, texts: Iterable[str]) -> None:
         """Count what has not been counted yet; off the event loop when it is long."""
@@ -170,7 +203,7 @@ async def _append(
     once: Once | None,
     narrow: Narrow | None,
 ) -> Appended:
-    bench = _Bench(services, datetime.now(UTC))
+    bench = _bench(services, request.imported)
     whole = request
     if narrow is not None:
         async with services.database.snapshot(tenant) as connection:
@@ -183,7 +216,8 @@ async def _append(
             return await _append_locked(bench, tenant, conversation_id, whole, once, narrow)
     else:
         known = services.conversations.get((tenant, conversation_id))
-        if known is None or _is_anothers(known, request):  # what is remembered may be of one erased since
+        # What is remembered may be of one erased since.
+        if known is None or _is_anothers(known, request) or request.imported:
             known = await _current(services, tenant, conversation_id)
         _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
@@ -192,6 +226,13 @@ async def _append(
     if alone and await messages.append_alone(services.database, tenant, decided.append):
         return _remember(services, tenant, decided)
     return await _append_locked(bench, tenant, conversation_id, whole, once, narrow)
+
+
+def _bench(services: Services, imported: Imported | None) -> _Bench:
+    if imported is None:
+        return _Bench(services, datetime.now(UTC))
+    ids = {index: uuid for index, uuid in enumerate(imported.ids) if uuid is not None}
+    return _Bench(services, imported.created_at, imported, ids=ids)
 
 
 async def _append_locked(
@@ -280,6 +321,9 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
             "The conversation belongs to another user.",
             errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
         )
+
+    elif request.imported is not None and known.tail.last_seq + 1 != request.imported.first_seq:
+        raise errors.Conflict("The conversation was appended to while it was imported; send the rest again.")
 
 
 def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
@@ -400,10 +444,18 @@ def _work(
     """What the append leaves to be done in the background."""
     services = bench.services
     before = known.totals if known else Totals()
-    closed = range(max(1, before.last_page), after.totals.last_page)
-    found = [enqueue.page(after.id, after.uid, page) for page in closed]
+    found: list[NewWork] = []
+    is_new = bench.imported is None
+    if is_new:  # else what jobs have found out may follow; the import's end enqueues what is missing
+        closed = range(max(1, before.last_page), after.totals.last_page)
+        found = [enqueue.page(after.id, after.uid, page) for page in closed]
     threshold = services.settings.memory_summary_threshold
-    if services.chat is not None and policy.summary_enabled and after.totals.last_seq >= threshold:
+    if (
+        bench.imported is None
+        and services.chat is not None
+        and policy.summary_enabled
+        and after.totals.last_seq >= threshold
+    ):
         steps = (totals.last_seq // SUMMARY_STEP for totals in (before, after.totals))
         if len(set(steps)) > 1 or before.last_seq < threshold:
             found.append(enqueue.summary(after.id, after.uid))
@@ -432,13 +484,10 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
     shapes = []
     for placement in placements:
         placeholders = {}
-        for i in archived_answers(placement, policy, TOOL_NAMES, bench.tokens):
+        for i in bench.archived(placement, policy):
             key = (placement.index, i)
             if key not in bench.cards:
-                answer = placement.answers[i]
-                bench.cards[key] = make_card(
-                    answer.call.name, answer.call.arguments, answer.result.text, (), language, bench.now
-                )
+                bench.cards[key] = bench.card(placement, placement.answers[i], language)
             placeholders[i] = placeholder(bench.cards[key], language)
         shapes.append(shape(placement, placeholders, policy, language, TOOL_NAMES))
         if placement.index not in bench.digests:
@@ -529,7 +578,7 @@ def _archives(
         text = answer.result.text
         yield make_archive(
             card, text, bench.tokens[text], answer.call.arguments, scope, (conversation_id, placement.seq),
-            language or "en", bench.services.archive_expiry(bench.now),
+            language or "en", bench.expiry(placement, answer),
         )  # fmt: skip
 
 

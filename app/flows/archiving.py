@@ -331,20 +331,8 @@ async def _passages(
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
-async def erase(
-    connection: Connection, tenant: UUID, uuid: UUID, scope: str | None = None, *, embeds: bool
-) -> dict[str, int]:
-    """Erase an archive (with a scope, only one of that scope's). Its placeholder then says so, in every window from
-    now on. Raises NotFound.
-    """
-    row = await archives.read(connection, tenant, scope, uuid, 0, 0)
-    if row is None:
-        raise errors.NotFound("There is no such archive.")
-    return await erase_row(connection, tenant, row, embeds=embeds)
-
-
 async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds: bool) -> dict[str, int]:
-    """What ``erase`` does, for an archive that was looked up (it may have expired).
+    """Erase an archive that was looked up (it may have expired): its placeholder then says so, in every window.
 
     ``embeds``: what is left of its messages is to get new vectors.
     """

@@ -74,10 +74,3 @@ def searchable(content: str, keywords: tuple[str, ...]) -> str:
     folded = content.casefold()
     more = [word for word in keywords if word.casefold() not in folded]
     return "\n".join([content, *more]) if more else content
-
-
-async def forget(connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool) -> None:
-    """Erase a memory (with a scope, only one of that scope's); what it was found in stays. Raises NotFound."""
-    owner = owner_of(scope) if scope is not None else None
-    if not await remembered.delete(connection, tenant, key, owner=owner, sensitive=sensitive):
-        raise errors.NotFound("There is no such memory.")

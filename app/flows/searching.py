@@ -222,11 +222,12 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, 
     passages = await archives.passages(
         connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
-    own = [h.id for h in hits if h.type not in ("episode", "passage")]
+    own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
     contents = await remembered.contents(connection, tenant, own, sensitive=sensitive)
     found = []
     for hit in hits:
-        if (whole := contents.get(hit.id)) is not None:
+        whole = contents.get(hit.id)
+        if whole is not None and hit.type != "episode":
             content = with_nul(whole["content"], whole["nul_offsets"])
             text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
             found.append(Moment(hit, f"memory ({hit.type})", text, whole=whole))
@@ -238,6 +239,8 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, 
                 found.append(Moment(hit, f"tool {passage[0]}", passage[1]))
         elif (row := said.get((hit.conversation_id, hit.seq))) is not None:
             text = said_text(row)[hit.start : hit.start + hit.length]
+            if whole is not None:
+                text = with_nul(whole["content"], whole["nul_offsets"])
             found.append(Moment(hit, row["role"], text, row["id"]))
     return found
 

@@ -223,13 +223,14 @@ async def begin_generation(connection: Connection, tenant: UUID, conversation_id
 
 
 # Rows a conversation has in each table, counted before they go with it.
-COUNT_ROWS = """
-SELECT (SELECT count(*) FROM messages WHERE tenant_id = $1 AND conversation_id = $2) AS messages,
-       (SELECT count(*) FROM pages WHERE tenant_id = $1 AND conversation_id = $2) AS pages,
-       (SELECT count(*) FROM epochs WHERE tenant_id = $1 AND conversation_id = $2) AS epochs,
-       (SELECT count(*) FROM recalls WHERE tenant_id = $1 AND conversation_id = $2) AS recalls,
-       (SELECT count(*) FROM archives WHERE tenant_id = $1 AND conversation_id = $2) AS archives
-"""
+_HANGING = (
+    "messages", "pages", "epochs", "recalls", "archives", "notes", "memories", "page_index", "topic_mentions",
+    "summaries", "work", "conversation_spending",
+)  # fmt: skip
+_COUNTED = ",\n       ".join(
+    f"(SELECT count(*) FROM {table} WHERE tenant_id = $1 AND conversation_id = $2) AS {table}" for table in _HANGING
+)
+COUNT_ROWS = f"SELECT {_COUNTED}"
 DELETE_ARCHIVES = """
 DELETE FROM archives WHERE tenant_id = $1 AND conversation_id = $2 RETURNING scope, digest
 """

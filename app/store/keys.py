@@ -97,6 +97,15 @@ async def revoke(connection: Connection, tenant: UUID, key: UUID, bound_to: str 
     return await connection.fetchrow(REVOKE, tenant, key, bound_to)
 
 
+DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
+
+
+async def delete_of_user(connection: Connection, tenant: UUID, user_id: str) -> int:
+    """How many there were, the revoked ones too. The tenant goes on to require keys."""
+    status = await connection.execute(DELETE_OF_USER, tenant, user_id)
+    return int(status.rsplit(" ", 1)[-1])
+
+
 CREATE_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, $2)"
 # Every tenant's row, which row-level security shows to everybody: nothing to filter by.
 ALL_TENANTS = "SELECT tenant_id, name, keyed_at, created_at FROM tenants ORDER BY created_at, tenant_id"

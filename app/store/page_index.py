@@ -72,6 +72,10 @@ SELECT source, error FROM page_index WHERE tenant_id = $1 AND conversation_id = 
 """
 
 
+async def exists(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
+    return await connection.fetchrow(EXISTS, tenant, conversation_id, page) is not None
+
+
 async def is_done(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
     """Whether the index is as good as it gets: the model's, or an extractive one that nothing went wrong with."""
     row = await connection.fetchrow(EXISTS, tenant, conversation_id, page)

@@ -86,9 +86,10 @@ RETURNING owner, type
 
 async def delete(
     connection: Connection, tenant: UUID, memory: UUID, *, owner: UUID | None = None, sensitive: bool
-) -> bool:
-    """With its passages and vectors. False if the owner (any, if None) has no such memory."""
-    return await connection.fetchrow(DELETE, tenant, memory, owner, sensitive) is not None
+) -> UUID | None:
+    """With its passages and vectors; its owner. None if the owner (any, if None) has no such memory."""
+    row = await connection.fetchrow(DELETE, tenant, memory, owner, sensitive)
+    return row["owner"] if row else None
 
 
 DELETE_EXPIRED = """

@@ -3,6 +3,7 @@
 import inspect as python_inspect
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import ModuleType
 from uuid import UUID
 
@@ -21,16 +22,20 @@ from app.store import (
     archives,
     conversations,
     embeddings,
+    erasing,
     idempotency,
     keys,
     memories,
     messages,
     notes,
     page_index,
+    portable,
+    pruning,
     remembered,
     summaries,
     windows,
 )
+from app.store.memories import owner_of
 from app.tables import metadata
 from app.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, say, services, settle
@@ -38,19 +43,9 @@ from tests.guards.tenants import ANN, BOB, fill, say, services, settle
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    archives,
-    conversations,
-    embeddings,
-    idempotency,
-    keys,
-    memories,
-    messages,
-    notes,
-    page_index,
-    remembered,
-    summaries,
-    windows,
-)
+    archives, conversations, embeddings, erasing, idempotency, keys, memories, messages, notes, page_index, portable,
+    pruning, remembered, summaries, windows,
+)  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
 """The id of a key of each tenant."""
@@ -87,9 +82,44 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "newest summary": (summaries.NEWEST, ("c",)),
     "summary for a head": (summaries.FOR_HEAD, ("c", 3, 100)),
     "summaries": (summaries.LIST, ("c", 10)),
+    "messages to erase": (erasing.ROWS, ("c", [1, 2])),
+    "results of a call": (erasing.RESULTS, ("c", 2)),
+    "archives of messages": (erasing.ARCHIVES, ("c", [3])),
+    "title of a page": (erasing.TITLE, ("c", 1)),
+    "texts of messages": (erasing.TEXTS, ("c", 0, 10)),
+    "a user's conversations": (erasing.CONVERSATION_OF, ("u", datetime(2100, 1, 1, tzinfo=UTC))),
+    "a user's archives": (erasing.ARCHIVES_OF, ("u:u", 10)),
+    "conversations to export": (portable.CONVERSATIONS, ("u", "", 10)),
+    "messages to export": (portable.MESSAGES, ("c", 0, LAST, 10)),
+    "what was learnt": (portable.LEARNT, ("c", 0, LAST)),
+    "an index to export": (portable.PAGE, ("c", 1)),
+    "mentions to export": (portable.MENTIONS, ("c", 1, 1)),
+    "notes found at a revision": (portable.FOUND, ("c", 1)),
+    "a summary to export": (portable.SUMMARY, ("c", 1)),
+    "a stored message": (portable.STORED, ("c", 1)),
+    "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),
+    "whether there is a summary": (portable.HAS_SUMMARY, ("c", 1)),
+    "whether there is a recall": (portable.HAS_RECALL, ("c", 2, 1)),
+    "long conversations": (pruning.LONG, (10, "", 10)),
+    "messages to prune": (pruning.READY, ("c", 10, LAST, LAST, 10)),
+    "passages to keep": (pruning.PASSAGES, ("c", 1)),
+    "old conversations": (pruning.OLD, (datetime(2100, 1, 1, tzinfo=UTC), 10)),
+    "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
 }
+NONE_OF_ITS_OWN = {
+    "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
+    "answers of tools": (erasing.ANSWERS_SAID, ("", 10)),
+    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)],)),
+    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"')),
+    "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
+    "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
+    "replaced notes": (portable.REPLACED, ("c", 1)),
+    "notes that are named": (portable.NAMED_NOTES, ("c", [1], ["x"])),
+    "whether there is a note": (portable.HAS_NOTE, ("c", UUID(int=1))),
+}
+"""Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
     "delete": (conversations.DELETE, ("c",)),
@@ -106,11 +136,34 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "redact an answer": (archives.CORRECT, ("k", "forged")),
     "use of a key": (keys.USED, (KEY,)),
     "revoke a key": (keys.REVOKE, (KEY, None)),
+    "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
     "index a page": (page_index.INSERT, ("c", 2, 1, "llm", "m", "forged", 1, [], [], [], [], None)),
     "advance the index": (page_index.ADVANCE, ("c",)),
     "cover": (summaries.COVER, ("c", 9)),
     "replace notes": (notes.REPLACE, ("c", 1, [UUID(int=1)])),
+    "erase a message": (erasing.REPLACE, ("c", 1, "{}", None, None, "forged", 1, 1)),
+    "unask a result": (erasing.UNASK, ("c", 3, "{}", None, None, None, "forged", 1)),
+    "forget memories": (erasing.FORGET, ("c", [1, 2, 3], [1])),
+    "forget vectors": (erasing.UNEMBED, ("c", [1, 2, 3])),
+    "drop notes": (erasing.DROP_NOTES, ("c", [1], [1])),
+    "restore notes": (erasing.RESTORE_NOTES, ("c", [1])),
+    "drop an index": (erasing.DROP_INDEX, ("c", [1])),
+    "drop topics": (erasing.DROP_TOPICS, ("c", [1])),
+    "drop summaries": (erasing.DROP_SUMMARIES, ("c", 1)),
+    "drop passages": (erasing.DROP_PASSAGES, ("c", ["x"])),
+    "drop embedding work": (erasing.DROP_EMBEDDING, ("x",)),
+    "rename pages": (erasing.RENAME, ("c", [1], "forged", 1)),
+    "settle": (erasing.SETTLE, ("c", 1, None, "forged", 1, "[]")),
+    "redact a kept answer": (erasing.CORRECT, ("k", "forged")),
+    "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
+    "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
+    "prune a message": (pruning.PRUNE, ("c", 1, "{}", None, None, 1)),
+    "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
+    "advance the pruning": (pruning.ADVANCE, ("c", 1)),
+    "date a conversation": (portable.DATE, ("c", datetime(2100, 1, 1, tzinfo=UTC))),
+    "date an archive": (portable.DATE_ARCHIVE, (UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
+    "drop other notes": (portable.DROP_OTHER_NOTES, ("c", [], [])),
 }
 
 
@@ -132,6 +185,13 @@ async def test_a_read_that_names_another_tenant_sees_nothing(made: Services, nam
             assert str(other) not in str(seen := await connection.fetch(sql, own, *arguments))
             assert seen, "it finds its own"
             assert await connection.fetch(sql, other, *arguments) == []
+
+
+@pytest.mark.parametrize("name", NONE_OF_ITS_OWN)
+async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(made: Services, name: str) -> None:
+    sql, arguments = NONE_OF_ITS_OWN[name]
+    async with made.database.begin(ANN) as connection:
+        assert await connection.fetch(sql, BOB, *arguments) == []
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -188,6 +248,9 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) ->
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
             assert await archives.passages(connection, tenant, wanted) == {}
+            for statement in (erasing.CARDS, portable.CARDS):
+                assert await connection.fetch(statement, tenant, [archive["id"]]) == []
+            assert await connection.fetch(portable.PLACE_OF_ARCHIVE, tenant, archive["id"]) == []
             assert await memories.find(connection, tenant, passage["id"]) is None
             assert await notes.change(connection, tenant, "c", note["id"], "forged", 1) is None
             assert not await notes.delete(connection, tenant, "c", note["id"])
@@ -195,6 +258,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) ->
             assert set(gone.values()) == {0}
         assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0)
         assert await archives.expired(connection, BOB) == []
+        assert await connection.fetch(portable.ARCHIVES, BOB, "c", "u:u", UUID(int=0), 10) == []
 
 
 async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
@@ -209,7 +273,9 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
             assert await remembered.contents(connection, tenant, [key], sensitive=True) == {}
-            assert not await remembered.delete(connection, tenant, key, sensitive=True)
+            assert await remembered.delete(connection, tenant, key, sensitive=True) is None
+            assert await connection.fetch(portable.OWNER_OF_MEMORY, BOB, key) == []
+            assert await connection.fetch(portable.MEMORIES, BOB, None, owner_of("u:u"), UUID(int=0), True, 9) == []
             assert await remembered.delete_expired(connection, tenant) == 0
     async with made.database.begin(BOB) as connection:
         assert await remembered.delete_expired(connection, BOB) == 1
@@ -281,12 +347,16 @@ def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
-    tried = [*(sql for sql, _ in READS.values()), *(sql for sql, _ in CHANGES.values())]
+    tried = [
+        *(sql for found in (READS, NONE_OF_ITS_OWN) for sql, _ in found.values()),
+        *(sql for sql, _ in CHANGES.values()),
+    ]
     apart = {"CREATE", "COUNT", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
     apart |= {"STORE_EPOCH", "STORED_HEAD"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
+    by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
     by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT"}
     by_id |= {"LOOK_UP"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}

@@ -33,9 +33,14 @@ class Route:
     kind: Kind
     path: str
     body: Json | None = None
+    lines: str | None = None
 
 
 TURN = {"messages": [user("hello")]}
+ANNS_LINES = """{"type":"header","format":"quire","version":1}
+{"type":"conversation","id":"imported","user_id":"ann"}
+{"type":"message","conversation_id":"imported","seq":1,"message":{"role":"user","content":"Hello"}}
+"""
 ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
     "get /readyz": Route(None, "open", "/readyz"),
@@ -48,6 +53,16 @@ ROUTES: dict[str, Route] = {
         "write", "unknown", "/conversations/{conversation}", {"title": "x"}
     ),
     "delete /conversations/{conversation_id}": Route("write", "unknown", "/conversations/{conversation}"),
+    "delete /conversations/{conversation_id}/messages/{message}": Route(
+        "write", "unknown", "/conversations/{conversation}/messages/1"
+    ),
+    "delete /conversations/{conversation_id}/pages/{page}": Route(
+        "write", "unknown", "/conversations/{conversation}/pages/1"
+    ),
+    "get /conversations/{conversation_id}/export": Route("read", "unknown", "/conversations/{conversation}/export"),
+    "delete /users/{user_id}": Route("write", "names", "/users/ann"),
+    "post /import": Route("write", "names", "/import", lines=ANNS_LINES),
+    "get /users/{user_id}/export": Route("read", "names", "/users/ann/export"),
     "get /conversations/{conversation_id}/contents": Route("read", "unknown", "/conversations/{conversation}/contents"),
     "get /conversations/{conversation_id}/pages": Route("read", "unknown", "/conversations/{conversation}/pages"),
     "get /conversations/{conversation_id}/pages/{page}": Route(
@@ -104,7 +119,7 @@ ROUTES: dict[str, Route] = {
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
 }
-FOUND_BY = {"post /memories/search", "get /memories/search", "post /memories/recall"}
+FOUND_BY = {"get /users/{user_id}/export", "post /memories/search", "get /memories/search", "post /memories/recall"}
 """They hold Ann's things when Ann asks."""
 
 
@@ -135,7 +150,11 @@ class Scene:
         wanted = ROUTES[route]
         where = wanted.path.format_map(vars(things or self.things))
         headers = bearing(key, **{"X-Request-Id": "same"})
-        return self.client.request(route.split(maxsplit=1)[0], where, json=wanted.body, headers=headers)
+        verb = route.split(maxsplit=1)[0]
+        if wanted.lines is not None:
+            headers["Content-Type"] = "application/x-ndjson"
+            return self.client.request(verb, where, content=wanted.lines, headers=headers)
+        return self.client.request(verb, where, json=wanted.body, headers=headers)
 
 
 @pytest.fixture

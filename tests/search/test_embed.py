@@ -7,7 +7,8 @@ from asyncpg import Record
 
 from app.core.embedded import Utterance, turn_text
 from app.flows import searching
-from app.flows.remembering import MemoryRequest, forget, remember
+from app.flows.erasing import erase_memory
+from app.flows.remembering import MemoryRequest, remember
 from app.jobs.embed import embed
 from app.providers import TemporaryError
 from app.services import Services
@@ -113,7 +114,7 @@ async def test_what_is_erased_meanwhile_gets_no_vector(made: Services) -> None:
         moment = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
     async with made.database.begin(DEFAULT_TENANT) as connection:
-        await forget(connection, DEFAULT_TENANT, moment.key, sensitive=True)
+        await erase_memory(made, connection, DEFAULT_TENANT, moment.key, sensitive=True)
     async with made.database.begin(DEFAULT_TENANT) as connection:
         model = embeddings.model_id("meanings", 2)
         await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(moment.key, [0.6, 0.8])], [moment.key])

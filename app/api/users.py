@@ -1,0 +1,170 @@
+"""A user's or a conversation's data as a whole: erased, taken out, put in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+
+from app import errors
+from app.api import schemas
+from app.api.answers import json_text, json_value
+from app.api.body import is_media_type, parse, parse_model
+from app.api.paths import SLASH, ConversationId, check_id
+from app.api.scope import IdempotencyKey, Reader, Writer
+from app.api.services import Wired
+from app.core.canonical import dumps
+from app.db import Connection
+from app.flows import erasing, exporting
+from app.flows.importing import Limit, import_lines
+from app.flows.once import Once, do_once
+from app.store import conversations
+
+router = APIRouter(tags=["users"])
+
+
+async def _user_id(
+    user_id: Annotated[str, Path(description="1 to 128 characters, none of them a control character", examples=["me"])],
+) -> str:
+    return check_id(user_id.replace(SLASH, "/"), ["path", "user_id"])
+
+
+UserId = Annotated[str, Depends(_user_id)]
+OWN = ("path", "user_id")
+
+
+@router.delete("/users/{user_id}", response_model=schemas.Erased)
+async def delete_user(
+    request: Request, services: Wired, caller: Writer, user_id: UserId, key: IdempotencyKey = None
+) -> Response:
+    """Erase everything of a user: conversations, archives, memories, keys. The answer counts rows by table.
+
+    Each conversation goes in a transaction of its own. If the request is cut off, send it again: it goes on where it
+    was. What is not there (any more) counts 0.
+    """
+    caller.user(user_id, OWN)
+    once = Once.of(caller, key, "DELETE", request.url.path, None)
+    if once is not None and (known := await once.answered(services.database, caller.tenant)) is not None:
+        return json_text(known)
+    done = await erasing.erase_user(services, caller.tenant, user_id)
+    answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
+
+    async def work(_: Connection) -> str:
+        return answer
+
+    return json_text(await do_once(services.database, caller.tenant, once, work))
+
+
+NDJSON = "application/x-ndjson"
+LINES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A JSON object a line, to be kept in order.",
+        "content": {NDJSON: {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/users/{user_id}/export", response_class=StreamingResponse, responses=LINES)
+async def export_user(services: Wired, caller: Reader, user_id: UserId) -> Response:
+    """Everything of a user as lines that `POST /import` takes: conversations, archives, memories, and what was made
+    of them. A user who is not known has nothing but the header.
+    """
+    caller.user(user_id, OWN)
+    return _streamed(exporting.user(services, caller.tenant, user_id, sensitive=caller.sensitive))
+
+
+@router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
+async def export_conversation(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+    """One conversation as lines that `POST /import` takes, with its archives and memories."""
+    async with services.database.snapshot(caller.tenant) as connection:
+        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    return _streamed(
+        exporting.conversation(
+            services, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
+        )
+    )
+
+
+def _streamed(lines: AsyncIterator[str]) -> Response:
+    async def body() -> AsyncIterator[bytes]:
+        async for line in lines:
+            yield f"{line}\n".encode()
+
+    return StreamingResponse(body(), media_type=NDJSON)
+
+
+@router.post(
+    "/import",
+    response_model=schemas.Imported,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                NDJSON: {
+                    "schema": {"type": "string"},
+                    "example": '{"type":"header","format":"quire","version":1}\n'
+                    '{"type":"conversation","id":"imported","user_id":"me"}\n'
+                    '{"type":"message","conversation_id":"imported","seq":1,'
+                    '"message":{"role":"user","content":"Hello"}}\n',
+                }
+            },
+        }
+    },
+)
+async def import_data(request: Request, services: Wired, caller: Writer) -> Response:
+    """Put in what an export gave, a JSON object a line. It is stored as it arrives.
+
+    Sent again it changes nothing: what is there already is counted as `matched`. A line that is wrong (422), or that
+    says something else than what is there (409), is named; what came before it stays.
+    """
+    if not is_media_type(request, NDJSON, "application/jsonl"):
+        raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
+    lines = _lines(request, services.settings.quire_body_max_bytes)
+    return json_value(await import_lines(services, caller.tenant, lines, Limit(_settings, caller.user_id)))
+
+
+def _settings(value: dict[str, Any]) -> str:
+    return dumps(parse_model(schemas.PolicyOverrides, value).model_dump(exclude_none=True))
+
+
+async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:
+    """The body's lines with their numbers, each no longer than a body may be."""
+    number, rest = 0, bytearray()
+    try:
+        async for chunk in request.stream():
+            *whole, tail = bytes(chunk).split(b"\n")
+            for piece in whole:
+                number += 1
+                rest += piece
+                if line := _line(number, rest, max_bytes):
+                    yield number, _parsed(number, line)
+                rest.clear()
+            rest += tail
+            if len(rest) > max_bytes:
+                _line(number + 1, rest, max_bytes)
+    except ClientDisconnect:
+        raise errors.BadRequest("The body ended early.") from None
+    if line := _line(number + 1, rest, max_bytes):
+        yield number + 1, _parsed(number + 1, line)
+
+
+def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:
+    if len(rest) > max_bytes:
+        raise errors.PayloadTooLarge(
+            f"Line {number} is larger than {max_bytes} bytes.",
+            errors=[{"loc": ["line", number], "msg": f"at most {max_bytes} bytes"}],
+            headers={"Connection": "close"},
+        )
+    return bytes(rest).strip()
+
+
+def _parsed(number: int, line: bytes) -> Any:
+    try:
+        return parse(line)
+    except (errors.BadRequest, errors.Invalid) as error:
+        raise errors.Invalid(
+            f"Line {number}: {error.detail}", errors=[{"loc": ["line", number], "msg": error.detail}]
+        ) from None

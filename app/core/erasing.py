@@ -1,0 +1,197 @@
+"""What stands for a message that was erased: a mark that keeps its place, its role and its calls.
+
+A window that showed the message shows the mark, so pairs stay whole: a call keeps its id and a result the id that it
+answers; names and arguments of calls go, for they say something too. Whatever a recall tool brought back of it, into
+this conversation or another of the user's, goes with it (``Repeats``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.canonical import dumps
+from app.core.messages import SENT_FIELDS, THINKING_PARTS
+from app.core.model import Language
+
+ERASED = "[erased]"
+_MARKS: dict[Language, str] = {"en": ERASED, "zh": "[已删除]"}
+_PRUNED: dict[Language, str] = {
+    "en": "[pruned; search_memories still finds what it said]",
+    "zh": "[已精简;search_memories 仍可查到其内容]",
+}
+CALL_NAME = "erased"
+"""Stands for the name of a call: what every API takes as one."""
+REPEAT_CHARACTERS = 12
+"""So many letters and digits in a row that two texts share are no accident."""
+_NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """What is stored of a message besides its place."""
+
+    body: str
+    view: str | None
+    anthropic: str | None
+
+
+def mark(language: Language) -> str:
+    """What an erased message says."""
+    return _MARKS[language]
+
+
+def pruned_mark(language: Language) -> str:
+    """What stands for a message that is kept in search only."""
+    return _PRUNED[language]
+
+
+def erased_forms(
+    body: Mapping[str, Any],
+    view: Sequence[Mapping[str, Any]],
+    anthropic: Mapping[str, Any] | None,
+    said: str,
+    kept_names: Collection[str] = (),
+) -> Forms:
+    """The forms of a message of which a mark (``said``) is all that is left.
+
+    ``view`` is what windows show of it, in OpenAI form; none for an orphan. ``kept_names`` are those of tools that
+    mean something to Quire: calls of them keep their name.
+    """
+    original = dumps(_erased(body, said, kept_names))
+    seen = ",".join(dumps(_erased(message, said, kept_names)) for message in view)
+    return Forms(
+        body=original,
+        view=None if seen == original else seen,
+        anthropic=dumps(_erased(anthropic, said, kept_names)) if anthropic is not None else None,
+    )
+
+
+def _erased(message: Mapping[str, Any], said: str, kept_names: Collection[str]) -> dict[str, Any]:
+    kept: dict[str, Any] = {"role": message["role"]}
+    if "tool_call_id" in message:
+        kept["tool_call_id"] = message["tool_call_id"]
+    content = message.get("content")
+    kept["content"] = _blocks(content, said, kept_names) if isinstance(content, list) and _has_pairs(content) else said
+    calls = [_call(call, kept_names) for call in message.get("tool_calls") or []]
+    if calls:
+        kept["tool_calls"] = calls
+        if not _says(message):
+            kept["content"] = None
+    return kept
+
+
+def _says(message: Mapping[str, Any]) -> bool:
+    return any(message.get(name) for name in SENT_FIELDS if name not in _NOT_TEXT)
+
+
+def _has_pairs(content: Sequence[Mapping[str, Any]]) -> bool:
+    return any(part.get("type") in ("tool_use", "tool_result") for part in content)
+
+
+def _blocks(content: Sequence[Mapping[str, Any]], said: str, kept_names: Collection[str]) -> list[dict[str, Any]]:
+    """The calls and results of a message in Anthropic form; one text stands for all else that it said."""
+    blocks: list[dict[str, Any]] = []
+    told = False
+    for part in content:
+        match part.get("type"):
+            case "tool_use":
+                blocks.append({"type": "tool_use", "id": part["id"], "name": _name(part["name"], kept_names)})
+                blocks[-1]["input"] = {}
+            case "tool_result":
+                blocks.append({"type": "tool_result", "tool_use_id": part["tool_use_id"], "content": said})
+            case kind if kind not in THINKING_PARTS and not told:
+                blocks.append({"type": "text", "text": said})
+                told = True
+    return blocks
+
+
+def _call(call: Mapping[str, Any], kept_names: Collection[str]) -> dict[str, Any]:
+    name = _name(call.get("function", call)["name"], kept_names)
+    return {"id": call["id"], "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def _name(name: str, kept_names: Collection[str]) -> str:
+    return name if name in kept_names else CALL_NAME
+
+
+def swapped(value: Any, old: str, new: str) -> Any:
+    """A value in which another text stands for a placeholder; where it was cut, its first line."""
+    if isinstance(value, list):
+        return [swapped(item, old, new) for item in value]
+    if isinstance(value, dict):
+        return {key: swapped(item, old, new) for key, item in value.items()}
+    if value == old:
+        return new
+    first = old.split("\n", 1)[0]
+    return new.split("\n", 1)[0] if isinstance(value, str) and value.startswith(first) else value
+
+
+# --- What repeats it ----------------------------------------------------------------------------------
+
+
+class Repeats:
+    """Texts that may repeat what is erased, by a name for each; ``of`` says which do.
+
+    Compared are letters and digits alone, so that quoting and escaping make no difference. A short text is only met
+    where it is all that was said. It errs on the side of saying that a text is repeated.
+    """
+
+    def __init__(self, texts: Mapping[Hashable, str]) -> None:
+        self._places: dict[str, set[Hashable]] = {}
+        self._said: dict[str, set[Hashable]] = {}
+        for name, text in texts.items():
+            plain = _plain(text)
+            for at in range(len(plain) - REPEAT_CHARACTERS + 1):
+                self._places.setdefault(plain[at : at + REPEAT_CHARACTERS], set()).add(name)
+            for line in text.replace("\\n", "\n").splitlines():
+                self._said.setdefault(_plain(line.rsplit(": ", 1)[-1]), set()).add(name)
+
+    def of(self, text: str) -> set[Hashable]:
+        """The names of the texts that repeat a part of this one."""
+        plain = _plain(text)
+        if len(plain) < REPEAT_CHARACTERS:
+            return set(self._said.get(plain, ())) if plain else set()
+        found: set[Hashable] = set()
+        for at in range(len(plain) - REPEAT_CHARACTERS + 1):
+            found |= self._places.get(plain[at : at + REPEAT_CHARACTERS], set())
+        return found
+
+
+def _plain(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+# --- Answers that were kept ---------------------------------------------------------------------------
+
+_IN_ANSWERS = frozenset(
+    {
+        "content", "content_preview", "placeholder", "query_summary", "result_summary", "summary", "system", "text",
+        "thought", "result", "message", "error", "title", "tool_input", "tool_name",
+    }
+)  # fmt: skip
+_LISTS = frozenset({"key_terms", "keywords", "sources"})
+
+
+def without_content(answer: Any, ids: Collection[str] | None, said: str) -> Any:
+    """An answer that was kept for its Idempotency-Key, without what it said of what is erased: the objects with one
+    of the ids (and what is in them), or all if ``ids`` is None.
+    """
+    if isinstance(answer, list):
+        return [without_content(item, ids, said) for item in answer]
+    if not isinstance(answer, dict):
+        return answer
+    if ids is not None and not any(answer.get(name) in ids for name in ("id", "uuid", "memory_key")):
+        return {key: without_content(value, ids, said) for key, value in answer.items()}
+    return {key: _without(key, value, said) for key, value in answer.items()}
+
+
+def _without(key: str, value: Any, said: str) -> Any:
+    if key in _IN_ANSWERS and value is not None:
+        return said
+    if key in _LISTS:
+        return []
+    if key == "metadata":
+        return {}
+    return without_content(value, None, said)

@@ -1,0 +1,254 @@
+"""Exports: a user or a conversation as lines (see app.flows.lines), read a little at a time.
+
+No transaction is held while a line is on its way to a slow client. What is exported is the conversation up to where
+it was at the beginning; messages do not change, so what is appended meanwhile is simply left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.canonical import dumps
+from app.core.groups import chat_messages
+from app.core.placeholder import erased
+from app.core.scope import scope_of
+from app.db import Connection
+from app.flows import inspect
+from app.flows.inspect import time_text
+from app.flows.lines import FORMAT, VERSION
+from app.services import Services
+from app.store import conversations, messages, notes, portable
+from app.store.conversations import Conversation
+from app.store.memories import owner_of
+from app.store.messages import with_nul
+
+MESSAGES_AT_ONCE = 100
+OTHERS_AT_ONCE = 50
+FIRST_ID = UUID(int=0)
+
+
+def header(**of: str) -> str:
+    return dumps({"type": "header", "format": FORMAT, "version": VERSION, **of})
+
+
+async def user(services: Services, tenant: UUID, user_id: str, *, sensitive: bool) -> AsyncIterator[str]:
+    """Everything of a user's: conversations in order of id, then what is in none."""
+    yield header(user_id=user_id)
+    after = ""
+    while True:
+        async with services.database.snapshot(tenant) as connection:
+            rows = await connection.fetch(portable.CONVERSATIONS, tenant, user_id, after, OTHERS_AT_ONCE)
+        for row in rows:
+            async for line in _conversation(services, tenant, row["id"], user_id, sensitive=sensitive):
+                yield line
+        if len(rows) < OTHERS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+    async for line in _beside(services, tenant, None, user_id, sensitive=sensitive):
+        yield line
+
+
+async def conversation(
+    services: Services, tenant: UUID, conversation_id: str, *, bound_to: str | None = None, sensitive: bool
+) -> AsyncIterator[str]:
+    yield header(conversation_id=conversation_id)
+    async for line in _conversation(services, tenant, conversation_id, bound_to, sensitive=sensitive):
+        yield line
+
+
+async def _conversation(
+    services: Services, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
+) -> AsyncIterator[str]:
+    async with services.database.snapshot(tenant) as connection:
+        known = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
+    if known is None:  # erased meanwhile; perhaps another user's now
+        return
+    yield dumps(_conversation_line(known))
+    after, revision = 0, 0
+    while after < known.totals.last_seq:
+        async with services.database.snapshot(tenant) as connection:
+            last = known.totals.last_seq
+            rows = await connection.fetch(portable.MESSAGES, tenant, known.id, after, last, MESSAGES_AT_ONCE)
+        if not rows:
+            return
+        for row in rows:
+            async for line in _learnt(services, tenant, known, revision, row["revision"]):
+                yield line
+            revision = row["revision"]
+            async with services.database.snapshot(tenant) as connection:
+                line = dumps(await _message_line(connection, tenant, known, row))
+            yield line
+        after = rows[-1]["seq"]
+    async for line in _learnt(services, tenant, known, revision, known.revision):
+        yield line
+    async for line in _beside(services, tenant, known.id, known.user_id, sensitive=sensitive):
+        yield line
+    async with services.database.snapshot(tenant) as connection:
+        stored = await notes.browse(connection, tenant, known.id, replaced=True)
+    for note in stored:
+        if note["source"] == "person":
+            place = {"type": "note", "conversation_id": known.id}
+            yield dumps({**place, "id": str(note["id"]), "text": note["text"]})
+    left = _named(note for note in stored if note["source"] == "extractive")
+    yield dumps({"type": "end", "conversation_id": known.id, "found_notes": left})
+
+
+def _conversation_line(known: Conversation) -> dict[str, Any]:
+    view = inspect.conversation_view(known)
+    kept = ("id", "user_id", "title", "system", "model", "budget", "settings", "metadata", "created_at")
+    return {"type": "conversation", **{name: view[name] for name in kept}}
+
+
+async def _message_line(connection: Connection, tenant: UUID, known: Conversation, row: Record) -> dict[str, Any]:
+    """The message as it was sent, and the cards of what was archived of it."""
+    texts = await messages.archived_texts(connection, tenant, row["archive_ids"]) if row["archive_ids"] else {}
+    line = {
+        "type": "message",
+        "conversation_id": known.id,
+        "seq": row["seq"],
+        "id": str(row["id"]),
+        "created_at": time_text(row["created_at"]),
+        "message": _as_sent(json.loads(row["body"]), texts, known),
+    }
+    if row["archive_ids"]:
+        cards = await connection.fetch(portable.CARDS, tenant, row["archive_ids"])
+        by_call = _calls(row)
+        line["archives"] = {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call}
+    else:
+        line["archives"] = {}
+    return line
+
+
+def _as_sent(body: dict[str, Any], texts: dict[UUID, str], known: Conversation) -> dict[str, Any]:
+    def text(reference: dict[str, str]) -> str:
+        uuid = UUID(reference["archive"])
+        return texts.get(uuid) or erased(uuid, known.language or "en")
+
+    content = body.get("content")
+    if isinstance(content, dict):
+        return {**body, "content": text(content)}
+    if isinstance(content, list):
+        parts = [
+            {**part, "content": text(part["content"])} if isinstance(part.get("content"), dict) else part
+            for part in content
+        ]
+        return {**body, "content": parts}
+    return body
+
+
+def _calls(row: Record) -> dict[str, str]:
+    """The call that each archive's placeholder answers."""
+    found = {}
+    for message in chat_messages(row["view"] if row["view"] is not None else row["body"]):
+        if message["role"] == "tool" and isinstance(message["content"], str):
+            for uuid in row["archive_ids"]:
+                if str(uuid) in message["content"].split("\n", 1)[0]:
+                    found[str(uuid)] = str(message["tool_call_id"])
+    return found
+
+
+def _card(row: Record) -> dict[str, Any]:
+    return {
+        "uuid": str(row["id"]),
+        "query_summary": row["query_summary"],
+        "result_summary": row["result_summary"],
+        "key_terms": row["key_terms"],
+        "sources": row["sources"],
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+    }
+
+
+async def _learnt(
+    services: Services, tenant: UUID, known: Conversation, after: int, through: int
+) -> AsyncIterator[str]:
+    """What was learnt after one revision and up to another."""
+    if after >= through:
+        return
+    async with services.database.snapshot(tenant) as connection:
+        found = await connection.fetch(portable.LEARNT, tenant, known.id, after, through)
+    for event in found:
+        async with services.database.snapshot(tenant) as connection:
+            line = await _event(connection, tenant, known.id, event)
+        if line is not None:
+            yield dumps({"type": event["kind"], "conversation_id": known.id, **line})
+
+
+async def _event(connection: Connection, tenant: UUID, name: str, event: Record) -> dict[str, Any] | None:
+    if event["kind"] == "recall":
+        return {"page": event["n"], "count": event["m"]}
+    if event["kind"] == "summary":
+        row = await connection.fetchrow(portable.SUMMARY, tenant, name, event["n"])
+        return dict(row) if row else None
+    row = await connection.fetchrow(portable.PAGE, tenant, name, event["n"])
+    if row is None:
+        return None
+    found = dict(row)
+    seqs = found.pop("seqs")
+    mentions = await connection.fetch(portable.MENTIONS, tenant, name, event["n"], event["revision"])
+    return {
+        **found,
+        "lines": dict(zip(map(str, seqs), found["lines"], strict=True)),
+        "mentions": [m["topic"] for m in mentions],
+        "notes": _named(await connection.fetch(portable.FOUND, tenant, name, event["revision"])),
+        "replaces": _named(await connection.fetch(portable.REPLACED, tenant, name, event["revision"])),
+    }
+
+
+def _named(rows: Iterable[Record]) -> list[dict[str, Any]]:
+    return [{"seq": row["seq"], "text": row["text"]} for row in rows]
+
+
+async def _beside(
+    services: Services, tenant: UUID, conversation_id: str | None, user_id: str | None, *, sensitive: bool
+) -> AsyncIterator[str]:
+    """Memories and archives that are of no message: a conversation's, or those of a user that are in none."""
+    scope = scope_of(user_id, conversation_id)
+    place = {"user_id": user_id, "conversation_id": conversation_id}
+    after = FIRST_ID
+    while True:
+        arguments = (conversation_id, owner_of(scope), after, sensitive, OTHERS_AT_ONCE)
+        async with services.database.snapshot(tenant) as connection:
+            rows = await connection.fetch(portable.MEMORIES, tenant, *arguments)
+        for row in rows:
+            yield dumps({"type": "memory", **place, **_memory(row)})
+        if len(rows) < OTHERS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+    after = FIRST_ID
+    while True:
+        async with services.database.snapshot(tenant) as connection:
+            rows = await connection.fetch(portable.ARCHIVES, tenant, conversation_id, scope, after, OTHERS_AT_ONCE)
+        for row in rows:
+            async with services.database.snapshot(tenant) as connection:
+                text = (await messages.archived_texts(connection, tenant, [row["id"]])).get(row["id"])
+            if text is not None:
+                yield dumps({"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)})
+        if len(rows) < OTHERS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+
+
+def _memory(row: Record) -> dict[str, Any]:
+    return {
+        "id": str(row["id"]),
+        "memory_type": row["type"],
+        "content": with_nul(row["content"], row["nul_offsets"]),
+        "keywords": row["keywords"],
+        "metadata": json.loads(row["metadata"]),
+        "source": "llm" if row["source"] == "llm" else "person",
+        "sensitive": row["sensitive"],
+        "seq": row["seq"],
+        "page": row["page"],
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+def _archive(row: Record) -> dict[str, Any]:
+    kept = ("tool_name", "tool_input", "language")
+    return {**{name: row[name] for name in kept}, "created_at": time_text(row["created_at"])}

@@ -1,0 +1,190 @@
+"""The lines of an export: JSON objects, one a line, in the order in which they have to be put in again.
+
+A conversation's line comes first, then its messages in order. Between them stands what was learnt of it, where it was
+learnt: heads quote what was known when they were made, so the order is what makes the same windows again. Tokens,
+forms, pages and places are not in the lines; an import works them out again by the rules of any append.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+
+from app.core.messages import ID_MAX, NOT_IN_IDS
+
+FORMAT = "quire"
+VERSION = 1
+
+
+def _id(value: str) -> str:
+    if NOT_IN_IDS.search(value) or value in (".", ".."):
+        raise ValueError("is not usable as an id")
+    return value
+
+
+def _storable(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("must not hold U+0000")
+    return value
+
+
+Id = Annotated[str, Field(min_length=1, max_length=ID_MAX), AfterValidator(_id)]
+Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_storable)]
+Short = Annotated[str, Field(max_length=2_000), AfterValidator(_storable)]
+Seq = Annotated[int, Field(ge=1, le=2_147_483_647)]
+Time = Annotated[AwareDatetime, Field(strict=False)]
+Uuid = Annotated[UUID, Field(strict=False)]
+
+
+class Line(BaseModel):
+    """Base of every line: unknown members are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Header(Line):
+    type: Literal["header"]
+    format: Literal["quire"]
+    version: Literal[1]
+    user_id: Id | None = None
+    conversation_id: Id | None = None
+
+
+class ConversationLine(Line):
+    type: Literal["conversation"]
+    id: Id
+    user_id: Id | None = None
+    title: Text | None = None
+    system: Text | None = None
+    model: Short | None = None
+    budget: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    settings: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    created_at: Time | None = None
+
+
+class Card(Line):
+    """What Quire said of an archived result; its text is in the message."""
+
+    uuid: Uuid
+    query_summary: Short = ""
+    result_summary: Short = ""
+    key_terms: Annotated[list[Short], Field(max_length=50)] = []
+    sources: Annotated[list[Short], Field(max_length=10)] = []
+    expires_at: Time | None = None
+
+
+class MessageLine(Line):
+    type: Literal["message"]
+    conversation_id: Id
+    seq: Seq | None = None
+    id: Uuid | None = None
+    created_at: Time | None = None
+    message: Any
+    """As it was sent."""
+    archives: dict[str, Card] = {}
+    """By the id of the call that was answered. In a line without it, what is long is archived anew."""
+
+
+class FoundNote(Line):
+    seq: Seq
+    text: Text
+
+
+class PageLine(Line):
+    """A page's index, and the topics and notes that were learnt with it."""
+
+    type: Literal["page"]
+    conversation_id: Id
+    page: Seq
+    source: Literal["llm", "extractive"]
+    model: Short | None = None
+    title: Text | None = None
+    topics: Annotated[list[Short], Field(max_length=100)] = []
+    mentions: Annotated[list[Short], Field(max_length=100)] = []
+    lines: dict[str, Text] = {}
+    """By seq."""
+    error: Short | None = None
+    notes: Annotated[list[FoundNote], Field(max_length=100)] = []
+    replaces: Annotated[list[FoundNote], Field(max_length=1000)] = []
+
+
+class SummaryLine(Line):
+    type: Literal["summary"]
+    conversation_id: Id
+    version: Seq
+    through_seq: Seq
+    text: Text
+    model: Short
+
+
+class RecallLine(Line):
+    type: Literal["recall"]
+    conversation_id: Id
+    page: Seq
+    count: Seq
+
+
+class NoteLine(Line):
+    """A note that a person wrote."""
+
+    type: Literal["note"]
+    conversation_id: Id
+    id: Uuid
+    text: Text
+
+
+class EndLine(Line):
+    """All of a conversation has been said. ``found_notes`` are those found in messages that nobody deleted."""
+
+    type: Literal["end"]
+    conversation_id: Id
+    found_notes: list[FoundNote] | None = None
+
+
+class MemoryLine(Line):
+    type: Literal["memory"]
+    id: Uuid
+    user_id: Id | None = None
+    conversation_id: Id | None = None
+    memory_type: Literal["preference", "fact", "general", "command_output"]
+    content: Annotated[str, Field(min_length=1, max_length=1_000_000)]
+    keywords: Annotated[list[Short], Field(max_length=200)] = []
+    metadata: dict[str, Any] = {}
+    source: Literal["person", "llm"] = "person"
+    sensitive: bool = False
+    seq: Seq | None = None
+    page: Seq | None = None
+    expires_at: Time | None = None
+    created_at: Time | None = None
+
+
+class ArchiveLine(Line):
+    """An archive that belongs to no message."""
+
+    type: Literal["archive"]
+    user_id: Id | None = None
+    conversation_id: Id | None = None
+    tool_name: Short
+    tool_input: Text
+    result: Annotated[str, Field(max_length=20_000_000)]
+    language: Literal["zh", "en"] = "en"
+    created_at: Time
+    card: Card
+
+
+AnyLine = Annotated[
+    Header
+    | ConversationLine
+    | MessageLine
+    | PageLine
+    | SummaryLine
+    | RecallLine
+    | NoteLine
+    | EndLine
+    | MemoryLine
+    | ArchiveLine,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,130 @@
+"""What an export reads, and what an import asks and writes besides what appends and jobs write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.db import Connection
+
+# Conversations of a user, in order of id.
+CONVERSATIONS = """
+SELECT id FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND id > $3 ORDER BY id LIMIT $4
+"""
+# A stretch of the messages, with the call that each archive answers.
+MESSAGES = """
+SELECT seq, id, kind, body, view, archive_ids, revision, created_at FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq LIMIT $5
+"""
+CARDS = """
+SELECT id, tool_name, query_summary, result_summary, key_terms, sources, expires_at FROM archives
+ WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+"""
+# What was learnt after one revision and up to another, in order.
+LEARNT = """
+SELECT revision, 'page' AS kind, page AS n, 0 AS m FROM page_index
+ WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
+UNION ALL
+SELECT revision, 'summary', version, 0 FROM summaries
+ WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
+UNION ALL
+SELECT revision, 'recall', page, count FROM recalls
+ WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
+ ORDER BY revision, kind, n
+"""
+PAGE = """
+SELECT page, source, model, title, topics, seqs, lines, error FROM page_index
+ WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3
+"""
+MENTIONS = """
+SELECT topic FROM topic_mentions
+ WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 AND revision = $4 ORDER BY topic
+"""
+FOUND = """
+SELECT seq, text FROM notes
+ WHERE tenant_id = $1 AND conversation_id = $2 AND source = 'llm' AND revision = $3 ORDER BY seq, id
+"""
+REPLACED = """
+SELECT seq, text FROM notes WHERE tenant_id = $1 AND conversation_id = $2 AND replaced = $3 ORDER BY seq, id
+"""
+SUMMARY = """
+SELECT version, through_seq, text, model FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version = $3
+"""
+# Memories with a content of their own: a conversation's ($2), or those of an owner ($3) that are in none.
+MEMORIES = """
+SELECT id, conversation_id, type, content, nul_offsets, keywords, metadata, source, sensitive, seq, page, expires_at,
+       created_at FROM memories
+ WHERE tenant_id = $1 AND content IS NOT NULL AND part_of IS NULL AND type <> 'episode' AND id > $4
+   AND (conversation_id = $2 OR ($2 IS NULL AND owner = $3 AND conversation_id IS NULL))
+   AND (NOT sensitive OR $5) AND (expires_at IS NULL OR expires_at > now())
+ ORDER BY id LIMIT $6
+"""
+# The same of archives that are in no message.
+ARCHIVES = """
+SELECT id, conversation_id, scope, digest, tool_name, tool_input, query_summary, result_summary, key_terms, sources,
+       language, expires_at, created_at FROM archives
+ WHERE tenant_id = $1 AND seq IS NULL AND id > $4
+   AND (conversation_id = $2 OR ($2 IS NULL AND scope = $3 AND conversation_id IS NULL))
+   AND (expires_at IS NULL OR expires_at > now())
+ ORDER BY id LIMIT $5
+"""
+
+# --- Import -------------------------------------------------------------------------------------------
+
+STORED = """
+SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+"""
+STORED_BY_CLIENT = """
+SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND client_id = $3
+"""
+DATE = "UPDATE conversations SET created_at = $3, updated_at = $3 WHERE tenant_id = $1 AND id = $2"
+HAS_SUMMARY = "SELECT FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version >= $3"
+HAS_RECALL = "SELECT FROM recalls WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 AND count = $4"
+HAS_NOTE = "SELECT FROM notes WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3"
+NAMED_NOTES = """
+SELECT n.id FROM unnest($3::int[], $4::text[]) AS w (seq, text)
+  JOIN notes n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.seq = w.seq AND n.text = w.text
+"""
+DROP_OTHER_NOTES = """
+DELETE FROM notes n WHERE n.tenant_id = $1 AND n.conversation_id = $2 AND n.source = 'extractive'
+   AND NOT EXISTS (SELECT FROM unnest($3::int[], $4::text[]) AS w (seq, text) WHERE w.seq = n.seq AND w.text = n.text)
+"""
+UNINDEXED_PAGES = """
+SELECT p.page FROM pages p JOIN conversations c ON c.tenant_id = p.tenant_id AND c.id = p.conversation_id
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page < c.last_page AND p.page > c.indexed_through
+   AND NOT EXISTS (SELECT FROM page_index i
+                    WHERE i.tenant_id = $1 AND i.conversation_id = $2 AND i.page = p.page)
+"""
+OWNER_OF_MEMORY = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2"
+PLACE_OF_ARCHIVE = "SELECT scope, conversation_id, seq FROM archives WHERE tenant_id = $1 AND id = $2"
+DATE_ARCHIVE = "UPDATE archives SET created_at = $3 WHERE tenant_id = $1 AND id = $2"
+
+
+async def stored(
+    connection: Connection, tenant: UUID, conversation_id: str, seq: int | None, client_id: str | None
+) -> Record | None:
+    """A message by its place, or by its client's id."""
+    if seq is not None:
+        return await connection.fetchrow(STORED, tenant, conversation_id, seq)
+    return await connection.fetchrow(STORED_BY_CLIENT, tenant, conversation_id, client_id)
+
+
+async def named_notes(
+    connection: Connection, tenant: UUID, conversation_id: str, named: Sequence[tuple[int, str]]
+) -> list[UUID]:
+    seqs, texts = [n[0] for n in named], [n[1] for n in named]
+    return [row["id"] for row in await connection.fetch(NAMED_NOTES, tenant, conversation_id, seqs, texts)]
+
+
+async def drop_other_notes(
+    connection: Connection, tenant: UUID, conversation_id: str, named: Sequence[tuple[int, str]]
+) -> int:
+    seqs, texts = [n[0] for n in named], [n[1] for n in named]
+    return int((await connection.execute(DROP_OTHER_NOTES, tenant, conversation_id, seqs, texts)).rsplit(" ", 1)[-1])
+
+
+async def date(connection: Connection, tenant: UUID, conversation_id: str, created_at: datetime) -> None:
+    await connection.execute(DATE, tenant, conversation_id, created_at)

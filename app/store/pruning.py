@@ -1,0 +1,99 @@
+"""Retention: which messages and conversations are past it, and what is left of a pruned message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.erasing import Forms
+from app.db import Connection
+
+# Conversations with more messages than are kept, that are not pruned as far as that.
+LONG = """
+SELECT id FROM conversations
+ WHERE tenant_id = $1 AND id > $3 AND last_seq > $2 AND pruned_through < last_seq - $2 ORDER BY id LIMIT $4
+"""
+
+
+async def long(connection: Connection, tenant: UUID, keep: int, after: str, limit: int) -> Sequence[Record]:
+    return await connection.fetch(LONG, tenant, keep, after, limit)
+
+
+# The next messages that may be pruned, in order: beyond what is kept, before the window's zones ($4), on pages that
+# are indexed, summarised ($5) and in search with all their passages. The first one that is not ready ends them.
+READY = """
+WITH c AS MATERIALIZED (
+  SELECT pruned_through, prompt_through, indexed_through, last_seq - $3 AS through FROM conversations
+   WHERE tenant_id = $1 AND id = $2
+), looked AS MATERIALIZED (
+  SELECT m.seq, m.kind, m.role, m.page, m.body, m.view, m.anthropic FROM messages m
+   WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq > (SELECT pruned_through FROM c)
+     AND m.seq <= (SELECT through FROM c) AND m.seq < $4 AND m.seq <= $5
+   ORDER BY m.seq LIMIT $6
+)
+SELECT l.*, l.page > (SELECT indexed_through FROM c)
+         OR EXISTS (SELECT FROM memories s JOIN unembedded u ON u.tenant_id = $1 AND u.memory_id = s.id
+                     WHERE s.tenant_id = $1 AND s.conversation_id = $2 AND s.seq = l.seq)
+         OR EXISTS (SELECT FROM work w WHERE w.tenant_id = $1 AND w.kind = 'passages' AND w.conversation_id = $2)
+         AS waits
+  FROM looked l ORDER BY l.seq
+"""
+
+
+async def ready(
+    connection: Connection, tenant: UUID, conversation_id: str, keep: int, before: int, through: int, limit: int
+) -> list[Record]:
+    rows = await connection.fetch(READY, tenant, conversation_id, keep, before, through, limit)
+    waiting = next((i for i, row in enumerate(rows) if row["waits"]), len(rows))
+    return rows[:waiting]
+
+
+PASSAGES = """
+SELECT id, start, length FROM memories
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND type = 'episode' AND content IS NULL
+"""
+KEEP = "UPDATE memories SET content = $3, nul_offsets = $4::text::int[] WHERE tenant_id = $1 AND id = $2"
+PRUNE = """
+UPDATE messages
+   SET body = $4, view = $5, short = NULL, anthropic = $6, loaded = NULL, loaded_tokens = 0,
+       full_tokens = CASE WHEN full_tokens < $7 THEN $7 ELSE full_tokens END,
+       short_tokens = CASE WHEN short_tokens < $7 THEN $7 ELSE short_tokens END
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+"""
+ADVANCE = "UPDATE conversations SET pruned_through = $3 WHERE tenant_id = $1 AND id = $2"
+
+
+async def passages(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> Sequence[Record]:
+    return await connection.fetch(PASSAGES, tenant, conversation_id, seq)
+
+
+async def keep(connection: Connection, tenant: UUID, memory: UUID, content: str, nul_offsets: Sequence[int]) -> None:
+    """Let a passage keep its own text."""
+    await connection.execute(KEEP, tenant, memory, content, f"{{{','.join(map(str, nul_offsets))}}}")
+
+
+async def prune(
+    connection: Connection, tenant: UUID, conversation_id: str, seq: int, forms: Forms, tokens: int
+) -> None:
+    """Its line, its place and its offsets stay; ``tokens`` are what the new forms weigh."""
+    await connection.execute(PRUNE, tenant, conversation_id, seq, forms.body, forms.view, forms.anthropic, tokens)
+
+
+async def advance(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> None:
+    await connection.execute(ADVANCE, tenant, conversation_id, through)
+
+
+# Conversations without any activity since a time.
+OLD = "SELECT id FROM conversations WHERE tenant_id = $1 AND updated_at < $2 ORDER BY updated_at LIMIT $3"
+COUNT_OLD = "SELECT count(*) FROM conversations WHERE tenant_id = $1 AND updated_at < $2"
+
+
+async def old(connection: Connection, tenant: UUID, since: datetime, limit: int) -> Sequence[Record]:
+    return await connection.fetch(OLD, tenant, since, limit)
+
+
+async def count_old(connection: Connection, tenant: UUID, since: datetime) -> int:
+    return int(await connection.fetchval(COUNT_OLD, tenant, since))

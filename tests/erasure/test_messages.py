@@ -1,0 +1,235 @@
+"""A message or a page is erased: nothing holds what it said, and everything else stands as it did."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.api.kit import Json, append, assistant, call, created, history, ok, path, problem, result, turn, user, window
+from tests.archive.conftest import Grep
+from tests.archive.made import all_text, load_tool, made
+
+Sql = Callable[[str], list[asyncpg.Record]]
+MARK = "Xylocarpus"
+SECRET = f"Remember for ever: the {MARK} seeds of the harbour are under pier {MARK}-7781."
+BUDGETS = (*range(2_500, 7_000, 750), 60_000)
+
+
+def keyed(client: httpx.Client, messages: list[Json], key: str = "k") -> list[Json]:
+    sent = {"messages": messages, "user_id": "u"}
+    answer = client.post(path("c", "messages"), json=sent, headers={"Idempotency-Key": key})
+    found: list[Json] = ok(answer, 201)["messages"]
+    return found
+
+
+def tool_use(*ids: str) -> list[Json]:
+    thought: list[Json] = [{"type": "thinking", "thinking": SECRET, "signature": "s"}, {"type": "text", "text": SECRET}]
+    return [*thought, *({"type": "tool_use", "id": i, "name": "search", "input": {"q": SECRET}} for i in ids)]
+
+
+def tool_results(*ids: str) -> list[Json]:
+    return [{"type": "tool_result", "tool_use_id": i, "content": SECRET} for i in ids]
+
+
+SENT: dict[str, tuple[list[Json], int]] = {
+    "user": ([user(SECRET, name=MARK, remark=SECRET), assistant()], 0),
+    "assistant": ([user(), assistant(SECRET, reasoning_content=SECRET)], 1),
+    "parts": ([user([{"type": "text", "text": SECRET}, {"type": "text", "text": MARK}]), assistant()], 0),
+    "call": ([user(), call("a", "b", name=MARK, arguments=json.dumps({"q": SECRET})), result("a"), result("b")], 1),
+    "call of an archived result": (
+        [user(), call("a", name=MARK, arguments=json.dumps({"query": SECRET})), result("a", made("prose"))],
+        1,
+    ),
+    "recall call": (
+        [user(), call("a", name="recall_memory", arguments=json.dumps({"query": SECRET})), result("a", "nothing")],
+        1,
+    ),
+    "result": ([user(), call("a", "b"), result("a", SECRET), result("b", "beside it")], 2),
+    "archived result": ([user(), call("a", "b"), result("a", f"{SECRET} {made('prose')}"), result("b")], 2),
+    "anthropic call": ([user(), assistant(tool_use("a")), user(tool_results("a")[:1])], 1),  # type: ignore[arg-type]
+    "anthropic results": (
+        [
+            user(),
+            assistant([{"type": "tool_use", "id": i, "name": "f", "input": {}} for i in "ab"]),  # type: ignore[arg-type]
+            user([*tool_results("a", "b"), {"type": "text", "text": SECRET}]),
+        ],
+        2,
+    ),
+    "orphan": ([user(), result("nobody's", SECRET)], 1),
+}
+SENT["anthropic call"][0][2]["content"][0]["content"] = "fine"
+
+
+@pytest.mark.parametrize("sent", SENT)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_holds_an_erased_message(
+    client: httpx.Client,
+    large: httpx.Client,
+    tables_with: Grep,
+    caplog: pytest.LogCaptureFixture,
+    sent: str,
+    language: str,
+) -> None:
+    """Verbatim, condensed, listed; in every process, every table, the history, the kept answer, the log."""
+    caplog.set_level(logging.DEBUG, "app")
+    if language == "zh":
+        append(client, "c", [user("今天港口的运价如何?"), assistant("好")])
+    messages, at = SENT[sent]
+    target = keyed(client, messages)[at]
+    page = target["page"]
+    recalled = ok(
+        client.post(
+            path("c", "tools", "recall_page"),
+            json={"arguments": {"page": page}},
+            headers={"Idempotency-Key": "recall"},
+        )
+    )["content"]
+    append(client, "c", [user(), call("r", name="recall_page", arguments=f'{{"page":{page}}}'), result("r", recalled)])
+    for number in range(16):
+        append(client, "c", turn(number, words=60))
+    before = {(s.base_url, b): window(s, "c", budget=b) for s in (client, large) for b in BUDGETS}
+    assert tables_with(MARK)
+
+    gone = ok(client.delete(path("c", "messages", str(target["seq"]))))
+    assert gone["seq"] == target["seq"]
+    assert gone["erased"]["messages"] >= 1
+    assert tables_with(MARK) == []
+    said = "[已删除]" if language == "zh" else "[erased]"
+    for server in (client, large):
+        for budget in BUDGETS:
+            for form in ("openai", "anthropic"):
+                seen = window(server, "c", budget=budget, format=form)
+                assert MARK not in all_text(seen)
+                assert seen["usage"]["total"] <= budget
+                assert seen["epoch"] > before[server.base_url, budget]["epoch"]
+        if sent != "orphan":
+            assert said in all_text(window(server, "c", budget=60_000))
+        paired(window(server, "c", budget=60_000))
+    found = next(m for m in history(client, "c") if m["seq"] == target["seq"])
+    assert (found["id"], found["role"], found["page"]) == (target["id"], target["role"], target["page"])
+    for part in ("contents", "pages/1", "pages/2", "notes", "topics", "summary", "status", "messages"):
+        assert MARK not in json.dumps(ok(client.get(path("c", part)))), part
+    assert MARK not in json.dumps(ok(client.post("/memories/search", json={"user_id": "u", "query": MARK})))
+    assert MARK not in json.dumps(keyed(client, messages))
+    assert MARK not in json.dumps(load_tool(client, "c", uuid=target["archive_id"] or "none"))
+    assert MARK not in caplog.text
+    append(client, "c", turn(99))
+    assert MARK not in all_text(window(client, "c"))
+
+
+def paired(seen: Json) -> None:
+    calls = {c["id"] for m in seen["messages"] for c in m.get("tool_calls") or []}
+    results = {m["tool_call_id"] for m in seen["messages"] if m["role"] == "tool"}
+    assert calls == results
+
+
+def test_a_page_is_erased_whole_and_by_its_number(client: httpx.Client, tables_with: Grep) -> None:
+    append(client, "c", turn(0))
+    keyed(client, [user(SECRET), call("a"), result("a", f"{SECRET}{made('prose')}"), assistant(SECRET)])
+    append(client, "c", turn(1))
+    before = history(client, "c")
+    gone = ok(client.delete(path("c", "pages", "2")))
+    assert (gone["page"], gone["erased"]["messages"], gone["erased"]["archives"]) == (2, 4, 1)
+    assert tables_with(MARK) == []
+    after = history(client, "c")
+    assert [m["seq"] for m in after] == [m["seq"] for m in before]
+    assert [m for m in after if m["page"] != 2] == [m for m in before if m["page"] != 2]
+    assert ok(client.get(path("c", "pages/2")))["title"] == "[erased]"
+
+
+def test_a_call_that_still_awaits_its_result_forgets_what_it_asked(client: httpx.Client, tables_with: Grep) -> None:
+    append(client, "c", [user(), call("a", name=MARK, arguments=SECRET)])
+    ok(client.delete(path("c", "messages", "2")))
+    assert tables_with(MARK) == []
+    append(client, "c", [result("a", made("prose"))])
+    assert tables_with(MARK) == []
+    paired(window(client, "c"))
+
+
+def test_an_erased_prompt_is_gone_from_the_system_segment(client: httpx.Client, tables_with: Grep) -> None:
+    append(client, "c", [{"role": "system", "content": SECRET}, user(), assistant()])
+    ok(client.delete(path("c", "messages", "1")))
+    assert tables_with(MARK) == []
+    assert MARK not in all_text(window(client, "c"))
+
+
+def test_what_another_conversation_of_the_user_recalled_goes_and_no_other(
+    client: httpx.Client, tables_with: Grep
+) -> None:
+    append(client, "a", [user(SECRET), assistant()])
+    append(client, "b", turn(1))
+    recalled = ok(client.post(path("b", "tools", "recall_memory"), json={"arguments": {"query": MARK}}))["content"]
+    assert MARK in recalled
+    loads = [user(), call("x", name="recall_memory", arguments='{"query":"it"}'), result("x", recalled)]
+    append(client, "b", [*loads, assistant("kept answer")])
+    other = [user(), call("y", name="recall_page", arguments='{"page":1}'), result("y", "question 1 because of it all")]
+    append(client, "b", other)
+    ok(client.delete(path("a", "messages", "1")))
+    assert tables_with(MARK) == []
+    said = json.dumps(history(client, "b"))
+    assert "kept answer" in said
+    assert "question 1 because of it all" in said
+
+
+def test_a_conversation_or_a_memory_that_was_recalled_elsewhere_is_erased_there_too(
+    client: httpx.Client, tables_with: Grep
+) -> None:
+    key = ""
+    for number, source in enumerate(("conversation", "memory")):
+        if source == "memory":
+            sent = {"user_id": "u", "content": SECRET}
+            key = ok(client.post("/memories", json=sent, headers={"Idempotency-Key": "m"}), 201)["memory_key"]
+        else:
+            append(client, "a", [user(SECRET), assistant()])
+        recalled = (
+            ok(client.post(path("b", "tools", "recall_memory"), json={"arguments": {"query": MARK}}))
+            if number
+            else None
+        )
+        append(client, "b", turn(number))
+        recalled = ok(client.post(path("b", "tools", "recall_memory"), json={"arguments": {"query": MARK}}))
+        loads = call(f"x{number}", name="recall_memory", arguments='{"query":"it"}')
+        append(client, "b", [user(), loads, result(f"x{number}", recalled["content"])])
+        assert "messages" in tables_with(MARK)
+        ok(client.delete(f"/memories/{key}" if source == "memory" else path("a")))
+        assert tables_with(MARK) == [], source
+        assert MARK not in all_text(window(client, "b"))
+
+
+def test_a_user_is_erased_in_every_table_and_nobody_else_is(
+    client: httpx.Client, tables_with: Grep, run_as_superuser: Sql
+) -> None:
+    for number in range(3):
+        keyed_path = path(f"c{number}", "messages")
+        sent = {"messages": [user(SECRET), call("a"), result("a", f"{SECRET}{made('prose')}")], "user_id": "u"}
+        ok(client.post(keyed_path, json=sent, headers={"Idempotency-Key": f"k{number}"}), 201)
+    ok(client.post("/memories", json={"user_id": "u", "content": SECRET}, headers={"Idempotency-Key": "m"}), 201)
+    kept = {"user_id": "u", "tool_name": "t", "tool_input": SECRET, "result": f"{SECRET}{made('prose')}"}
+    ok(client.post("/archive", json=kept, headers={"Idempotency-Key": "a"}), 201)
+    created(client, id="titled", user_id="u", title=SECRET, system=SECRET)
+    append(client, "other", turn(1), user_id="somebody else")
+    gone = ok(client.delete("/users/u", headers={"Idempotency-Key": "gone"}))
+    assert (gone["erased"]["conversations"], gone["erased"]["archives"], gone["erased"]["messages"]) == (4, 4, 9)
+    assert tables_with(MARK) == []
+    assert ok(client.delete("/users/u", headers={"Idempotency-Key": "gone"})) == gone
+    assert set(ok(client.delete("/users/u"))["erased"].values()) <= {0}
+    assert [c["id"] for c in ok(client.get("/conversations"))["items"]] == ["other"]
+    assert len(history(client, "other")) == 2
+
+
+def test_what_is_not_there_is_not_found_and_a_repeated_request_is_answered_alike(client: httpx.Client) -> None:
+    append(client, "c", turn(1))
+    for name in ("3", "0", "99999999999", "x", "00000000-0000-7000-8000-000000000000"):
+        problem(client.delete(path("c", "messages", name)), 404)
+    problem(client.delete(path("c", "pages", "2")), 404)
+    problem(client.delete(path("none", "messages", "1")), 404)
+    answers = [ok(client.delete(path("c", "messages", "1"), headers={"Idempotency-Key": "k"})) for _ in range(2)]
+    assert answers[0] == answers[1]
+    ok(client.delete(path("c", "messages", history(client, "c")[1]["id"])))
+    assert [m["content"] for m in history(client, "c")] == ["[erased]", "[erased]"]
+    seen: Any = window(client, "c")
+    assert [m["content"] for m in seen["messages"]][-2:] == ["[erased]", "[erased]"]

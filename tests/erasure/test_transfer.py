@@ -1,0 +1,211 @@
+"""What is exported and imported elsewhere is the same there: history, archives, windows. Imports can be repeated."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from app.demo.transcript import load
+from tests.api.kit import (
+    SHIPPED,
+    Json,
+    append,
+    call,
+    created,
+    history,
+    ok,
+    path,
+    problem,
+    recall,
+    result,
+    turn,
+    user,
+    window,
+)
+from tests.archive.conftest import Rows
+from tests.archive.made import archive, archived, load_tool, made
+
+BUDGETS = (2_500, 4_000, 6_000, 9_000, 60_000)
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+def exported(client: httpx.Client, where: str) -> list[str]:
+    with client.stream("GET", f"{where}/export") as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("application/x-ndjson")
+        return [line for line in answer.iter_lines() if line]
+
+
+def imported(client: httpx.Client, lines: list[str], status: int = 200) -> Json:
+    return ok(client.post("/import", content="\n".join(lines).encode(), headers=NDJSON), status)
+
+
+def lived(client: httpx.Client, *, erases: bool = True) -> None:
+    """A conversation with everything in it that needs no model."""
+    created(client, id="c", user_id="u", title="Harbour", system="Be brief.", budget=5000, metadata={"a": [1]})
+    append(
+        client, "c", [user("Always answer in French.", client_id="m1"), call("x\u0000"[:1]), result("x", "NUL \x00")]
+    )
+    archived(client, "c", 1, f"\x00{made('prose')}")
+    uuid = archived(client, "c", 2, made("log", size=30_000))
+    blocks: list[Json] = [{"type": "tool_use", "id": i, "name": "search", "input": {"q": i}} for i in "ab"]
+    texts = {"a": made("table"), "b": [{"type": "text", "text": made("code")}]}
+    answers: list[Json] = [{"type": "tool_result", "tool_use_id": i, "content": texts[i]} for i in "ab"]
+    append(client, "c", [user(), {"role": "assistant", "content": blocks}, {"role": "user", "content": answers}])
+    for number in range(25):
+        append(client, "c", turn(number))
+        if number % 10 == 9:
+            recall(client, "c", 2)
+    said = load_tool(client, "c", uuid=uuid)["content"]
+    arguments = json.dumps({"uuid": uuid})
+    append(client, "c", [user(), call("l", name="load_tool_history", arguments=arguments), result("l", said)])
+    if erases:
+        ok(client.delete(f"/archive/{uuid}"))
+    append(client, "c", [user("中文问题"), call("open")])
+    ok(client.post(path("c", "notes"), json={"text": "Never on Fridays."}), 201)
+
+
+def seen(client: httpx.Client, name: str = "c") -> list[Any]:
+    """The windows, without the numbers of their epochs: each change of the past moves those."""
+    windows = [window(client, name, budget=b, format=f) for b in BUDGETS for f in ("openai", "anthropic")]
+    kept = ("messages", "system", "tools", "usage", "pages", "archive_refs", "stable_messages", "warnings")
+    return [{name: found[name] for name in kept} for found in windows]
+
+
+@pytest.mark.parametrize("erases", [False, True])
+def test_a_conversation_is_the_same_after_export_and_import(
+    client: httpx.Client, delete_every_row: Callable[[], None], erases: bool
+) -> None:
+    """Of an archive that was erased, the text that says so comes along, and weighs what it weighs."""
+    append(client, "c", turn(0), user_id="u")
+    ok(client.delete(path("c")))
+    lived(client, erases=erases)
+    lines, shown = exported(client, path("c")), seen(client)
+    before = (history(client, "c"), ok(client.get(path("c"))), ok(client.get(path("c", "notes"))))
+    delete_every_row()
+    answer = imported(client, lines)
+    assert (answer["imported"]["conversations"], answer["imported"]["messages"]) == (1, len(before[0]))
+    after = (history(client, "c"), ok(client.get(path("c"))), ok(client.get(path("c", "notes"))))
+    if erases:
+        assert [m["content"] for m in after[0]] == [m["content"] for m in before[0]]
+    else:
+        assert after[0] == before[0]
+        assert seen(client) == shown
+    assert after[1]["title"] == "Harbour"
+    assert [n["text"] for n in after[2]["items"]] == [n["text"] for n in before[2]["items"]]
+    assert exported(client, path("c")) == lines
+    assert imported(client, lines)["imported"] == {}
+    assert exported(client, path("c")) == lines
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_windows_of_every_budget_are_the_same_after_import(
+    client: httpx.Client, delete_every_row: Callable[[], None], size: int
+) -> None:
+    [transcript, *_] = load(SHIPPED)
+    for start in range(0, len(transcript.messages), size):
+        append(client, "c", transcript.messages[start : start + size])
+        if start // size % 20 == 19:
+            recall(client, "c", 3)
+    shown, lines = seen(client), exported(client, path("c"))
+    delete_every_row()
+    imported(client, lines)
+    assert seen(client) == shown
+
+
+def test_a_user_is_exported_with_all_that_is_the_users_and_nothing_else(
+    client: httpx.Client, delete_every_row: Callable[[], None], rows: Rows
+) -> None:
+    for number in range(3):
+        append(client, f"c{number}", turn(number))
+    alone = archive(client, made("prose"), sources=["https://example.org/a"])["uuid"]
+    memory = {"user_id": "u", "content": "Likes tea \x00", "keywords": ["cup"], "memory_type": "preference"}
+    key = ok(client.post("/memories", json=memory), 201)["memory_key"]
+    ok(client.post("/memories", json={"conversation_id": "c1", "content": "of the conversation"}), 201)
+    append(client, "other", turn(1), user_id="somebody else")
+    lines = exported(client, "/users/u")
+    before = [ok(client.get(f"/archive/{alone}")), ok(client.get(f"/memories/{key}"))]
+    assert "somebody" not in "".join(lines)
+    delete_every_row()
+    counts = imported(client, lines)["imported"]
+    assert counts == {"archives": 1, "conversations": 3, "memories": 2, "messages": 6}
+    assert [ok(client.get(f"/archive/{alone}")), ok(client.get(f"/memories/{key}"))] == before
+    assert exported(client, "/users/u") == lines
+    found = ok(client.post("/memories/search", json={"user_id": "u", "query": "cup of tea"}))["results"]
+    assert key in [hit["memory_key"] for hit in found]
+    assert imported(client, lines)["imported"] == {}
+    assert rows("memories") == rows("memories")
+
+
+def test_an_import_that_was_cut_off_is_gone_on_with(client: httpx.Client, delete_every_row: Callable[[], None]) -> None:
+    lived(client)
+    lines = exported(client, path("c"))
+    delete_every_row()
+    for at in (2, 3, len(lines) // 2, len(lines) - 1):
+        imported(client, lines[:at])
+    imported(client, lines)
+    assert exported(client, path("c")) == lines
+
+
+def line(**members: Any) -> str:
+    return json.dumps(members)
+
+
+CONVERSATION = line(type="conversation", id="c", user_id="u")
+
+
+SUMMARY = line(type="summary", conversation_id="c", version=1, through_seq=9, text="x", model="m")
+
+
+def said(seq: int, text: str = "hi", **more: Any) -> str:
+    return line(type="message", conversation_id="c", seq=seq, message=user(text), **more)
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "named"),
+    [
+        (["{"], 422, 1),
+        (["[]"], 422, 1),
+        ([line(type="nothing")], 422, 1),
+        ([said(1)], 422, 1),
+        ([CONVERSATION, said(2)], 409, 2),
+        ([CONVERSATION, said(1), said(3)], 409, 3),
+        ([CONVERSATION, "", said(1), line(type="message", conversation_id="c", message={"role": "x"})], 422, 4),
+        ([CONVERSATION, said(1), line(type="message", conversation_id="c", seq=1, message=user(), extra=1)], 422, 3),
+        ([CONVERSATION.replace('"u"', '"other"'), CONVERSATION], 409, 2),
+        ([CONVERSATION, said(1, client_id_="x")], 422, 2),
+        ([line(type="conversation", id="\u0000")], 422, 1),
+        ([line(type="conversation", id="c", settings={"nope": 1})], 422, 1),
+        (
+            [CONVERSATION, line(type="summary", conversation_id="c", version=1, through_seq=9, text="x", model="m")],
+            422,
+            2,
+        ),
+        ([CONVERSATION, line(type="page", conversation_id="c", page=9, source="llm")], 422, 2),
+        ([line(type="memory", id="00000000-0000-7000-8000-000000000000", memory_type="fact", content="x")], 422, 1),
+        ([line(type="header", format="quire", version=2)], 422, 1),
+    ],
+)
+def test_a_line_that_is_wrong_is_named(client: httpx.Client, lines: list[str], status: int, named: int) -> None:
+    found = problem(client.post("/import", content="\n".join(lines), headers=NDJSON), status)
+    assert found["errors"][0]["loc"][:2] == ["line", named], found
+    assert f"Line {named}" in found["detail"]
+
+
+def test_other_messages_in_the_same_places_are_a_conflict(client: httpx.Client) -> None:
+    imported(client, [CONVERSATION, said(1, "one"), said(2, "two")])
+    assert imported(client, [CONVERSATION, said(1, "one"), said(2, "two")])["matched"]["messages"] == 2
+    found = problem(
+        client.post("/import", content="\n".join([CONVERSATION, said(1, "one"), said(2, "other")]), headers=NDJSON), 409
+    )
+    assert found["errors"][0]["loc"][:2] == ["line", 3]
+    assert [m["content"] for m in history(client, "c")] == ["one", "two"]
+
+
+def test_what_is_no_export_is_refused(client: httpx.Client) -> None:
+    problem(client.post("/import", content="{}", headers={"content-type": "application/json"}), 415)
+    problem(client.post("/import", content=b"x" * (2 << 20), headers=NDJSON), 413)
+    problem(client.get(path("none", "export")), 404)
+    assert len(exported(client, "/users/nobody")) == 1
