@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import FrameType
 from typing import BinaryIO, TypeVar
 from uuid import UUID
@@ -16,6 +17,7 @@ from uuid import UUID
 import click
 import uvicorn
 import uvloop
+from fastapi import FastAPI
 from pydantic import ValidationError
 
 from app import embedded, errors, logs, migrate, worker
@@ -29,7 +31,7 @@ from app.db import Database
 from app.demo.command import demo
 from app.flows import keys, retention
 from app.ids import uuid7
-from app.main import create_app, services_of
+from app.main import OPERATIONS, create_app, services_of
 from app.settings import Settings
 from app.store import keys as stored_keys
 from app.tenancy import DEFAULT_TENANT, is_keyed, tenants
@@ -54,6 +56,8 @@ What a model would see, and why: {url}/ui
 
 Ctrl-C stops it. {where}
 """
+WORKER_UP = "The worker is up. Ctrl-C stops it."
+WORKER_WELCOME = f"{WORKER_UP} Its state: {{url}}/healthz, {{url}}/readyz, {{url}}/metrics"
 KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
 KEYS_NEEDED = "Every request needs an API key; `quire keys create` makes one."
 NO_KEYS = "There are no API keys: whoever reaches this address may do everything. `quire keys create` ends that."
@@ -70,10 +74,9 @@ def serve() -> None:
     settings = _settings()
     with _stopping_on_signals() as check, _database(settings) as dsn:
         check()
-        with _errors_in_words():
-            needs_key = uvloop.run(_require_safe_database(dsn)) or settings.quire_require_keys
-        _refuse_open_door(settings, needs_key=needs_key)
-        server = _Server(settings, dsn, needs_key=needs_key)
+        needs_key = _needs_key(settings, dsn)
+        app = create_app(settings, dsn, with_worker=settings.quire_worker)
+        server = _Server(app, settings, settings.quire_port, partial(_welcome, settings, needs_key))
         check()
         with _signals_stop_server(server):
             server.run()
@@ -81,11 +84,22 @@ def serve() -> None:
 
 @main.command(name="worker")
 def work() -> None:
-    """Do the jobs only. As many of these as you like may run beside `quire serve`, anywhere."""
+    """Do the jobs only. As many of these as you like may run beside `quire serve`, anywhere.
+
+    With QUIRE_WORKER_PORT it answers /healthz, /readyz and /metrics there.
+    """
     settings = _settings()
     with _stopping_on_signals() as check, _database(settings) as dsn, _errors_in_words():
         check()
-        uvloop.run(_work(settings, dsn))
+        if settings.quire_worker_port is None:
+            uvloop.run(_work(settings, dsn))
+            return
+        _needs_key(settings, dsn)
+        app = create_app(settings, dsn, with_worker=True, routers=OPERATIONS)
+        server = _Server(app, settings, settings.quire_worker_port, WORKER_WELCOME.format)
+        check()
+        with _signals_stop_server(server):
+            server.run()
 
 
 @main.command(name="migrate")
@@ -408,15 +422,23 @@ def _upgrade(owner_dsn: str) -> None:
         raise click.ClickException(f"The database cannot be reached: {error}") from error
 
 
-class _Server(uvicorn.Server):
-    """uvicorn that says hello once it listens."""
+def _needs_key(settings: Settings, dsn: str) -> bool:
+    """Whether callers do. Raises ClickException for a database that is not safe, or a door that would be open."""
+    with _errors_in_words():
+        needs_key = uvloop.run(_require_safe_database(dsn)) or settings.quire_require_keys
+    _refuse_open_door(settings, needs_key=needs_key)
+    return needs_key
 
-    def __init__(self, settings: Settings, dsn: str, *, needs_key: bool) -> None:
+
+class _Server(uvicorn.Server):
+    """uvicorn that says hello once it listens: what ``hello`` makes of its URL."""
+
+    def __init__(self, app: FastAPI, settings: Settings, port: int, hello: Callable[..., str]) -> None:
         super().__init__(
             uvicorn.Config(
-                create_app(settings, dsn, with_worker=True),
+                app,
                 host=settings.quire_host,
-                port=settings.quire_port,
+                port=port,
                 loop="uvloop",
                 http=impatient(settings.quire_header_seconds, settings.quire_body_seconds),
                 ws="none",
@@ -427,8 +449,7 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=GRACEFUL_SECONDS,
             )
         )
-        self._settings = settings
-        self._needs_key = needs_key
+        self._hello = hello
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts listening; with port 0 only now the port is known."""
@@ -436,10 +457,13 @@ class _Server(uvicorn.Server):
         if not self.started:
             return
         host, port = self.servers[0].sockets[0].getsockname()[:2]
-        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        where = f"The data is in {self._settings.quire_data_dir}." if self._settings.database_url is None else ""
-        header, door = (KEY_HEADER, KEYS_NEEDED) if self._needs_key else ("", NO_KEYS)
-        click.echo(WELCOME.format(url=url, where=where, header=header, door=door))
+        click.echo(self._hello(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"))
+
+
+def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:
+    where = f"The data is in {settings.quire_data_dir}." if settings.database_url is None else ""
+    header, door = (KEY_HEADER, KEYS_NEEDED) if needs_key else ("", NO_KEYS)
+    return WELCOME.format(url=url, where=where, header=header, door=door)
 
 
 async def _require_safe_database(dsn: str) -> bool:
@@ -468,7 +492,7 @@ async def _work(settings: Settings, dsn: str) -> None:
     for number in _STOPPING:
         loop.add_signal_handler(number, stop.set)
     async with services_of(settings, dsn) as services:
-        click.echo("The worker is up. Ctrl-C stops it.")
+        click.echo(WORKER_UP)
         await worker.run(services, stop)
 
 

@@ -1,7 +1,7 @@
 """The API: what it is made of. Composition root."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TypeAlias
@@ -65,6 +65,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     ui.router,
 )
 
+OPERATIONS: tuple[APIRouter, ...] = (operations.router, measured.router)
+"""What a worker answers that has a port."""
 
 Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
 
@@ -74,6 +76,7 @@ def create_app(
     dsn: str,
     *,
     with_worker: bool = False,
+    routers: Sequence[APIRouter] = ROUTERS,
     models: Models | None = None,
     pace: Pace | None = None,
 ) -> FastAPI:
@@ -97,9 +100,9 @@ def create_app(
     app.add_middleware(measured.Measured)
     app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)
-    for router in ROUTERS:
+    for router in routers:
         app.include_router(router)
-    app.openapi = openapi.builder(app, ROUTERS)  # type: ignore[method-assign]
+    app.openapi = openapi.builder(app, routers)  # type: ignore[method-assign]
     return app
 
 

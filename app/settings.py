@@ -71,6 +71,15 @@ class Settings(BaseSettings):
     quire_header_seconds: float = Field(
         10, ge=0.1, le=3600, description="Longest that a request's head may take to arrive; then the connection ends."
     )
+    quire_worker: bool = Field(
+        True, description="Do the jobs in the process that serves the API too. False leaves them to `quire worker`."
+    )
+    quire_worker_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="Port on which `quire worker` answers /healthz, /readyz and /metrics. 0: a free one. Unset: none.",
+    )
     quire_worker_llm_jobs: int = Field(
         4, ge=1, le=100, description="Jobs that a worker has under way with the LLM at once: indexing and summaries."
     )

@@ -13,6 +13,8 @@ import httpx
 import psutil
 import pytest
 
+from tests.conftest import wait_for
+
 QUIRE = [sys.executable, "-m", "app"]
 
 
@@ -94,6 +96,25 @@ def test_serve_and_worker_share_the_database(environment: dict[str, str]) -> Non
             assert httpx.get(url + "/readyz").status_code == 200
             api.send_signal(signal.SIGINT)
             assert api.wait(timeout=20) == 0
+
+
+def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(environment: dict[str, str]) -> None:
+    said = {"user_id": "u", "messages": [{"role": "user", "content": text} for text in ("one", "two")]}
+    environment = {**environment, "MEMORY_EMBEDDING_MODEL": "none"}
+    with running("serve", {**environment, "QUIRE_WORKER": "false"}) as api:
+        url = url_of(api)
+        assert httpx.post(f"{url}/conversations/c/messages", json=said).status_code == 201
+        assert httpx.get(f"{url}/jobs").json()["pending"] == 1
+        with running("worker", {**environment, "QUIRE_WORKER_PORT": "0"}) as worker:
+            health = read_until(worker.stdout, "The worker is up").split()[-3].rstrip(",")
+            assert httpx.get(health).json() == {"status": "ok"}
+            wait_for(lambda: httpx.get(f"{url}/jobs").json()["unindexed"] == 0)
+            told = httpx.get(health.replace("healthz", "metrics")).text
+            assert 'quire_job_ends_total{kind="page",outcome="done"} 1.0' in told
+            assert httpx.get(health.replace("healthz", "conversations")).status_code == 404
+            for process in (worker, api):
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(timeout=20) == 0
 
 
 def test_migrate_can_be_repeated(environment: dict[str, str]) -> None:
