@@ -9,7 +9,8 @@ rows. Their inner product is the BM25 score, so keyword search is an exact scan 
 
 Terms are made here, the same for every language: words, the parts of identifiers, and for Chinese, Japanese and
 Korean each two neighbouring characters, which need no dictionary and no segmentation. A term's component is its
-hash, so there is no vocabulary to keep.
+hash, so there is no vocabulary to keep. Width, case and script make no difference: traditional Chinese finds
+simplified, and the other way round.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+
+from app.han import simplified
 
 DIMENSIONS = 1_000_000_000
 """As many as sparsevec takes: with some thousand terms a user, collisions do not matter."""
@@ -43,7 +46,7 @@ have to fit its vector."""
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
 _PARTS = re.compile("[^\\W_]+")
-_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")  # getUser, HTTPServer; not PDFs
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
 _IS_CJK = re.compile(f"[{_CJK}]")
 
@@ -63,6 +66,7 @@ def terms(text: str) -> Iterator[str]:
     for match in _RUN.finditer(unicodedata.normalize("NFKC", unescaped(text))):
         run = match.group()
         if _IS_CJK.match(run):
+            run = simplified(run)
             yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
             continue
         yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)

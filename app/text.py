@@ -7,9 +7,12 @@ what is looked at. Callers that must be bounded pass ``window(text)``.
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 
 import rjieba
+
+from app.han import simplified
 
 Language = Literal["zh", "en"]
 
@@ -89,8 +92,19 @@ def language(text: str) -> Language:
 
 
 def fold(text: str) -> str:
-    """The form in which texts are compared: width and case do not matter."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    """The form in which texts are compared: width, case and the script of Chinese do not matter."""
+    return simplified(unicodedata.normalize("NFKC", text).casefold())
+
+
+def fold_each(text: str) -> str:
+    """The same character by character, where that is one again: a place in it is the same place in the text."""
+    return "".join(map(_fold_one, text))
+
+
+@lru_cache(maxsize=20_000)
+def _fold_one(character: str) -> str:
+    folded = fold(character)
+    return folded if len(folded) == 1 else character
 
 
 def squeeze(text: str) -> str:
@@ -178,9 +192,19 @@ def words(text: str) -> list[str]:
     found: list[str] = []
     for token in _WORD.findall(text):
         if is_han(token):
-            found.extend(rjieba.cut(token))
+            found.extend(segments(token))
         else:
             found.append(token.lower())
+    return found
+
+
+def segments(run: str) -> list[str]:
+    """The words of a run of ideographs, found in its simplified form: the dictionary knows few traditional ones."""
+    found: list[str] = []
+    at = 0
+    for word in rjieba.cut(simplified(run)):
+        found.append(run[at : at + len(word)])
+        at += len(word)
     return found
 
 

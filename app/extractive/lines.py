@@ -16,6 +16,7 @@ from app.extractive.calls import call_line
 from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
+from app.han import simplified
 from app.text import language, one_line, squeeze, window
 
 __all__ = ["call_line", "message_line", "page_title", "result_line"]
@@ -196,7 +197,7 @@ def _telling(line: str) -> int:
     telling = sum(word.lower() not in ENGLISH for word in _LATIN_WORD.findall(seen))
     if not seen.isascii():
         han = _HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
-        telling += len(han) // 2 if han not in CHINESE else 0
+        telling += len(han) // 2 if simplified(han) not in CHINESE else 0
     return telling
 
 

@@ -17,7 +17,8 @@ import rjieba
 
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
-from app.text import HAN, fold, is_han, scalar, squeeze, words
+from app.han import simplified
+from app.text import HAN, fold, is_han, scalar, segments, squeeze, words
 
 _TOKEN = re.compile(
     r"https?://[^\s\"'<>()\[\]{}|\\，。；、]+"
@@ -60,7 +61,7 @@ def key_terms(text: str, n: int = 15) -> list[str]:
         return []
     readable, keys = _readable(scalar(unwrap(text)))
     tokens = _TOKEN.findall(readable)[:_MAX_TOKENS]
-    segmented = {token: rjieba.cut(token) for token in dict.fromkeys(tokens) if is_han(token)}
+    segmented = {token: segments(token) for token in dict.fromkeys(tokens) if is_han(token)}
     scores = _word_scores(tokens, segmented)
     for term, score in (*_phrases(readable), *_pairs(tokens, segmented, scores)):
         scores[term] = max(score, scores.get(term, 0.0))
@@ -77,14 +78,14 @@ def content_words(text: str) -> list[str]:
     return [
         word
         for word in words(scalar(text))
-        if word not in ENGLISH and word not in CHINESE and (len(word) > 1 or word.isdigit())
+        if word not in ENGLISH and simplified(word) not in CHINESE and (len(word) > 1 or word.isdigit())
     ]
 
 
 def rarity(word: str) -> float:
     """How telling a single content word is: about 0.2 (要求, "table") to 2.5 (an identifier)."""
     if is_han(word):
-        frequency = max(rjieba.suggest_freq(word), 1)
+        frequency = max(rjieba.suggest_freq(simplified(word)), 1)
         return min(max((math.log10(_DICTIONARY_TOTAL / frequency) - 3.0) / 2.2, 0.1), 1.8)
     return _shape(word)
 
@@ -151,7 +152,7 @@ def _weighed(token: str) -> tuple[str, float]:
     if token.startswith(("http://", "https://")):
         return token.split("/")[2].removeprefix("www."), 1.5
     if is_han(token):
-        usable = 2 <= len(token) <= 12 and token not in CHINESE
+        usable = 2 <= len(token) <= 12 and simplified(token) not in CHINESE
         return token, rarity(token) if usable else 0.0
     if "." in token and _EXTENSION.search(token):
         token = token.rsplit("/", 1)[-1]

@@ -19,6 +19,7 @@ from app.store import conversations, memories, remembered
 from app.store.memories import owner_of
 from app.store.messages import without_nul
 from app.store.remembered import Remembered
+from app.text import fold
 from app.work import enqueue
 
 
@@ -71,6 +72,6 @@ async def remember(
 
 def searchable(content: str, keywords: tuple[str, ...]) -> str:
     """What search reads of a memory: its content, and after it the keywords that do not occur in it."""
-    folded = content.casefold()
-    more = [word for word in keywords if word.casefold() not in folded]
+    folded = fold(content)
+    more = [word for word in keywords if fold(word) not in folded]
     return "\n".join([content, *more]) if more else content

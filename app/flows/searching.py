@@ -27,7 +27,7 @@ from app.store import archives, conversations, embeddings, memories, messages, r
 from app.store.conversations import Conversation
 from app.store.memories import Hit, Meaning, relevance
 from app.store.messages import with_nul
-from app.text import scalar, script_counts
+from app.text import fold_each, scalar, script_counts
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -281,15 +281,19 @@ def preview(text: str, query: str) -> str:
 
 
 def _first_match(text: str, query: str) -> tuple[int, int]:
-    """Where the longest of the query's words first stands in a text; (0, 0) if none does."""
-    folded = text.casefold()
-    if len(folded) != len(text):
-        folded = text
-    for word in sorted(set(bm25.terms(query)) - bm25.STOP_WORDS, key=lambda w: (-len(w), w)):
-        at = folded.find(word)
-        if at >= 0:
-            return at, len(word)
-    return 0, 0
+    """Where the longest of the query's words first stands in a text, of Chinese the pairs that go on from it too;
+    (0, 0) if none does.
+    """
+    folded = fold_each(text)
+    words = set(bm25.terms(query)) - bm25.STOP_WORDS
+    found = [(-len(word), at) for word in words if (at := folded.find(word)) >= 0]
+    if not found:
+        return 0, 0
+    length, at = min(found)
+    end = at - length
+    while not folded[at].isascii() and folded[end - 1 : end + 1] in words:
+        end += 1
+    return at, end - at
 
 
 def detail(moment: Moment) -> dict[str, Any]:

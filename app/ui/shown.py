@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+
+from app import bm25
+from app.text import fold_each
 
 _PICTURES = {code: chr(0x2400 + code) for code in range(1, 32) if chr(code) not in "\t\n\r"}
 """Control characters have no place in HTML; each has a picture."""
@@ -68,10 +71,10 @@ class Piece:
     is_match: bool
 
 
-def marked(preview: str, words: Container[str]) -> list[Piece]:
+def marked(preview: str, words: AbstractSet[str]) -> list[Piece]:
     """A search's preview, whose ``**match**`` is marked; what somebody wrote with asterisks is not."""
     for found in _MATCH.finditer(preview):
-        if found[1].casefold() in words:
+        if fold_each(found[1]) in words or words >= set(bm25.terms(found[1])):
             before, after = preview[: found.start()], preview[found.end(1) + 2 :]
             return [Piece(before, is_match=False), Piece(found[1], is_match=True), Piece(after, is_match=False)]
     return [Piece(preview, is_match=False)]
