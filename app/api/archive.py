@@ -19,7 +19,7 @@ from app.api.services import Wired
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection
-from app.flows import archiving, erasing
+from app.flows import archiving, erasing, searching
 from app.flows.archiving import ArchiveRequest, Wanted
 from app.flows.once import Once, do_once
 from app.store import archives
@@ -130,7 +130,8 @@ async def get_archive(
     length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to give")] = None,
 ) -> Response:
     """An archive: whole, a range of characters, or the passages relevant to a query in reading order."""
-    wanted = Wanted(query if query and query.strip() else None, max_tokens, offset, length)
+    ready = await searching.ready(services, caller.tenant, query) if query and query.strip() else None
+    wanted = Wanted(ready, max_tokens, offset, length)
     async with services.database.snapshot(caller.tenant) as connection:
         found = await archiving.load(services, connection, caller.tenant, caller.scope, uuid, wanted)
     if found is None:

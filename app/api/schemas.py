@@ -425,6 +425,8 @@ class Archive(BaseModel):
     expires_at: datetime | None
     content: str | None = None
     passages: list[Passage] | None = None
+    mode: Literal["hybrid", "keyword"] | None = Field(None, description="how passages were searched for")
+    warnings: list[WarningItem] = []
 
 
 class ArchiveList(BaseModel):

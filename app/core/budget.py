@@ -12,6 +12,7 @@ that is the same for every call (docs/retrieval.md).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.model import Policy
@@ -101,6 +102,35 @@ class Shares:
     def step(self) -> int:
         """How far the recent zone grows between two epochs: half its cap, so it falls to about half."""
         return max(1, self.recent // 2)
+
+
+LOADED_TOKENS = 4_000
+"""What a recall tool brings in, if it is not asked for another amount."""
+LOADED_SHARE, LOADED_SHARE_MAX = 0.25, 0.5
+"""The parts of the available tokens that a recall tool brings in by itself, and whatever it is asked for: what it
+brings in stays until the next user message, beside what was there before and what the next call brings in.
+"""
+
+
+def loaded(available: int) -> int:
+    """What a recall tool brings in by itself."""
+    return max(1, min(LOADED_TOKENS, int(available * LOADED_SHARE)))
+
+
+def loaded_max(available: int, asked: int | None = None) -> int:
+    """What it brings in at most, even where more is asked for."""
+    most = max(1, int(available * LOADED_SHARE_MAX))
+    return most if asked is None else min(asked, most)
+
+
+def fair(wanted: Sequence[int], room: int) -> list[int]:
+    """How a room is shared out: small ones have what they want, the others the same, and none more than it wants."""
+    found = [0] * len(wanted)
+    left = max(0, room)
+    for done, index in enumerate(sorted(range(len(wanted)), key=lambda i: wanted[i])):
+        found[index] = min(wanted[index], left // (len(wanted) - done))
+        left -= found[index]
+    return found
 
 
 SMALL, LARGE = 3_600, 6_400

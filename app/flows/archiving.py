@@ -20,13 +20,15 @@ from app.core.model import Language, Policy
 from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
+from app.core.relevance import FOUND_MIN
 from app.core.scope import scope_of, user_of
 from app.db import Connection, Database
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
-from app.flows.recalling import speaker_of
+from app.flows.recalling import TOKEN_CHARACTERS_MAX, clipped, speaker_of
+from app.flows.searching import SEMANTIC_UNAVAILABLE, Query
 from app.ids import uuid7
 from app.services import Services
 from app.store import archives, conversations, memories, messages
@@ -43,8 +45,6 @@ PASSAGE_FRAME = 12
 """Tokens of a passage's offsets, as a tool shows them."""
 PASSAGE_TOKENS = 2_000
 """What the passages of one load take, in tokens, unless the caller says otherwise."""
-TOKEN_CHARACTERS_MAX = 8
-"""Characters that a token stands for, at most, in text worth loading."""
 SCAN_MAX = 20_000
 
 
@@ -263,7 +263,8 @@ def _input(text: str) -> Any:
 class Wanted:
     """What of an archive is wanted: the passages for a query, a range, or all of it."""
 
-    query: str | None = None
+    query: Query | None = None
+    """Made ready before a connection is taken."""
     max_tokens: int | None = None
     offset: int = 0
     length: int | None = None
@@ -285,10 +286,10 @@ async def load(
     if wanted.query is not None:
         limit = wanted.max_tokens or PASSAGE_TOKENS
         found["passages"] = await _passages(services, connection, tenant, row, wanted.query, limit)
-        return found
+        return {**found, "mode": wanted.query.mode, "warnings": wanted.query.warnings}
     content = _as_sent(row, row["text"], wanted.offset)
     if wanted.max_tokens is not None:
-        content = await _clipped(services, content, wanted.max_tokens)
+        content = await clipped(services, content, wanted.max_tokens)
     return {**found, "content": content, "offset": wanted.offset, "length": len(content)}
 
 
@@ -297,31 +298,23 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
     return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
 
 
-async def _clipped(services: Services, text: str, max_tokens: int) -> str:
-    """The longest beginning that is no more than some tokens, to within a few of them."""
-    text = text[: max_tokens * TOKEN_CHARACTERS_MAX]
-    while True:
-        (tokens,) = await services.tokens.count_many([text])
-        if tokens <= max_tokens:
-            return text
-        text = text[: min(len(text) - 1, int(len(text) * max_tokens / tokens))]
-
-
 async def _passages(
-    services: Services, connection: Connection, tenant: UUID, row: Record, query: str, max_tokens: int
+    services: Services, connection: Connection, tenant: UUID, row: Record, query: Query, max_tokens: int
 ) -> list[dict[str, Any]]:
-    """The passages that fit a query best, up to a cap in tokens, in reading order; of the best one at least as much
-    as the cap allows.
+    """The passages that fit a query best, by words and meaning, up to a cap in tokens, in reading order; of the best
+    one at least as much as the cap allows. What has neither a word nor the meaning of it is left out.
     """
     hits, _ = await memories.search(
-        connection, tenant, owner_of(row["scope"]), bm25.query(query), archive_id=row["id"], limit=PASSAGES_MAX
-    )
+        connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight,
+        archive_id=row["id"], limit=PASSAGES_MAX,
+    )  # fmt: skip
+    hits = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
     taken: list[dict[str, Any]] = []
     for hit in hits:
         text = _as_sent(row, texts[row["id"], hit.start][1], hit.start)
         if not taken:
-            text = await _clipped(services, text, max_tokens)
+            text = await clipped(services, text, max_tokens)
         tokens = services.tokens.count(text) + PASSAGE_FRAME
         if taken and tokens > max_tokens:
             continue
@@ -387,6 +380,8 @@ def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
         parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{p['text']}" for p in found["passages"]]
         nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
         about = "相关段落" if language == "zh" else "relevant passages"
+        if SEMANTIC_UNAVAILABLE in found["warnings"]:
+            about += "(仅按关键词)" if language == "zh" else " (by keyword alone)"
         return "\n".join(parts).replace("\x00", "\ufffd") or nothing, f"{about} / {whole}"
     return found["content"].replace(
         "\x00", "\ufffd"

@@ -221,7 +221,9 @@ async def _tail(
             raise conversations.unknown()
         pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
         free -= sum(item.tokens for item in pages)
-        archives, no_archive = await _archives(services, connection, tenant, conversation, request, free, language)
+        archives, no_archive = await _archives(
+            services, connection, tenant, conversation, request, query, free, language
+        )
         free -= sum(item.tokens for item in archives)
         moments = (
             await _moments(connection, tenant, conversation, query, window, sensitive=request.sensitive)
@@ -251,7 +253,7 @@ async def _pages(
     found: list[TailItem] = []
     missing: list[WindowWarning] = []
     for number in request.pages:
-        text = await recalling.page(connection, tenant, conversation.id, number, language)
+        text = await recalling.page(services, connection, tenant, conversation.id, number, language)
         if text is None:
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
@@ -266,6 +268,7 @@ async def _archives(
     tenant: UUID,
     conversation: Conversation,
     request: ContextRequest,
+    query: Query | None,
     free: int,
     language: Language,
 ) -> tuple[list[TailItem], list[WindowWarning]]:
@@ -274,7 +277,7 @@ async def _archives(
     missing: list[WindowWarning] = []
     for uuid in request.load:
         room = max(1, free // len(request.load) - LOAD_FRAME)
-        wanted = Wanted(query=request.query, max_tokens=room)
+        wanted = Wanted(query=query, max_tokens=room)
         scope = searching.scope_of(conversation)
         archive = await archiving.load(services, connection, tenant, scope, uuid, wanted)
         if archive is None:

@@ -50,6 +50,14 @@ def own_profile(services: Services, conversation: Conversation) -> Profile:
     return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guide))
 
 
+def available(services: Services, conversation: Conversation | None) -> int:
+    """Tokens that the conversation's own budget leaves beside tools and system; outside of any, the deployment's."""
+    if conversation is not None:
+        return own_profile(services, conversation).shares.available
+    budget = budget_of(services.defaults, None, None, None)
+    return profile(services.defaults.policy, budget, Fixed(0, 0)).shares.available
+
+
 def is_due(services: Services, conversation: Conversation) -> bool:
     """Whether the stored epoch no longer holds for the conversation as it is (or will be)."""
     own = own_profile(services, conversation)

@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.budget import fair
 from app.core.groups import chat_messages
 from app.core.model import Language
 from app.core.quote import Said, page_text, plain_text
 from app.db import Connection
+from app.services import Services
 from app.store import messages
+
+TOKEN_CHARACTERS_MAX = 8
+"""Characters that a token stands for, at most, in text worth loading."""
+CUT: dict[Language, str] = {
+    "en": "… [cut; search_memories(query) finds the rest]",
+    "zh": "…[已截断;其余可用 search_memories(query) 查找]",
+}
 
 
 async def page(
-    connection: Connection, tenant: UUID, conversation_id: str, number: int, language: Language
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    number: int,
+    language: Language,
+    max_tokens: int | None = None,
 ) -> str | None:
-    """The text of a page, framed; None if there is no such page."""
+    """The text of a page, framed, its longest messages cut where it has more tokens; None if there is no such page."""
     rows = await messages.page_messages(connection, tenant, conversation_id, number)
     if not rows:
         return None
     said = [Said(row["seq"], row["role"], text) for row in rows if (text := said_text(row))]
+    if max_tokens is not None:
+        said = await _fitted(services, said, max_tokens, CUT[language])
     return page_text(number, said, rows[0]["created_at"], language)
+
+
+async def _fitted(services: Services, said: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:
+    """The messages of a page within some tokens: short ones whole, of each long one as much as of the others."""
+    tokens = await services.tokens.count_many([one.text for one in said])
+    rooms = fair(tokens, max_tokens)
+    return [
+        one if room >= own else replace(one, text=await clipped(services, one.text, room) + mark)
+        for one, own, room in zip(said, tokens, rooms, strict=True)
+    ]
+
+
+async def clipped(services: Services, text: str, max_tokens: int) -> str:
+    """The longest beginning that is no more than some tokens, to within a few of them."""
+    text = text[: max_tokens * TOKEN_CHARACTERS_MAX]
+    while True:
+        (tokens,) = await services.tokens.count_many([text])
+        if tokens <= max_tokens:
+            return text
+        text = text[: min(len(text) - 1, int(len(text) * max_tokens / tokens))]
 
 
 def said_text(row: Record) -> str:

@@ -15,15 +15,17 @@ from uuid import UUID
 
 from app import errors
 from app.core import scope as scopes
+from app.core.budget import loaded, loaded_max
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.model import Language
 from app.core.quote import archive_text, memories_text, moment_text
 from app.db import Connection
 from app.extractive.terms import key_terms
-from app.flows import archiving, recalling, remembering, searching
+from app.flows import archiving, epochs, recalling, remembering, searching
 from app.flows.archiving import Wanted
 from app.flows.once import Once, do_once
+from app.flows.recalling import CUT, clipped
 from app.flows.remembering import MemoryRequest
 from app.flows.searching import Moment, SearchRequest
 from app.recall import tools
@@ -35,8 +37,6 @@ from app.store.conversations import Conversation
 from app.text import language as language_of
 
 KEYWORD_MAX = 100
-LOAD_TOKENS = 4_000
-"""Tokens that one call brings in of an archive, unless it names a length or another number, or of memories."""
 _NO_ARCHIVE: dict[Language, str] = {
     "en": "There is no such archive; use the uuid in a placeholder's first line.",
     "zh": "没有这个归档;请使用占位文本第一行里的 uuid。",
@@ -203,11 +203,12 @@ async def _recall_page(
     services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     page: int = arguments["page"]
+    most = loaded_max(epochs.available(services, asking.conversation))
     text = None
     if asking.conversation is not None:
         async with services.database.snapshot(tenant) as connection:
             if await conversations.is_still(connection, tenant, asking.conversation):
-                text = await recalling.page(connection, tenant, asking.conversation.id, page, language)
+                text = await recalling.page(services, connection, tenant, asking.conversation.id, page, language, most)
     if text is None:
         no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
         return Answer(no_page + _pages(asking.conversation, language), is_error=True)
@@ -232,15 +233,16 @@ async def _load_tool_history(
     services: Services, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     uuid = _uuid(arguments["uuid"])
-    length = arguments.get("length")
-    wanted = Wanted(
-        query=arguments.get("query"),
-        max_tokens=arguments.get("max_tokens") or (None if length else LOAD_TOKENS),
-        offset=arguments.get("offset", 0),
-        length=length,
-    )
+    query, length, max_tokens = (arguments.get(name) for name in ("query", "length", "max_tokens"))
+    available = epochs.available(services, asking.conversation)
     found = None
     if uuid is not None:
+        wanted = Wanted(
+            query=await searching.ready(services, tenant, query) if query is not None else None,
+            max_tokens=loaded_max(available, max_tokens) if max_tokens or length else loaded(available),
+            offset=arguments.get("offset", 0),
+            length=length,
+        )
         async with services.database.snapshot(tenant) as connection:
             found = await archiving.load(services, connection, tenant, asking.scope, uuid, wanted)
     if found is None:
@@ -292,13 +294,16 @@ async def _recall_memory(
     found = await searching.search(services, tenant, request)
     if not found.moments:
         return _nothing(found.warnings, language)
-    free = LOAD_TOKENS
+    free = loaded(epochs.available(services, asking.conversation))
     taken: list[tuple[Moment, str]] = []
     for moment in found.moments:
         line = _line(moment, moment.text, asking, language)
-        free -= await services.count(line)
-        if taken and free < 0:
+        tokens = await services.count(line)
+        if taken and tokens > free:
             break
+        if tokens > free:
+            line = await clipped(services, line, free) + CUT[language]
+        free -= tokens
         taken.append((moment, line))
     taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq or 0, pair[0].hit.start))
     title = "相关段落" if language == "zh" else "relevant passages"
@@ -337,7 +342,10 @@ async def _get_memory_detail(
     if moment is None:
         return Answer(_NO_MEMORY[language], is_error=True)
     found = {**searching.detail(moment), "role": moment.role}
-    return Answer(memories_text(str(key), [_line(moment, found["content"], asking, language)]), found)
+    line = _line(moment, found["content"], asking, language)
+    shown = await clipped(services, line, loaded_max(epochs.available(services, asking.conversation)))
+    cut = "" if shown == line else "…[已截断]" if language == "zh" else "… [cut]"
+    return Answer(memories_text(str(key), [shown + cut]), found)
 
 
 async def _extract_search_keywords(

@@ -52,6 +52,8 @@ class Hit:
     length: int
     score: float
     created_at: datetime
+    coverage: float = 0.0
+    """The part of the query that its words carry; 0 where it was found by its meaning alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ WITH terms AS MATERIALIZED (
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
-SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, m.conversation_id, m.created_at,
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.coverage,
+       m.conversation_id, m.created_at,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
   FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many
  ORDER BY f.score DESC, f.id
@@ -211,7 +214,7 @@ async def search(
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            float(r["score"]), r["created_at"],
+            float(r["score"]), r["created_at"], float(r["coverage"]),
         )
         for r in rows
     ]  # fmt: skip

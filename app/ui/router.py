@@ -138,7 +138,8 @@ async def archive_page(
     request: Request, services: Wired, viewer: Viewing, uuid: UUID, offset: Annotated[int, Query(ge=0, lt=2**31)] = 0
 ) -> Response:
     asked = query_of(request, {"query": 2_000})
-    wanted = Wanted(asked["query"] or None, offset=offset, length=ARCHIVE_CHARACTERS)
+    ready = await searching.ready(services, viewer.tenant, asked["query"]) if asked["query"] else None
+    wanted = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
     async with services.database.snapshot(viewer.tenant) as connection:
         found = await archiving.load(services, connection, viewer.tenant, None, uuid, wanted)
     if found is None:
