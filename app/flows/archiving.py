@@ -302,13 +302,14 @@ async def _passages(
     services: Services, connection: Connection, tenant: UUID, row: Record, query: Query, max_tokens: int
 ) -> list[dict[str, Any]]:
     """The passages that fit a query best, by words and meaning, up to a cap in tokens, in reading order; of the best
-    one at least as much as the cap allows. What has neither a word nor the meaning of it is left out.
+    one at least as much as the cap allows. Where all have neither a word nor the meaning of it, the closest one.
     """
     hits, _ = await memories.search(
         connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight,
         archive_id=row["id"], limit=PASSAGES_MAX,
     )  # fmt: skip
-    hits = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
+    good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
+    hits = good or hits[:1]
     texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
     taken: list[dict[str, Any]] = []
     for hit in hits:

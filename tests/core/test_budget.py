@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.budget import MODEL_WINDOWS, WINDOW_DEFAULT, model_window, shares, smallest_budget, usable
+from app.core.budget import (
+    LOADED_TOKENS,
+    MODEL_WINDOWS,
+    WINDOW_DEFAULT,
+    fair,
+    loaded,
+    loaded_max,
+    model_window,
+    shares,
+    smallest_budget,
+    usable,
+)
 from app.core.model import Fixed, Policy
 from app.core.profile import Defaults, budget_of, offers_tools, profile
 
@@ -70,3 +81,29 @@ def test_the_budget_is_what_the_first_one_says_who_says_anything() -> None:
 def test_recall_tools_are_offered_where_they_take_at_most_a_quarter() -> None:
     assert offers_tools(400, 100)
     assert not offers_tools(399, 100)
+
+
+@given(st.integers(0, 10_000_000), st.integers(0, 10_000_000))
+def test_what_a_tool_brings_in_leaves_half_of_the_window_to_the_rest(available: int, asked: int) -> None:
+    most = loaded_max(available)
+    assert 1 <= loaded(available) <= most <= max(1, available // 2)
+    assert loaded(available) <= LOADED_TOKENS
+    assert loaded(available) <= loaded(available + 1)
+    assert loaded_max(available, asked) == min(asked, most)
+
+
+def test_a_window_of_4_000_gets_800_tokens_at_a_time_and_a_large_one_4_000() -> None:
+    small, large = (profile(Policy(), budget, Fixed(350, 0)).shares.available for budget in (4_000, 128_000))
+    assert (loaded(small), loaded_max(small)) == (812, 1_625)
+    assert (loaded(large), loaded_max(large, 20_000)) == (4_000, 20_000)
+
+
+@given(st.lists(st.integers(0, 1_000)), st.integers(-10, 20_000))
+def test_a_room_is_shared_out_fairly(wanted: list[int], room: int) -> None:
+    found = fair(wanted, room)
+    assert sum(found) <= max(room, 0)
+    assert all(has <= wants for has, wants in zip(found, wanted, strict=True))
+    short = [has for has, wants in zip(found, wanted, strict=True) if has < wants]
+    assert all(has <= min(short, default=0) + 1 for has in short)
+    assert not short or max(found) <= max(short)
+    assert not short or sum(found) > room - len(wanted)

@@ -37,6 +37,8 @@ class Meanings:
     model: str = "meanings"
     dimensions: int = 256
     batch: int = 8
+    alike: float = 0.0
+    """The cosine of texts that have nothing in common; of the E5 family 0.79."""
     refuses: str | None = None
     """A word that no text may hold."""
     is_down: bool = False
@@ -62,12 +64,13 @@ class Meanings:
         """Nothing is held."""
 
     def _vector(self, text: str) -> Vector:
-        vector = [0.01] * self.dimensions
+        vector = [0.0, *[0.01] * (self.dimensions - 1)]
         for word in _WORD.findall(text.lower()):
             digest = blake2b(SYNONYMS.get(word, word).encode(), digest_size=8).digest()
-            vector[int.from_bytes(digest[:4]) % self.dimensions] += 1.0
+            vector[1 + int.from_bytes(digest[:4]) % (self.dimensions - 1)] += 1.0
         length = math.sqrt(sum(value * value for value in vector))
-        return [value / length for value in vector]
+        own = math.sqrt(1 - self.alike) / length
+        return [math.sqrt(self.alike), *(value * own for value in vector[1:])]
 
 
 async def say(made: Services, conversation: str, messages: Sequence[Json], user: str = "u") -> None:
