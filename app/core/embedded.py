@@ -8,10 +8,20 @@ the same role are not an exchange, so there the line before is left out.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 BEFORE_CHARACTERS = 240
 """Of the message before; of a longer one, half of it from each end."""
+
+
+QUERY_CHARACTERS = 600
+"""Of a query; of a longer one, half of it from each end: some 125 tokens, beyond which its vector finds no better
+(docs/retrieval.md) and costs four times as much.
+"""
+WIDE_CHARACTERS = 3
+"""As how many of these one of Chinese, Japanese or Korean counts, for it has so many tokens more."""
+_WIDE = re.compile("[\u3000-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,27 @@ def _ends(text: str) -> str:
         return text
     half = BEFORE_CHARACTERS // 2
     return f"{text[:half]} … {text[-half:]}"
+
+
+def query_text(query: str) -> str:
+    """What of a query its vector is made from: where it is long, its ends, for a dialogue ends with what is wanted."""
+    room = QUERY_CHARACTERS // 2
+    begun = _reach(query[: 2 * room], room)
+    if _weight(query[begun : begun + 2 * room]) <= room:
+        return query
+    return f"{query[:begun]} {query[len(query) - _reach(query[: -2 * room - 1 : -1], room) :]}"
+
+
+def _reach(text: str, room: int) -> int:
+    """How many characters of a text are within a room."""
+    end = min(len(text), room)
+    while _weight(text[:end]) > room:
+        end -= max(1, (_weight(text[:end]) - room) // WIDE_CHARACTERS)
+    return end
+
+
+def _weight(text: str) -> int:
+    return len(text) + (WIDE_CHARACTERS - 1) * len(_WIDE.findall(text))
 
 
 def result_text(tool: str, passage: str) -> str:

@@ -16,6 +16,7 @@ from asyncpg import Record
 from app import bm25
 from app.core import relevance as relevances
 from app.core import scope as scopes
+from app.core.embedded import query_text
 from app.db import Connection
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
@@ -128,6 +129,7 @@ async def _meaning(services: Services, tenant: UUID, text: str) -> tuple[Meaning
         return None, [NO_EMBEDDINGS]
     if not text.strip():
         return None, []
+    text = query_text(text.strip())
     key = (tenant, embedder.model, text)
     vector = services.query_vectors.get(key)
     if vector is None:

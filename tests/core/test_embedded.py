@@ -1,0 +1,32 @@
+"""What a query's vector is made from."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.embedded import QUERY_CHARACTERS, WIDE_CHARACTERS, query_text
+
+TEXT = st.text(st.sampled_from("ab 茶水カ한，\U00020000\n")) | st.text()
+
+
+@given(TEXT, st.integers(1, 400))
+def test_a_query_is_taken_whole_or_by_its_two_ends(text: str, times: int) -> None:
+    query = text * times
+    taken = query_text(query)
+    weight = sum(WIDE_CHARACTERS if c in "茶水カ한，\U00020000" else 1 for c in taken)
+    if taken != query:
+        assert weight <= QUERY_CHARACTERS + 1 or not set(text) <= set("ab 茶水カ한，\U00020000\n")
+        begun = next(i for i in range(len(taken)) if query.endswith(taken[i + 1 :]) and query.startswith(taken[:i]))
+        assert taken[begun] == " "
+        assert len(taken) < len(query)
+    else:
+        assert len(query) <= QUERY_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("query", "length"), [("tea " * 150, 600), ("茶" * 200, 200), ("tea " * 2_500, 601), ("茶" * 9_000, 201)]
+)
+def test_so_much_of_a_query_is_read(query: str, length: int) -> None:
+    assert len(query_text(query)) == length
