@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from tests.api.kit import Json, append, assistant, user, window
+from tests.api.kit import Json, append, assistant, created, user, window
 from tests.tools.kit import said
 
 TURNS, FACTS, BUDGET = 2_000, 100, 4_000
@@ -16,12 +16,14 @@ THINGS = ["gate code", "meter reading", "locker number", "phone extension", "inv
 
 
 def facts() -> Iterator[tuple[str, str, str]]:
-    """A fact, a question about it, and what the answer must hold."""
+    """A fact, a question about it, and the words that answer it: a number alone may be part of a key."""
     for number in range(FACTS // 2):
         town, thing = TOWNS[number % 10], THINGS[number // 10]
-        yield f"By the way, the {thing} in {town} is {7000 + number}.", f"the {thing} in {town}", f"{7000 + number}"
+        said = f"the {thing} in {town} is {7000 + number}."
+        yield f"By the way, {said}", f"the {thing} in {town}", said
         city, guest = CITIES[number % 10], GUESTS[number // 10]
-        yield f"顺便说一下,{guest}在{city}的房间号是{3000 + number}。", f"{guest}在{city}的房间号", f"{3000 + number}"
+        said = f"{guest}在{city}的房间号是{3000 + number}。"
+        yield f"顺便说一下,{said}", f"{guest}在{city}的房间号", said
 
 
 def turns(known: list[tuple[str, str, str]]) -> Iterator[Json]:
@@ -33,19 +35,24 @@ def turns(known: list[tuple[str, str, str]]) -> Iterator[Json]:
 
 def test_every_fact_is_found_in_two_calls(client: httpx.Client) -> None:
     known = list(facts())
+    assert len({question for _, question, _ in known}) == FACTS
     messages = list(turns(known))
+    assert len(messages) == 2 * TURNS
+    created(client, id="long", user_id="u", budget=BUDGET)
     for start in range(0, len(messages), 500):
         append(client, "long", messages[start : start + 500])
-    found = window(client, "long", budget=BUDGET)
+    found = window(client, "long")
+    assert (found["usage"]["budget"], found["lag"]["last_page"]) == (BUDGET, TURNS)
     assert found["usage"]["total"] <= BUDGET
-    assert "search_memories" in [tool["function"]["name"] for tool in found["tools"]]
+    assert {"search_memories", "recall_page"} <= {tool["function"]["name"] for tool in found["tools"]}
+    assert not [answer for *_, answer in known if answer in str(found["messages"])]
     missed = [question for _, question, answer in known if not reached(client, question, answer)]
     assert missed == []
 
 
 def reached(client: httpx.Client, question: str, answer: str) -> bool:
     """As an agent does it: search, and where the preview does not tell, read the page of the first result."""
-    shown = said(client, "long", "search_memories", query=question)
+    shown = said(client, "long", "search_memories", query=question).replace("**", "")
     if answer in shown:
         return True
     page = re.search(r"\[(?:page |第)(\d+)", shown)
