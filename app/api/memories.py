@@ -125,8 +125,9 @@ async def forget(
 async def search_memories(request: Request, services: Wired, caller: Reader) -> Response:
     """Search one user's memories, or one conversation's: messages (episodes) and passages of archives.
 
-    Chinese and English alike. `relevance_score` is from 0 to 1. Semantic and hybrid mode answer by keyword, and say
-    so in `warnings`, as long as no embedding model is in use.
+    Chinese, in either script, and English alike. `relevance_score` is from 0 to 1. A model of Quire's own embeds, or
+    one that is configured; where there is none, or it does not answer, semantic and hybrid mode answer by keyword
+    and say so in `mode` and `warnings`.
     """
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     return await _search(services, caller, parse_model(schemas.SearchBody, value))

@@ -1,5 +1,7 @@
 """Whatever is asked of the search over HTTP gets a clear answer, and never another user's row."""
 
+import http.client
+
 import httpx
 import pytest
 
@@ -23,21 +25,42 @@ def search(client: httpx.Client, query: str, **more: object) -> Json:
     return ok(client.post("/memories/search", json={"user_id": "u", "query": query, **more}))
 
 
-@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
 @pytest.mark.parametrize(
     "query",
     [
         "the of and", "我们 什么", "?!… ——", "   ", "pearl & !lisbon | (", "pearl:* <-> *",
-        "'; DROP TABLE memories; --", "' OR '1'='1", "(a+)+$ [", "🎉🎉", "👩‍👩‍👧", "لؤلؤة", "\u202epearl", "ｐｅａｒｌ",
-        "\x00pearl", "%_\\", "{1:1}/2", "NaN",
+        "'; DROP TABLE memories; --", "' OR '1'='1", "(a+)+$ [", "🎉🎉", "👩‍👩‍👧", "لؤلؤة", "פנינה בליסבון",
+        "\u202epearl", "ｐｅａｒｌ", "\x00pearl", "%_\\", "{1:1}/2", "NaN", '"pearl', "pearl' \"x\" `y` «z»", "\ufeff\u200b", "x" * 10_000,
+        "珠" * 10_000, "a " * 5_000,
     ],
 )  # fmt: skip
-def test_an_odd_query_is_answered_with_ones_own_rows_at_most(talk: httpx.Client, query: str, mode: str) -> None:
-    answer = search(talk, query, search_mode=mode, limit=100)
-    assert {item["conversation_id"] for item in answer["results"]} <= {"mine"}
-    assert answer["mode"] in (mode, "keyword")
-    assert answer["total_found"] >= len(answer["results"])
-    assert all(0 <= item["relevance_score"] <= 1 for item in answer["results"])
+def test_an_odd_query_is_answered_with_ones_own_rows_at_most(talk: httpx.Client, query: str) -> None:
+    for mode in ("keyword", "semantic", "hybrid"):
+        sent = {"user_id": "u", "query": query, "search_mode": mode, "limit": 100}
+        answer = ok(talk.post("/memories/search", json=sent))
+        if len(query.encode()) < 20_000:  # a URL holds no more
+            assert ok(talk.get("/memories/search", params=sent)) == answer
+        assert {item["conversation_id"] for item in answer["results"]} <= {"mine"}
+        assert answer["mode"] in (mode, "keyword")
+        assert answer["total_found"] >= len(answer["results"])
+        assert all(0 <= item["relevance_score"] <= 1 for item in answer["results"])
+
+
+@pytest.mark.parametrize(
+    "query", ["the of and", "我们 什么", "?!… ——", "   ", "🎉🎉", "%_\\", "& | ! ( ) <-> :*", "\"'`"]
+)
+def test_a_query_without_words_finds_nothing_and_is_told_so(talk: httpx.Client, query: str) -> None:
+    answer = search(talk, query, search_mode="keyword")
+    assert (answer["results"], answer["total_found"]) == ([], 0)
+    assert "nothing_to_search_for" in [warning["code"] for warning in answer["warnings"]]
+
+
+def test_of_a_long_query_the_model_is_sent_its_ends(talk: httpx.Client, models: FakeOpenAI) -> None:
+    search(talk, "begun " + "word " * 1_900 + "ended")
+    [sent] = models.embeddings.requests[-1].body["input"]
+    assert sent.startswith("begun word")
+    assert sent.endswith("word ended")
+    assert len(sent) <= 601
 
 
 @pytest.mark.parametrize("query", ["pearl", "PEARL", "ｐｅａｒｌ", "build_42", "ops@example.org", "Lisbon's pearls"])
@@ -59,21 +82,35 @@ def test_words_identifiers_and_addresses_are_found_in_any_form(talk: httpx.Clien
 def test_a_wrong_field_is_named(talk: httpx.Client, field: str, value: object, named: str) -> None:
     body = {"user_id": "u", "query": "pearl", field: value}
     problem(talk.post("/memories/search", json=body), 422, named)
+    if field != "surprise" and not (field == "query" and value == 7):  # in a URL all is text, and more does not matter
+        problem(talk.get("/memories/search", params=body), 422, named)  # type: ignore[arg-type]
 
 
 def test_a_query_of_a_megabyte_is_refused(talk: httpx.Client) -> None:
     answer = talk.post("/memories/search", json={"user_id": "u", "query": "word " * 200_000})
     assert problem(answer, answer.status_code)["status"] in (413, 422)
+    url = talk.base_url
+    raw = http.client.HTTPConnection(url.host, url.port or 80, timeout=30)
+    try:
+        raw.request("GET", f"/memories/search?user_id=u&query={'w' * 1_000_000}")
+        assert raw.getresponse().status in (400, 414, 422)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # refused before all of it was sent
+    finally:
+        raw.close()
+    assert search(talk, "pearl")["results"], "it goes on answering"
 
 
 def test_a_reversed_time_range_is_refused(talk: httpx.Client) -> None:
     body = {"user_id": "u", "query": "pearl", "since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}
     problem(talk.post("/memories/search", json=body), 422, "until")
+    problem(talk.get("/memories/search", params=body), 422, "until")
 
 
 def test_another_users_conversation_and_a_deleted_memory_are_not_found(talk: httpx.Client) -> None:
     body = {"user_id": "u", "query": "pearl", "conversation_id": "theirs"}
     problem(talk.post("/memories/search", json=body), 404)
+    problem(talk.get("/memories/search", params=body), 404)
     made = ok(talk.post("/memories", json={"user_id": "u", "content": "The pearl is pink"}), 201)
     key = made["memory_key"]
     ok(talk.delete(f"/memories/{key}"))
