@@ -29,8 +29,10 @@ def search(client: httpx.Client, query: str, **more: object) -> Json:
     "query",
     [
         "the of and", "我们 什么", "?!… ——", "   ", "pearl & !lisbon | (", "pearl:* <-> *",
-        "'; DROP TABLE memories; --", "' OR '1'='1", "(a+)+$ [", "🎉🎉", "👩‍👩‍👧", "لؤلؤة", "פנינה בליסבון",
-        "\u202epearl", "ｐｅａｒｌ", "\x00pearl", "%_\\", "{1:1}/2", "NaN", '"pearl', "pearl' \"x\" `y` «z»", "\ufeff\u200b", "x" * 10_000,
+        "'; DROP TABLE memories; --", "' OR '1'='1", "(a+)+$ [", "🎉🎉", "👩‍👩‍👧",
+        "لؤلؤة", "פנינה בליסבון",
+        "\u202epearl", "ｐｅａｒｌ", "\x00pearl", "%_\\", "{1:1}/2", "NaN",
+        '"pearl', "pearl' \"x\" `y` «z»", "\ufeff\u200b", "x" * 10_000,
         "珠" * 10_000, "a " * 5_000,
     ],
 )  # fmt: skip
