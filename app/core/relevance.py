@@ -23,6 +23,10 @@ WORDS = 10.0
 MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
 """What a standard deviation counts. More in Chinese, where pairs of characters match by chance more than words do."""
 
+PASSAGES = 0.5
+"""What of that it counts among the passages of one archive: each is many lines, of which a vector tells less than
+words do (docs/archive-benchmarks.md)."""
+
 CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 """A memory with a coverage of a half is usually two standard deviations close."""
 COVERAGE_PER_CLOSENESS = 0.05

@@ -20,7 +20,7 @@ from app.core.model import Language, Policy
 from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
-from app.core.relevance import FOUND_MIN
+from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.scope import scope_of, user_of
 from app.db import Connection, Database
 from app.extractive.calls import query_summary
@@ -305,7 +305,7 @@ async def _passages(
     one at least as much as the cap allows. Where all have neither a word nor the meaning of it, the closest one.
     """
     hits, _ = await memories.search(
-        connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight,
+        connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight * PASSAGES,
         archive_id=row["id"], limit=PASSAGES_MAX,
     )  # fmt: skip
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]

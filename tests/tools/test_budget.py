@@ -1,6 +1,7 @@
 """What a tool brings in is no more than the conversation's window has room for."""
 
 import re
+from typing import Any
 
 import httpx
 import pytest
@@ -26,7 +27,10 @@ def test_no_tool_brings_in_more_than_its_part_of_the_conversations_budget(
     append(client, "c", [user("And now?")])
     available = int(budget * 0.9) - window(client, "c")["usage"]["sections"]["tools"]
     usual, most = loaded(available) + FRAME, loaded_max(available) + FRAME
-    weigh = lambda name, **arguments: counter.count(said(client, "c", name, **arguments))  # noqa: E731
+
+    def weigh(name: str, **arguments: Any) -> int:
+        return counter.count(said(client, "c", name, **arguments))
+
     assert usual * 0.5 < weigh("load_tool_history", uuid=uuid, query="harbour warehouse customs freight") <= usual
     assert usual * 0.8 < weigh("load_tool_history", uuid=uuid) <= usual
     asked = min(50_000, most)
