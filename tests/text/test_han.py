@@ -8,7 +8,7 @@ from app import bm25
 from app.extractive.terms import key_terms
 from app.flows.searching import preview
 from app.han import simplified
-from app.text import fold, fold_each, words
+from app.text import fold, fold_each, segments, words
 
 IDEOGRAPHS = st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF)
 TEXT = st.text(IDEOGRAPHS | st.sampled_from("aB_1 ,。\n\x00\ud800ＡﬁİßがカＩ한ｶﾞ𠀀") | st.characters())
@@ -67,3 +67,8 @@ def test_traditional_text_is_cut_into_the_words_of_simplified_text_and_kept_as_i
     terms = key_terms("我們這個週末去爬山,記得帶防曬霜和登山鞋,我們在纜車站集合。")
     assert "我們" not in terms
     assert any("防曬" in term for term in terms), terms
+
+
+@given(st.text(IDEOGRAPHS, min_size=1))
+def test_the_words_of_a_run_are_all_of_it(run: str) -> None:
+    assert "".join(segments(run)) == run
