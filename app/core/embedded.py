@@ -1,4 +1,4 @@
-"""What of a memory its vector is made from.
+"""What of a memory, and of a query, a vector is made from.
 
 A turn of a dialogue means little without what it answers: "Yes, last Friday!" Its text is therefore the line before
 it, shortened to its ends, and its own, each with who said it. (On dialogues that more than doubles what vectors find;
@@ -9,7 +9,10 @@ the same role are not an exchange, so there the line before is left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+_SAYS = re.compile(r"\s*([^\s:：][^:：\n]{0,39})[:：]")
 
 BEFORE_CHARACTERS = 240
 """Of the message before; of a longer one, half of it from each end."""
@@ -77,3 +80,26 @@ def _weight(text: str) -> int:
 def result_text(tool: str, passage: str) -> str:
     """Of a passage of an archived result."""
     return f"{tool}: {passage}" if passage.strip() else ""
+
+
+def last_speaker(query: str) -> str | None:
+    """Of a query that is a dialogue, ``name: words`` a line, what the one said who speaks last; None of any other.
+
+    It is them who want something. What they hear is kept in the query, but its vector is moved towards their part.
+    """
+    turns: list[tuple[str, str]] = []
+    for line in filter(str.strip, query.splitlines()):
+        said = _SAYS.match(line)
+        if said is None:
+            return None
+        turns.append((said[1], line))
+    if len({speaker for speaker, _ in turns}) < 2:  # noqa: PLR2004 - two make a dialogue
+        return None
+    return "\n".join(line for speaker, line in turns if speaker == turns[-1][0])
+
+
+def middle(vectors: Sequence[Sequence[float]]) -> list[float]:
+    """The direction between some vectors of unit length, as one of unit length."""
+    sums = [sum(column) for column in zip(*vectors, strict=True)]
+    length = sum(value * value for value in sums) ** 0.5
+    return [value / length for value in sums] if length else sums

@@ -5,10 +5,12 @@ document frequencies, BM25's saturation included) that its words carry. And its 
 deviations its vector is nearer to the query's than those of the owner's other memories are: raw cosines mean nothing
 by themselves, right pairs of one model are where wrong pairs of another are. The score is
 
-    WORDS * coverage + meaning * closeness
+    words * coverage + meaning * closeness
 
-A coverage does not grow with the number of memories, and falls by itself where a query is a long text of which
-nothing can carry much: there the vectors decide. What is not known of a memory, because it has no vector yet or
+A coverage does not grow with the number of memories. It falls where a query is a long text, a dialogue perhaps, of
+which nothing can carry much; but then chance carries less of it as well. So ``words`` is WORDS, or more where CHANCE
+standard deviations of what a memory carries by chance (of independent terms, as common as they are) come to less than
+a part of WORDS: two rare words of a long text tell more than its length lets on. What is not known of a memory, because it has no vector yet or
 because a mode does not ask, is put in as what usually goes with the other (measured on dialogues). So a score means
 the same in every mode, and nothing is punished for a vector that is still to come.
 
@@ -20,6 +22,9 @@ from __future__ import annotations
 from math import exp, log
 
 WORDS = 10.0
+"""What a coverage of 1 counts, at the least."""
+CHANCE = 0.3
+"""What a standard deviation of the terms that are carried by chance counts, where that is more."""
 MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
 """What a standard deviation counts. More in Chinese, where pairs of characters match by chance more than words do."""
 
@@ -36,7 +41,7 @@ NEIGHBOUR = 0.35
 DIALOGUE_MESSAGES_A_PAGE = 1.25
 """Where a conversation has hardly more messages than pages nobody answers: a list, and its neighbours are strangers."""
 
-COMMON = 0.8
+COMMON = 0.3
 """How much of what all of an owner's vectors have in common is left out: it tells nothing apart."""
 FEW = 10
 """The owner's vectors are trusted to show their spread as much as the usual one when there are so many of them."""

@@ -16,13 +16,13 @@ from asyncpg import Record
 from app import bm25
 from app.core import relevance as relevances
 from app.core import scope as scopes
-from app.core.embedded import query_text
+from app.core.embedded import last_speaker, middle, query_text
 from app.db import Connection
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
 from app.flows.recalling import said_text
-from app.providers import ProviderError
+from app.providers import Embedder, ProviderError, Vector
 from app.services import Services
 from app.store import archives, conversations, embeddings, memories, messages, remembered
 from app.store.conversations import Conversation
@@ -129,19 +129,24 @@ async def _meaning(services: Services, tenant: UUID, text: str) -> tuple[Meaning
         return None, [NO_EMBEDDINGS]
     if not text.strip():
         return None, []
-    text = query_text(text.strip())
-    key = (tenant, embedder.model, text)
+    parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
+    key = (tenant, embedder.model, "\n\n".join(parts))
     vector = services.query_vectors.get(key)
     if vector is None:
         try:
             async with asyncio.timeout(QUERY_SECONDS):
-                vector = embeddings.literal(await embedder.embed_query(text))
+                vector = embeddings.literal(await _vector(embedder, parts))
         except (ProviderError, TimeoutError) as error:
             _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
             return None, [SEMANTIC_UNAVAILABLE]
         services.query_vectors[key] = vector
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     return Meaning(model, vector, *relevances.spread(embedder.model)), []
+
+
+async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
+    vectors = [await embedder.embed_query(part) for part in parts]
+    return vectors[0] if len(vectors) == 1 else middle(vectors)
 
 
 async def search(services: Services, tenant: UUID, request: SearchRequest) -> Found:

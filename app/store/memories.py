@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from app import bm25
 from app.bm25 import DIMENSIONS
 from app.core.relevance import (
+    CHANCE,
     CLOSENESS_PER_COVERAGE,
     CLOSENESS_USUAL_MAX,
     COMMON,
@@ -85,16 +86,20 @@ def _statement(*, vectors: bool) -> str:
     return f"""
 WITH terms AS MATERIALIZED (
   SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
-), recent AS MATERIALIZED (
-  SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
-   ORDER BY owner DESC, id DESC LIMIT {RECENT} -- in no other index's order
+), asked AS MATERIALIZED (
+  SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v FROM terms
+), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
+  SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
+    FROM asked a, (SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
+                   ORDER BY owner DESC, id DESC LIMIT {RECENT}) m -- in no other index's order
 ), idf AS (
-  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf
+  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
-            FROM terms t LEFT JOIN recent r ON (r.terms <#> t.one) < 0 GROUP BY t.term) d
+            FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
 ), query AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
-         greatest(sum(idf), 1e-9)::float8 AS information FROM idf
+         greatest(sum(idf), 1e-9)::float8 AS information,
+         greatest({WORDS}, {CHANCE} * sum(idf) / sqrt(sum(idf * idf * part * (1 - part))))::float8 AS words FROM idf
 {_CLOSENESS if vectors else ")"}, rows AS NOT MATERIALIZED (
   SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, m.expires_at, m.sensitive, m.terms
          {", e.embedding" if vectors else ""}
@@ -104,10 +109,10 @@ WITH terms AS MATERIALIZED (
 ), scored AS MATERIALIZED (
   SELECT id, type, conversation_uid, seq, page, coverage,
          CASE WHEN closeness IS NULL
-              THEN {WORDS} * coverage + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
+              THEN words * coverage + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
               WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
-              ELSE {WORDS} * coverage + $12 * closeness END AS score
-    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page,
+              ELSE words * coverage + $12 * closeness END AS score
+    FROM (SELECT m.id, m.type, m.conversation_uid, m.seq, m.page, q.words,
                  -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
             FROM query q, {"closeness c, " if vectors else ""}rows m
            WHERE (m.expires_at IS NULL OR m.expires_at > now())
