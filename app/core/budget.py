@@ -6,8 +6,8 @@ tokenizer counts differently; what is left after the fixed parts is shared out b
     available = 0.9 x budget - tools - system
     head <= 10 %, condensed <= 35 %, recent <= 55 %; the tail takes what they leave free
 
-In a small window the condensed zone's cap is lower: what a call asks for finds more of what matters there than a zone
-that is the same for every call (docs/retrieval.md).
+In a small window the condensed zone's cap is lower, and in a tiny one the recent zone's too: what a call asks for
+finds more of what matters there than zones that are the same for every call (docs/retrieval.md).
 """
 
 from __future__ import annotations
@@ -133,16 +133,27 @@ def fair(wanted: Sequence[int], room: int) -> list[int]:
     return found
 
 
+TINY, TINY_END = 1_500, 3_000
+"""Available tokens up to which a window is tiny, and from which on it is not."""
 SMALL, LARGE = 3_600, 6_400
 """Available tokens up to which a window is small, and from which on it is not."""
-CONDENSED_SMALL = 0.15
-"""The condensed zone's share of a small window; in between it grows with the window."""
+RECENT_TINY, CONDENSED_TINY, CONDENSED_SMALL = 0.40, 0.10, 0.15
+"""The zones' shares of a tiny and of a small window; in between they grow with the window."""
+
+
+def recent_share(available: int, policy: Policy) -> float:
+    low = min(RECENT_TINY, policy.recent_share)
+    return low + (policy.recent_share - low) * _grown(available, TINY, TINY_END)
 
 
 def condensed_share(available: int, policy: Policy) -> float:
-    low = min(CONDENSED_SMALL, policy.condensed_share)
-    grown = min(max((available - SMALL) / (LARGE - SMALL), 0.0), 1.0)
-    return low + (policy.condensed_share - low) * grown
+    tiny, small = min(CONDENSED_TINY, policy.condensed_share), min(CONDENSED_SMALL, policy.condensed_share)
+    low = tiny + (small - tiny) * _grown(available, TINY, TINY_END)
+    return low + (policy.condensed_share - low) * _grown(available, SMALL, LARGE)
+
+
+def _grown(available: int, low: int, high: int) -> float:
+    return min(max((available - low) / (high - low), 0.0), 1.0)
 
 
 def shares(available: int, policy: Policy) -> Shares:
@@ -150,5 +161,5 @@ def shares(available: int, policy: Policy) -> Shares:
         available=available,
         head=int(available * policy.head_share),
         condensed=int(available * condensed_share(available, policy)),
-        recent=max(1, int(available * policy.recent_share)),
+        recent=max(1, int(available * recent_share(available, policy))),
     )

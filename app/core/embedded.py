@@ -93,7 +93,7 @@ def last_speaker(query: str) -> str | None:
         if said is None:
             return None
         turns.append((said[1], line))
-    if len({speaker for speaker, _ in turns}) < 2:  # noqa: PLR2004 - two make a dialogue
+    if len({speaker for speaker, _ in turns}) < 2:
         return None
     return "\n".join(line for speaker, line in turns if speaker == turns[-1][0])
 

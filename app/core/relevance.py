@@ -8,11 +8,11 @@ by themselves, right pairs of one model are where wrong pairs of another are. Th
     words * coverage + meaning * closeness
 
 A coverage does not grow with the number of memories. It falls where a query is a long text, a dialogue perhaps, of
-which nothing can carry much; but then chance carries less of it as well. So ``words`` is WORDS, or more where CHANCE
-standard deviations of what a memory carries by chance (of independent terms, as common as they are) come to less than
-a part of WORDS: two rare words of a long text tell more than its length lets on. What is not known of a memory, because it has no vector yet or
-because a mode does not ask, is put in as what usually goes with the other (measured on dialogues). So a score means
-the same in every mode, and nothing is punished for a vector that is still to come.
+which nothing can carry much; but then chance carries less of it as well. So ``words`` is WORDS, or more where what a
+memory carries by chance (terms as common as they are, independent of each other) is less than usual: two rare words of
+a long text tell more than its length lets on. What is not known of a memory, because it has no vector yet or because a
+mode does not ask, is put in as what usually goes with the other (measured on dialogues). So a score means the same in
+every mode, and nothing is punished for a vector that is still to come.
 
 A turn of a dialogue earns a part of what its two neighbours score: an answer is found by its question.
 """
@@ -24,7 +24,7 @@ from math import exp, log
 WORDS = 10.0
 """What a coverage of 1 counts, at the least."""
 CHANCE = 0.3
-"""What a standard deviation of the terms that are carried by chance counts, where that is more."""
+"""What a standard deviation of the part that is carried by chance counts, where that is more."""
 MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
 """What a standard deviation counts. More in Chinese, where pairs of characters match by chance more than words do."""
 
