@@ -30,3 +30,24 @@ def test_a_query_is_taken_whole_or_by_its_two_ends(text: str, times: int) -> Non
 )
 def test_so_much_of_a_query_is_read(query: str, length: int) -> None:
     assert len(query_text(query)) == length
+"""What vectors are made from."""
+
+import pytest
+
+from app.core.embedded import last_speaker, middle
+
+
+def test_of_a_dialogue_the_one_who_speaks_last_is_the_one_who_wants_something() -> None:
+    dialogue = "Bart: I got full marks!\nAssistant: Great!\n\nBart: How shall I celebrate?"
+    assert last_speaker(dialogue) == "Bart: I got full marks!\nBart: How shall I celebrate?"
+    assert last_speaker("助手：你好\n小明：我想去公园") == "小明：我想去公园"
+
+
+@pytest.mark.parametrize("text", ["", "Where did we park?", "Note: one\nNote: two", "Bart: hi\nand no name here"])
+def test_what_is_not_a_dialogue_is_a_query_as_a_whole(text: str) -> None:
+    assert last_speaker(text) is None
+
+
+def test_the_middle_of_two_vectors_is_as_near_to_either_and_of_unit_length() -> None:
+    assert middle([[1.0, 0.0], [0.0, 1.0]]) == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert middle([[1.0, 0.0], [-1.0, 0.0]]) == [0.0, 0.0]
