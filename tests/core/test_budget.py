@@ -107,6 +107,8 @@ def test_a_room_is_shared_out_fairly(wanted: list[int], room: int) -> None:
     assert all(has <= min(short, default=0) + 1 for has in short)
     assert not short or max(found) <= max(short)
     assert not short or sum(found) > room - len(wanted)
+
+
 def test_the_smaller_a_window_the_more_of_it_is_left_to_what_a_call_asks_for() -> None:
     left = [1 - (s.head + s.condensed + s.recent) / n for n in (1_500, 3_000, 6_400) for s in [shares(n, Policy())]]
     assert left == pytest.approx([0.40, 0.20, 0.0], abs=0.002)

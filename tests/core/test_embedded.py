@@ -1,4 +1,4 @@
-"""What a query's vector is made from."""
+"""What a query's vector is made from, and where it is moved to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.embedded import QUERY_CHARACTERS, WIDE_CHARACTERS, query_text
+from app.core.embedded import QUERY_CHARACTERS, WIDE_CHARACTERS, last_speaker, middle, query_text
 
 TEXT = st.text(st.sampled_from("ab 茶水カ한，\U00020000\n")) | st.text()
 
@@ -30,11 +30,6 @@ def test_a_query_is_taken_whole_or_by_its_two_ends(text: str, times: int) -> Non
 )
 def test_so_much_of_a_query_is_read(query: str, length: int) -> None:
     assert len(query_text(query)) == length
-"""What vectors are made from."""
-
-import pytest
-
-from app.core.embedded import last_speaker, middle
 
 
 def test_of_a_dialogue_the_one_who_speaks_last_is_the_one_who_wants_something() -> None:
