@@ -7,6 +7,7 @@ quoted is not looked at.
 """
 
 import re
+from collections.abc import Iterable
 
 from app.extractive.blocks import take_apart
 from app.extractive.cues import strip_lead
@@ -107,7 +108,12 @@ _HAN_ASKS = re.compile(r"[吗么呢]\W*$|什么|怎么|为什么|是不是|有�
 
 def standing_note(text: str) -> str | None:
     """The first sentence of a user's message that holds for good, at most 200 characters; None when there is none."""
-    for raw in take_apart(window(text)).prose:
+    return note_in(take_apart(window(text)).prose)
+
+
+def note_in(prose: Iterable[str]) -> str | None:
+    """As ``standing_note``, from the sentences of a message."""
+    for raw in prose:
         sentence = squeeze(raw)
         if 4 <= len(sentence) <= _MAX_SENTENCE and _holds_for_good(sentence):
             return clip(strip_lead(sentence), _NOTE_CHARS)
