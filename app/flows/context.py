@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from app.core.groups import chat_messages, shrunk
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.quote import archive_text, moment_line, moments_heading
-from app.core.render import Rendered, render
+from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
 from app.db import Connection
 from app.flows import archiving, epochs, recalling, searching
@@ -155,8 +156,7 @@ async def _with_tools(
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
-    tools = [*request.tools, *(window_schemas(request.format) if offered else ())]
-    rendered = render(window, text, tools, request.format, language)
+    rendered = render(window, text, _tools(request.tools, request.format, offered=offered), request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
     services.metrics.window(window.ledger.total, window.ledger.full_history)
     found = Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
@@ -165,6 +165,18 @@ async def _with_tools(
     characters = KEPT_FORMS * len(body)
     services.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, characters))
     return found
+
+
+def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
+    """The caller's tools and the recall tools, as text."""
+    if not own:
+        return _recall_tools(form) if offered else "[]"
+    return tools_text([*own, *(window_schemas(form) if offered else ())], form)
+
+
+@cache
+def _recall_tools(form: Format) -> str:
+    return tools_text(window_schemas(form), form)
 
 
 def _own_system(parts: WindowParts) -> str:

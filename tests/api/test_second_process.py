@@ -101,7 +101,12 @@ def test_what_one_erases_the_other_shows_no_more(client: httpx.Client, other: ht
     append(client, "c", [user("Always answer in French."), call("r"), result("r", large), user("and now?")])
     archive = ok(client.get("/archive", params={"conversation_id": "c"}))["items"][0]["uuid"]
     (note,) = ok(client.get(path("c", "notes")))["items"]
-    gone = [path("c", "messages", "39"), path("c", "pages", "20"), f"/archive/{archive}", path("c", "notes", note["id"])]
+    gone = [
+        path("c", "messages", "39"),
+        path("c", "pages", "20"),
+        f"/archive/{archive}",
+        path("c", "notes", note["id"]),
+    ]
     for at, erased in enumerate(gone):
         assert_alike(client, other, "c", ASKED[:7])
         ok((client, other)[at % 2].delete(erased))

@@ -25,13 +25,13 @@ def window(*messages: Message, head: str = "", tail: tuple[str, ...] = (), marks
 
 
 def anthropic(*messages: Message, **more: Any) -> list[Message]:
-    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", [], "anthropic", "en").messages)
+    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", "[]", "anthropic", "en").messages)
     assert anthropic_problems(found) == []
     return found
 
 
 def openai(*messages: Message, **more: Any) -> list[Message]:
-    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", [], "openai", "en").messages)
+    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", "[]", "openai", "en").messages)
     assert openai_problems(found) == []
     return found
 
@@ -52,10 +52,10 @@ def test_openai_has_the_system_prompt_first_then_the_head_the_body_and_the_tail(
 
 
 def test_anthropic_has_the_system_prompt_beside_the_messages() -> None:
-    found = render(window(user("hi")), "Be brief.", [], "anthropic", "en")
+    found = render(window(user("hi")), "Be brief.", "[]", "anthropic", "en")
     assert found.system == "Be brief."
     assert json.loads(found.messages) == [{"role": "user", "content": [text("hi")]}]
-    assert render(window(user("hi")), "", [], "anthropic", "en").system is None
+    assert render(window(user("hi")), "", "[]", "anthropic", "en").system is None
 
 
 def test_anthropic_has_the_results_of_a_group_in_one_message() -> None:
