@@ -39,7 +39,7 @@ from app.core.model import (
 from app.core.paging import ledger_reach
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import Profile, profile
-from app.core.render import render, Rendered, tools_text
+from app.core.render import Rendered, render, tools_text
 from app.core.summarising import due_through
 from app.core.topics import Topic, merged
 from tests.core.conversations import Message, Transcript
