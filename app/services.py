@@ -11,7 +11,7 @@ from uuid import UUID
 from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
-from app.core.model import Epoch
+from app.core.model import Context, Epoch
 from app.core.profile import Defaults
 from app.core.rate import Bucket
 from app.db import Database
@@ -19,6 +19,7 @@ from app.metrics import Metrics
 from app.providers import Chat, Embedder
 from app.settings import Settings
 from app.store.conversations import Conversation
+from app.store.windows import WindowParts
 from app.tokens import TokenCounter
 from app.tracing import Tracing
 
@@ -28,6 +29,10 @@ COUNTS_CACHED = 2_000
 KEYS_CACHED = 20_000
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
+WINDOWS_KEPT_CHARACTERS = 32_000_000
+"""Of the texts of windows that are kept: 32 MB of English, 64 of Chinese, about a thousand windows of 8,000 tokens."""
+WINDOWS_KEPT_SECONDS = 60.0
+"""After its last change, so that what another process erased is soon in nobody's memory."""
 QUERY_VECTORS_CACHED = 1_000
 """Some 4 kB each, as text."""
 EXPANSIONS_CACHED = 1_000
@@ -43,6 +48,20 @@ class FoundEpoch:
     uid: UUID
     available: int
     epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWindow:
+    """A window that was made, to be continued with what is appended next."""
+
+    parts: WindowParts
+    """Without the conversation's own epoch."""
+    epoch: Epoch
+    available: int
+    context: Context | None
+    """What was answered, if it had no tail."""
+    characters: int
+    """Of all its texts, about."""
 
 
 @dataclass
@@ -74,7 +93,7 @@ class Services:
     """Built once at start; lives as long as the process.
 
     The caches hold nothing that cannot be stale: a conversation's state is checked by its version in the
-    statement that uses it, an epoch by the totals it holds for. Their keys begin with the tenant.
+    statement that uses it, an epoch by the totals it holds for, a window by both. Their keys begin with the tenant.
     """
 
     settings: Settings
@@ -97,6 +116,11 @@ class Services:
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )
     epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
+    windows: TTLCache[tuple[object, ...], KeptWindow] = field(
+        default_factory=lambda: TTLCache(
+            WINDOWS_KEPT_CHARACTERS, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.characters
+        )
+    )
     sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
     """Held while code that a model wrote is run."""
     query_vectors: LRUCache[tuple[UUID, str, str], str] = field(default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED))
@@ -111,6 +135,11 @@ class Services:
         """When what is archived now is to be erased; None for never."""
         days = self.settings.memory_archive_ttl_days
         return now + timedelta(days=days) if days else None
+
+    def keep_window(self, key: tuple[object, ...], kept: KeptWindow) -> None:
+        """For the next call, if there is room at all."""
+        if kept.characters <= self.windows.maxsize:
+            self.windows[key] = kept
 
     async def count(self, text: str) -> int:
         """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""

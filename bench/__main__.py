@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from itertools import groupby
 
 import click
 from rich.console import Console
@@ -22,6 +23,9 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "retrieval": retrieval.run,
 }
 
+API_ALONE = frozenset({"cost", "overhead", "keys"})
+"""Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
+
 DOCUMENTS = {"archive": archive.DOCUMENT, "retrieval": retrieval.DOCUMENT, "sizes": sizes.DOCUMENT}
 """Where a benchmark's tables go, if not with the others."""
 
@@ -35,15 +39,16 @@ PLAIN_WIDTH = 140
 def main(names: tuple[str, ...], quick: bool, write: bool) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
-    with house.opened() as opened:
-        for name in names or BENCHMARKS:
-            begun = time.monotonic()
-            found = BENCHMARKS[name](opened, quick=quick)
-            for table in found:
-                tables.show(console, table)
-            console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
-            if write:
-                tables.write(name, found, sys.argv[1:], DOCUMENTS.get(name, tables.DOCUMENT))
+    for alone, some in groupby(names or BENCHMARKS, key=API_ALONE.__contains__):
+        with house.opened({"QUIRE_WORKER": "false"} if alone else None) as opened:
+            for name in some:
+                begun = time.monotonic()
+                found = BENCHMARKS[name](opened, quick=quick)
+                for table in found:
+                    tables.show(console, table)
+                console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
+                if write:
+                    tables.write(name, found, sys.argv[1:], DOCUMENTS.get(name, tables.DOCUMENT))
 
 
 if __name__ == "__main__":

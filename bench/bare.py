@@ -2,8 +2,9 @@
 
 It knows nothing but rows. A window is the texts of the same rows by one statement, put into the place they have in
 Quire's own answer (FILE holds what is around them, by conversation). An append is BEGIN, a row locked and updated,
-the messages inserted, COMMIT. Nothing is validated, counted, placed or paged, and no policy is in force: it
-connects as the superuser, whom row-level security does not bind.
+the messages inserted, COMMIT; a turn is an append and then a window of the same rows as ever, in one request. Nothing
+is validated, counted, placed or paged, and no policy is in force: it connects as the superuser, whom row-level
+security does not bind.
 """
 
 import json
@@ -21,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from app.db import Connection
 from app.tenancy import DEFAULT_TENANT
 
 POOL = 8
@@ -50,32 +52,43 @@ def create_app(dsn: str, around: dict[str, list[str]]) -> Starlette:
         async with asyncpg.create_pool(dsn, min_size=1, max_size=POOL, reset=_keep_session) as app.state.pool:
             yield
 
-    async def window(request: Request) -> Response:
-        conversation = request.path_params["conversation"]
+    async def window_of(connection: Connection, conversation: str) -> str:
         before, after, first, verbatim = around[conversation]
+        texts = await connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, int(first), int(verbatim))
+        return before + str(texts) + after
+
+    async def window(request: Request) -> Response:
         async with request.app.state.pool.acquire() as connection:
-            texts = await connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, int(first), int(verbatim))
-        return Response(before + texts + after, media_type="application/json")
+            found = await window_of(connection, request.path_params["conversation"])
+        return Response(found, media_type="application/json")
+
+    async def append(request: Request) -> Response:
+        conversation = request.path_params["conversation"]
+        messages = json.loads(await request.body())["messages"]
+        async with request.app.state.pool.acquire() as connection:
+            stored = await _store(connection, conversation, messages)
+            answer = json.dumps({"messages": stored})
+            if "include" in request.query_params:
+                whole = await window_of(connection, conversation.removesuffix("-bare"))
+                answer = f'{answer[:-1]},"context":{whole}}}'
+        return Response(answer, 201, media_type="application/json")
 
     return Starlette(
         routes=[
             Route("/conversations/{conversation}/context", window),
-            Route("/conversations/{conversation}/messages", _append, methods=["POST"]),
+            Route("/conversations/{conversation}/messages", append, methods=["POST"]),
         ],
         lifespan=lifespan,
     )
 
 
-async def _append(request: Request) -> Response:
-    conversation = request.path_params["conversation"]
-    messages = json.loads(await request.body())["messages"]
+async def _store(connection: Connection, conversation: str, messages: list[dict[str, str]]) -> list[dict[str, object]]:
     ids = [uuid4() for _ in messages]
-    async with request.app.state.pool.acquire() as connection, connection.transaction():
+    async with connection.transaction():
         last = await connection.fetchval(PLACE, DEFAULT_TENANT, conversation, len(messages))
         seqs = list(range(last - len(messages) + 1, last + 1))
         await connection.execute(INSERT, DEFAULT_TENANT, conversation, *_columns(seqs, ids, messages))
-    stored = [{"id": str(one), "seq": seq} for one, seq in zip(ids, seqs, strict=True)]
-    return Response(json.dumps({"messages": stored}), 201, media_type="application/json")
+    return [{"id": str(one), "seq": seq} for one, seq in zip(ids, seqs, strict=True)]
 
 
 def _columns(seqs: list[int], ids: list[UUID], messages: list[dict[str, str]]) -> tuple[list[object], ...]:

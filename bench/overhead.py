@@ -1,4 +1,7 @@
-"""What Quire adds: its window and its append against a bare handler that reads and writes the same rows.
+"""What Quire adds: its window, its append and both in one against a bare handler that reads and writes the same rows.
+
+A window is asked for again and again as it is, and in a turn after each append. (The bare handler's turns go on reading
+the window that they began with.)
 
 Quire and the yardstick take turns, with the same clients, PostgreSQL and bytes (`bench.bare` says what it leaves out).
 """
@@ -16,6 +19,7 @@ from bench.house import Api, Cpu, House, Server, serving
 from bench.load import Job, Outcome
 from bench.tables import Table, milliseconds
 
+OPERATIONS = ("window", "append", "turn")
 CLIENTS = 8
 MESSAGES = 400
 GOAL = 0.5
@@ -51,12 +55,13 @@ def run(house: House, *, quick: bool) -> list[Table]:
         build(house.api, name, MESSAGES)
     for name in names:
         house.api.create(f"{name}-bare", BUDGET)
-        house.api.create(f"{name}-quire", BUDGET)
+        for what in ("append", "turn"):
+            build(house.api, f"{name}-{what}", MESSAGES)
     house.analyze()
     around = house.folder / "around.json"
     around.write_text(json.dumps(asyncio.run(_around(house, names))), "utf-8")
     arguments = ["-m", "bench.bare", house.postgres.superuser_dsn, str(around)]
-    found = {(what, who): Side() for what in ("window", "append") for who in ("bare", "quire")}
+    found = {(what, who): Side() for what in OPERATIONS for who in ("bare", "quire")}
     with serving(arguments, {}, house.folder, house.quire.postmaster) as bare:
         _require_same_bytes(house.api, bare, names)
         for turn in range(rounds):
@@ -96,8 +101,9 @@ def _job(server: Server, what: str, who: str, names: list[str], seconds: float) 
     if what == "window":
         targets = [f"/conversations/{name}/context" for name in names]
         return Job(server.port, "GET", targets, clients=CLIENTS, seconds=seconds)
-    ours = "-bare" if who == "bare" else "-quire"
-    targets = [f"/conversations/{name}{ours}/messages" for name in names]
+    ours = "-bare" if who == "bare" else f"-{what}"
+    query = "?include=context" if what == "turn" else ""
+    targets = [f"/conversations/{name}{ours}/messages{query}" for name in names]
     return Job(server.port, "POST", targets, bodies(0), clients=CLIENTS, seconds=seconds)
 
 
@@ -109,7 +115,7 @@ def _round(house: House, server: Server, job: Job, side: Side) -> None:
 
 def _table(found: dict[tuple[str, str], Side], size: int, rounds: int, seconds: float) -> Table:
     rows = []
-    for what in ("window", "append"):
+    for what in OPERATIONS:
         bare = found[what, "bare"]
         for who in ("bare", "quire"):
             side = found[what, who]
@@ -122,8 +128,8 @@ def _table(found: dict[tuple[str, str], Side], size: int, rounds: int, seconds: 
         rows,
         (
             (
-                f"{CLIENTS} clients, conversations of {MESSAGES} messages, a window of {size:,} bytes, a pair of messages "
-                f"in an append; {rounds} rounds of {seconds:.0f} s each, medians."
+                f"{CLIENTS} clients, conversations of {MESSAGES} messages and more, a window of {size:,} bytes, a pair of "
+                f"messages in an append; {rounds} rounds of {seconds:.0f} s each, medians."
             ),
             f"Goal: at least {GOAL} of the bare handler's requests/s.",
         ),

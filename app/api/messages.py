@@ -20,9 +20,10 @@ from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import read
+from app.core.model import Context
 from app.flows import inspect
 from app.flows.append import Appended, AppendRequest, append
-from app.flows.context import Context, ContextRequest, context
+from app.flows.context import ContextRequest, context
 from app.flows.once import Once
 from app.flows.sync import SyncRequest, sync
 from app.services import Services

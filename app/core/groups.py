@@ -8,7 +8,7 @@ the calls that were answered stay, and a line of text stands for each that was n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -27,6 +27,11 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     if found and _is_awaited(found[-1]):
         return [_settled(unit) for unit in found[:-1]], found[-1]
     return [_settled(unit) for unit in found], []
+
+
+def shrunk(items: Iterable[Item]) -> Iterator[Item]:
+    """The items once their page is not the newest any more: marks stand for what recall tools brought in."""
+    return (item if item.loaded_text is None else item._replace(loaded_text=None) for item in items)
 
 
 def _is_complete(unit: Sequence[Item]) -> bool:

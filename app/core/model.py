@@ -300,3 +300,16 @@ class Window:
     listed_pages: tuple[int, ...]
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A window as it is answered."""
+
+    body: str
+    """The answer, as JSON text."""
+    etag: str
+    window: Window
+    """As it was assembled, for whoever wants to see what each message is of."""
+    system: str
+    """The system segment, the guide to the recall tools included."""

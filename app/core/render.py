@@ -45,22 +45,26 @@ class Rendered:
     stable_tokens: int
 
 
-def render(window: Window, system: str, tools: Sequence[dict[str, Any]], form: Format, language: Language) -> Rendered:
-    """Render a window. ``tools`` are already in the format's own shape."""
+def render(window: Window, system: str, tools: str, form: Format, language: Language) -> Rendered:
+    """Render a window. ``tools`` are a text already: ``tools_text``."""
     shape = _openai(window, system, language) if form == "openai" else _anthropic(window, language)
     stable, passing, stable_body = shape
-    tools_text = dumps(_cached_tools(tools) if form == "anthropic" else tools)
-    digest = hashlib.sha256("\x00".join((tools_text, system, *stable)).encode()).hexdigest()
+    digest = hashlib.sha256("\x00".join((tools, system, *stable)).encode()).hexdigest()
     ledger = window.ledger
     fixed = ledger.tools + ledger.system + ledger.notes + ledger.summary + ledger.contents
     return Rendered(
         messages=f"[{','.join((*stable, *passing))}]",
         system=(system or None) if form == "anthropic" else None,
-        tools=tools_text,
+        tools=tools,
         prefix_hash=digest,
         stable_messages=len(stable),
         stable_tokens=fixed + sum(p.tokens for p in stable_body),
     )
+
+
+def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:
+    """Tools in the format's own shape as a JSON array."""
+    return dumps(_cached_tools(tools) if form == "anthropic" else tools)
 
 
 Shape = tuple[list[str], list[str], list[Placed]]

@@ -7,7 +7,8 @@ this runs for every message that is appended.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from app.extractive import cues
@@ -19,7 +20,7 @@ from app.extractive.stopwords import CHINESE, ENGLISH
 from app.han import simplified
 from app.text import language, one_line, squeeze, window
 
-__all__ = ["call_line", "message_line", "page_title", "result_line"]
+__all__ = ["Reading", "call_line", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
 
 _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
@@ -66,30 +67,58 @@ _CLAUSE = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A message taken apart once, for all that is picked from it."""
+
+    seen: str
+    blocks: Blocks | None
+    """None for JSON."""
+    ranked: Sequence[str]
+    """The few best sentences, best first."""
+
+
+def read(role: str, text: str) -> Reading:
+    """A message that is no tool's result."""
+    seen = window(text)
+    if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
+        return Reading(seen, None, ())
+    blocks = take_apart(seen)
+    return Reading(seen, blocks, _ranked(role, blocks.prose))
+
+
 def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
     """The sentence that says what this message is about, in its own language; "" for a blank text."""
     if role in ("tool", "function"):
         return result_line("", text, max_chars=max_chars)
-    seen = window(text)
-    if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
+    return line_of(read(role, text), max_chars=max_chars)
+
+
+def line_of(message: Reading, *, max_chars: int = 110) -> str:
+    """As ``message_line``."""
+    seen, blocks = message.seen, message.blocks
+    if blocks is None:
         return describe(examine(seen), max_chars=max_chars, language=language(seen))
-    blocks = take_apart(seen)
-    ranked = _ranked(role, blocks.prose)
-    if not ranked:
+    if not message.ranked:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
-    line = _plain(ranked[0])
-    if _telling(line) < 2:
-        line = _completed(line, ranked[1:], blocks, max_chars)
+    line = _plain(message.ranked[0])
+    if _telling(line, 2) < 2:
+        line = _completed(line, message.ranked[1:], blocks, max_chars)
     return one_line(line, max_chars) or one_line(seen, max_chars)
 
 
 def page_title(user_text: str, assistant_text: str) -> str:
     """At most 60 characters for a page: the request as a phrase, or the answer where the request says little."""
-    line = message_line("user", user_text, max_chars=200)
+    return title_of(read("user", user_text), assistant_text)
+
+
+def title_of(request: Reading, assistant_text: str = "") -> str:
+    """As ``page_title``."""
+    line = line_of(request, max_chars=200)
     title = _as_title(line)
-    if not _telling(title) and assistant_text.strip():
+    if assistant_text.strip() and not _telling(title, 1):
         answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
-        title = answer if _telling(answer) or not title else title
+        title = answer if _telling(answer, 1) or not title else title
     return one_line(title or line, 60)
 
 
@@ -191,25 +220,30 @@ def _size(sentence: str) -> float:
     return sum(map(len, _HAN_RUN.findall(sentence))) / 1.6 + len(_LATIN_WORD.findall(sentence))
 
 
-def _telling(line: str) -> int:
-    """How many words name something: "Can you fix this?" and 这个怎么解决 have none."""
+def _telling(line: str, enough: int) -> int:
+    """How many words name something, counted up to ``enough``: "Can you fix this?" and 这个怎么解决 have none."""
     seen = line[:_SEEN]
-    telling = sum(word.lower() not in ENGLISH for word in _LATIN_WORD.findall(seen))
+    telling = 0
+    for word in _LATIN_WORD.findall(seen):
+        if word.lower() not in ENGLISH:
+            telling += 1
+            if telling >= enough:
+                return telling
     if not seen.isascii():
         han = _HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
         telling += len(han) // 2 if simplified(han) not in CHINESE else 0
     return telling
 
 
-def _completed(line: str, others: list[str], blocks: Blocks, max_chars: int) -> str:
+def _completed(line: str, others: Sequence[str], blocks: Blocks, max_chars: int) -> str:
     """A thin line with what it points at: what was pasted, else another sentence."""
     pasted = _without_prose(blocks)
     if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
     for other in others:
         plain = _plain(other)
-        if _telling(plain) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
-            return f"{line} {plain}" if _telling(line) or len(line) + len(plain) < max_chars else plain
+        if _telling(plain, 2) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
+            return f"{line} {plain}" if _telling(line, 1) or len(line) + len(plain) < max_chars else plain
     return f"{line} {pasted}" if pasted else line
 
 

@@ -7,9 +7,10 @@ quoted is not looked at.
 """
 
 import re
+from collections.abc import Iterable
 
 from app.extractive.blocks import take_apart
-from app.extractive.cues import strip_lead
+from app.extractive.cues import look, strip_lead
 from app.text import clip, language, squeeze, window
 
 _MAX_SENTENCE = 300
@@ -102,26 +103,44 @@ _CHINESE = re.compile(
     r"|(?:^|[，,。；;：:！!\s])(?:每次|每当|凡是|只要)[^，。,？?]{2,24}[，,]?(?:都要|都请|请|必须|务必|都得|都先"
     r"|都用|一律)"
 )
+_ASKED_FOR_GOOD = re.compile(r"\byou (?:please )?(?:always|never|from now on)\b|from now on", re.IGNORECASE)
 _HAN_ASKS = re.compile(r"[吗么呢]\W*$|什么|怎么|为什么|是不是|有没有|谁|哪")
 
 
 def standing_note(text: str) -> str | None:
     """The first sentence of a user's message that holds for good, at most 200 characters; None when there is none."""
-    for raw in take_apart(window(text)).prose:
+    return note_in(take_apart(window(text)).prose)
+
+
+def note_in(prose: Iterable[str]) -> str | None:
+    """As ``standing_note``, from the sentences of a message."""
+    for raw in prose:
         sentence = squeeze(raw)
         if 4 <= len(sentence) <= _MAX_SENTENCE and _holds_for_good(sentence):
             return clip(strip_lead(sentence), _NOTE_CHARS)
     return None
 
 
+_NEEDED = (
+    "all allergic allergy always answer bear blind call celiac coeliac color colorblind colour colourblind"
+    " communicate convention deaf diabetic drink dyslexic eat ever forward from future gluten go here in intolerance"
+    " intolerant keep lactose left mind my never note now only pescatarian policy prefer remember reply respond"
+    " rest rule speak talk time until vegan vegetarian whenever"
+)
+_ENGLISH_NEEDS = frozenset(_NEEDED.split())
+"""``_ENGLISH`` matches no sentence that has none of these words; to search for it costs more than all else here."""
+
+
 def _holds_for_good(sentence: str) -> bool:
-    if _NOT_STANDING.search(sentence):
-        return False
     if language(sentence) == "zh":
         asks = sentence.endswith(("?", "？")) or _HAN_ASKS.search(sentence) is not None
-        return _CHINESE.search(sentence) is not None and not asks
-    if sentence.endswith(("?", "？")) and not re.search(
-        r"\byou (?:please )?(?:always|never|from now on)\b|from now on", sentence, re.IGNORECASE
-    ):
+        holds = not asks and _CHINESE.search(sentence) is not None
+    else:
+        holds = _holds_for_good_in_english(sentence)
+    return holds and _NOT_STANDING.search(sentence) is None
+
+
+def _holds_for_good_in_english(sentence: str) -> bool:
+    if _ENGLISH_NEEDS.isdisjoint(look(sentence).words) or _ENGLISH.search(sentence) is None:
         return False
-    return _ENGLISH.search(sentence) is not None
+    return not sentence.endswith(("?", "？")) or _ASKED_FOR_GOOD.search(sentence) is not None

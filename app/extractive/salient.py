@@ -86,6 +86,6 @@ def _informativeness(vector: dict[str, float]) -> float:
 
 
 def _similarity(one: dict[str, float], other: dict[str, float]) -> float:
-    if len(one) > len(other):
-        one, other = other, one
-    return sum(weight * other.get(word, 0.0) for word, weight in one.items())
+    """Their inner product. Most share no word, and a set's order is another in each process: hence the exact sum."""
+    shared = one.keys() & other.keys()
+    return math.fsum(one[word] * other[word] for word in shared) if shared else 0.0

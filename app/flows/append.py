@@ -10,7 +10,7 @@ No LLM, no embedding, and no token is counted while a lock is held that could ha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -32,8 +32,8 @@ from app.core.scope import scope_of
 from app.core.sync import digest, link
 from app.db import Connection
 from app.extractive.calls import call_line
-from app.extractive.lines import message_line, page_title, result_line
-from app.extractive.notes import standing_note
+from app.extractive.lines import line_of, message_line, read, result_line, title_of
+from app.extractive.notes import note_in
 from app.flows import epochs
 from app.flows.archiving import ends, make_archive, make_card, vectors
 from app.flows.once import Once
@@ -493,13 +493,24 @@ def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, lang
         if placement.index not in bench.digests:
             bench.digests[placement.index] = digest(placement.draft)
         if (placement.index, "line") not in bench.lines:
-            bench.lines[placement.index, "line"] = neutral(_line(placement))
+            for name, line in _lines(placement):
+                bench.lines[placement.index, name] = neutral(line)
             _index(bench, placement, shapes[-1])
-            if _opens(placement) or placement.seq == 1:
-                if (note := standing_note(placement.draft.text[:SCAN_MAX])) is not None:
-                    bench.lines[placement.index, "note"] = neutral(note)
-                bench.lines[placement.index, "title"] = neutral(page_title(placement.draft.text[:SCAN_MAX], ""))
     return shapes
+
+
+def _lines(placement: Placement) -> Iterator[tuple[str, str]]:
+    """A message's line; and its page's title and a standing note in it, where it opens one."""
+    draft = placement.draft
+    opens = _opens(placement) or placement.seq == 1
+    opening = read("user", draft.text[:SCAN_MAX]) if opens else None
+    is_read = opening is not None and draft.role == "user" and 0 < len(draft.text) <= SCAN_MAX
+    yield "line", line_of(opening) if opening and is_read and not placement.answers else _line(placement)
+    if opening is not None:
+        note = note_in(opening.blocks.prose if opening.blocks else ())
+        if note is not None:
+            yield "note", note
+        yield "title", title_of(opening)
 
 
 def _index(bench: _Bench, placement: Placement, found: Shape) -> None:

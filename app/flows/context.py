@@ -3,6 +3,7 @@
 One statement reads everything, by the zones of the epoch that is in force: the stored one for the
 conversation's own budget, the one remembered from the last call for another budget. Only where that epoch has
 ended, or this process does not know it yet, is the layout worked out first; then the window is read by it.
+A window that this process made before, of an epoch that holds yet, needs only what was appended since.
 Assembly and rendering are pure.
 """
 
@@ -12,6 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -19,18 +21,18 @@ from app import errors
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
-from app.core.groups import chat_messages
-from app.core.model import Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
+from app.core.groups import chat_messages, shrunk
+from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.quote import archive_text, moment_line, moments_heading
-from app.core.render import Rendered, render
+from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
 from app.db import Connection
 from app.flows import archiving, epochs, recalling, searching
 from app.flows.archiving import Wanted
 from app.flows.searching import Moment, Query
 from app.recall.tools import GUIDE, window_schemas
-from app.services import FoundEpoch, Services
+from app.services import FoundEpoch, KeptWindow, Services
 from app.store import conversations, windows
 from app.store.conversations import Conversation
 from app.store.windows import WindowParts
@@ -42,6 +44,8 @@ MOMENTS_MAX = 300
 RELEVANT_SHARE = 0.1
 """Passages that score less than this part of the best one that is not in view are not brought in."""
 MOMENT_TOKENS_MIN = 12
+KEPT_FORMS = 3
+"""A kept window has most texts as they are shown, in the condensed form that they may have to take, and rendered."""
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
 """How far the model's texts may be behind before a window says so."""
@@ -68,31 +72,60 @@ class ContextRequest:
     sensitive: bool = False
     """Whether the query finds sensitive memories too."""
 
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    body: str
-    """The answer, as JSON text."""
-    etag: str
-    window: Window
-    """As it was assembled, for whoever wants to see what each message is of."""
-    system: str
-    """The system segment, the guide to the recall tools included."""
+    @property
+    def asks_for_tail(self) -> bool:
+        return bool(self.load or self.pages or self.query)
 
 
 async def context(services: Services, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     """The assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
     key = _memory_key(tenant, conversation_id, request)
-    remembered = services.epochs.get(key)
+    kept = services.windows.get(key)
+    parts = await _continued(services, tenant, conversation_id, request, kept) if kept else None
+    if kept is not None and parts is not None:
+        if kept.context is not None and parts.conversation == kept.parts.conversation and not request.asks_for_tail:
+            services.metrics.window(kept.context.window.ledger.total, kept.context.window.ledger.full_history)
+            return kept.context
+        remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, kept.available, kept.epoch)
+    else:
+        remembered = services.epochs.get(key)
+        parts = await _read(services, tenant, conversation_id, request, remembered)
+    try:
+        return await _with_tools(services, tenant, parts, request, key, remembered, offered=True)
+    except errors.BudgetTooSmall:
+        return await _with_tools(services, tenant, parts, request, key, remembered, offered=False)
+
+
+async def _continued(
+    services: Services, tenant: UUID, conversation_id: str, request: ContextRequest, kept: KeptWindow
+) -> WindowParts | None:
+    """The parts of a window that was made before, and what has been appended since; None if its epoch has ended."""
+    anthropic, layout = request.format == "anthropic", kept.epoch.layout
+    last = kept.parts.conversation.totals.last_seq
+    found = await windows.newer(services.database, tenant, conversation_id, last, layout, anthropic=anthropic)
+    if found is None or conversations.seen(found[0], request.bound_to) is None:
+        services.windows.pop(_memory_key(tenant, conversation_id, request), None)
+        raise conversations.unknown()
+    conversation, newer = found
+    if conversation.uid != kept.parts.conversation.uid or not layout.holds(conversation.totals):
+        return None
+    known = kept.parts.items
+    if conversation.totals.last_page != kept.parts.conversation.totals.last_page:
+        known = tuple(shrunk(known))
+    prompt = (*kept.parts.prompt, *(item for item in newer if item.kind == "prompt"))
+    items = (*known, *(item for item in newer if item.kind != "prompt"))
+    return WindowParts(conversation, None, prompt, items)
+
+
+async def _read(
+    services: Services, tenant: UUID, conversation_id: str, request: ContextRequest, remembered: FoundEpoch | None
+) -> WindowParts:
     asked = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
     parts = await windows.load(services.database, tenant, conversation_id, asked, anthropic=anthropic)
     if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
-    try:
-        return await _with_tools(services, tenant, parts, request, key, remembered, offered=True)
-    except errors.BudgetTooSmall:
-        return await _with_tools(services, tenant, parts, request, key, remembered, offered=False)
+    return parts
 
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
@@ -123,11 +156,27 @@ async def _with_tools(
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
-    tools = [*request.tools, *(window_schemas(request.format) if offered else ())]
-    rendered = render(window, text, tools, request.format, language)
+    rendered = render(window, text, _tools(request.tools, request.format, offered=offered), request.format, language)
     body = _answer(conversation, epoch, window, rendered, request.format)
     services.metrics.window(window.ledger.total, window.ledger.full_history)
-    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
+    found = Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
+    own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
+    whole = None if request.asks_for_tail else found
+    characters = KEPT_FORMS * len(body)
+    services.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, characters))
+    return found
+
+
+def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
+    """The caller's tools and the recall tools, as text."""
+    if not own:
+        return _recall_tools(form) if offered else "[]"
+    return tools_text([*own, *(window_schemas(form) if offered else ())], form)
+
+
+@cache
+def _recall_tools(form: Format) -> str:
+    return tools_text(window_schemas(form), form)
 
 
 def _own_system(parts: WindowParts) -> str:
@@ -212,7 +261,7 @@ async def _tail(
     language: Language,
 ) -> tuple[list[TailItem], tuple[WindowWarning, ...]]:
     """What this call asked for, framed and weighed. What cannot be found is said in a warning."""
-    if not request.load and not request.pages and not request.query:
+    if not request.asks_for_tail:
         return [], ()
     free = free_for_tail(window)
     query = await searching.ready(services, tenant, request.query) if request.query else None

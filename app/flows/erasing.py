@@ -66,10 +66,11 @@ def forget(services: Services, tenant: UUID, conversation_ids: Iterable[str]) ->
     gone = set(conversation_ids)
     for conversation_id in gone:
         services.conversations.pop((tenant, conversation_id), None)
-    for key in [k for k in services.epochs if k[0] == tenant and k[1] in gone]:
-        services.epochs.pop(key, None)
-    for cache in (services.counts, services.query_vectors, services.expansions):
-        cache.clear()
+    for cache in (services.epochs, services.windows):
+        for key in [k for k in cache if k[0] == tenant and k[1] in gone]:
+            cache.pop(key, None)
+    for texts in (services.counts, services.query_vectors, services.expansions):
+        texts.clear()
 
 
 # --- Messages and pages -------------------------------------------------------------------------------

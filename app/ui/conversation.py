@@ -12,12 +12,12 @@ from starlette.requests import Request
 
 from app import errors
 from app.core.budget import BUDGET_MAX, model_window
-from app.core.model import Format
+from app.core.model import Context, Format
 from app.core.render import origins
 from app.core.topics import Topic
 from app.db import Connection
 from app.flows import archiving, growing, inspect, progress
-from app.flows.context import Context, ContextRequest, context
+from app.flows.context import ContextRequest, context
 from app.services import Services
 from app.store import archives, messages, notes, page_index
 from app.store.conversations import Conversation

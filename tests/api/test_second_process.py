@@ -91,3 +91,25 @@ def test_an_epoch_stored_by_either_serves_both(client: httpx.Client, other: http
         append((client, other)[number % 2], "c", turn(number, 30))
         assert_alike(client, other, "c", [{"format": "openai"}, {"budget": 2500}])
     assert rows()["epochs"] > 5
+
+
+def test_what_one_erases_the_other_shows_no_more(client: httpx.Client, other: httpx.Client) -> None:
+    """Also what the other has in memory: windows that it made a moment ago."""
+    large = "x" * 20_000
+    for number in range(1, 21):
+        append(client, "c", turn(number, 40))
+    append(client, "c", [user("Always answer in French."), call("r"), result("r", large), user("and now?")])
+    archive = ok(client.get("/archive", params={"conversation_id": "c"}))["items"][0]["uuid"]
+    (note,) = ok(client.get(path("c", "notes")))["items"]
+    gone = [
+        path("c", "messages", "39"),
+        path("c", "pages", "20"),
+        f"/archive/{archive}",
+        path("c", "notes", note["id"]),
+    ]
+    for at, erased in enumerate(gone):
+        assert_alike(client, other, "c", ASKED[:7])
+        ok((client, other)[at % 2].delete(erased))
+        assert_alike(client, other, "c", ASKED[:7])
+    append(client, "c", [user("go on")])
+    assert_alike(other, client, "c")

@@ -39,7 +39,7 @@ from app.core.model import (
 from app.core.paging import ledger_reach
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import Profile, profile
-from app.core.render import Rendered, render
+from app.core.render import Rendered, render, tools_text
 from app.core.summarising import due_through
 from app.core.topics import Topic, merged
 from tests.core.conversations import Message, Transcript
@@ -248,7 +248,7 @@ class Book:
         epoch = self.epoch(wanted)
         window = with_tail(assemble(epoch, self.items(epoch.layout), wanted.fixed, budget, self.totals), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
-        rendered = render(window, self._system_text(), tools, form, self.language)
+        rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)
         return Seen(tuple(self._kept()), self.totals, wanted, epoch, window, rendered)
 
     def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.canonical import dumps
 from app.core.model import Ledger, Placed, Policy, TailItem, Window
-from app.core.render import Rendered, render
+from app.core.render import Rendered, render, tools_text
 from tests.core.apis import anthropic_problems, cache_marks, openai_problems
 from tests.core.book import Book
 from tests.core.conversations import Message, calls, result, user
@@ -25,13 +25,13 @@ def window(*messages: Message, head: str = "", tail: tuple[str, ...] = (), marks
 
 
 def anthropic(*messages: Message, **more: Any) -> list[Message]:
-    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", [], "anthropic", "en").messages)
+    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", "[]", "anthropic", "en").messages)
     assert anthropic_problems(found) == []
     return found
 
 
 def openai(*messages: Message, **more: Any) -> list[Message]:
-    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", [], "openai", "en").messages)
+    found: list[Message] = json.loads(render(window(*messages, **more), "Be brief.", "[]", "openai", "en").messages)
     assert openai_problems(found) == []
     return found
 
@@ -52,10 +52,10 @@ def test_openai_has_the_system_prompt_first_then_the_head_the_body_and_the_tail(
 
 
 def test_anthropic_has_the_system_prompt_beside_the_messages() -> None:
-    found = render(window(user("hi")), "Be brief.", [], "anthropic", "en")
+    found = render(window(user("hi")), "Be brief.", "[]", "anthropic", "en")
     assert found.system == "Be brief."
     assert json.loads(found.messages) == [{"role": "user", "content": [text("hi")]}]
-    assert render(window(user("hi")), "", [], "anthropic", "en").system is None
+    assert render(window(user("hi")), "", "[]", "anthropic", "en").system is None
 
 
 def test_anthropic_has_the_results_of_a_group_in_one_message() -> None:
@@ -155,12 +155,12 @@ def test_results_come_before_the_words_beside_them_and_marks_of_the_caller_are_t
 def test_cache_breakpoints_are_at_the_tools_the_head_and_in_the_body() -> None:
     tools: list[Message] = [{"name": "mine", "cache_control": {"type": "ephemeral"}}, {"name": "recall_page"}]
     shown = window(user("a"), user("b"), user("c"), head="HEAD", marks=(0, 2))
-    found = render(shown, "", tools, "anthropic", "en")
+    found = render(shown, "", tools_text(tools, "anthropic"), "anthropic", "en")
     assert cache_marks(json.loads(found.tools)) == 1
     assert "cache_control" in json.loads(found.tools)[-1]
     messages = json.loads(found.messages)
     assert [i for i, m in enumerate(messages) if cache_marks(m)] == [0, 1, 3]
-    assert cache_marks(json.loads(render(shown, "", tools, "openai", "en").messages)) == 0
+    assert cache_marks(json.loads(render(shown, "", tools_text(tools, "openai"), "openai", "en").messages)) == 0
 
 
 def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
@@ -178,15 +178,15 @@ def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
 
 
 def test_the_prefix_hash_is_that_of_what_is_stable() -> None:
-    plain = render(window(user("a")), "S", [], "openai", "en")
-    assert render(window(user("a"), tail=("x",)), "S", [], "openai", "en").prefix_hash == plain.prefix_hash
+    plain = render(window(user("a")), "S", "[]", "openai", "en")
+    assert render(window(user("a"), tail=("x",)), "S", "[]", "openai", "en").prefix_hash == plain.prefix_hash
     for other in (
-        render(window(user("b")), "S", [], "openai", "en"),
-        render(window(user("a")), "T", [], "openai", "en"),
-        render(window(user("a")), "S", [{"name": "t"}], "openai", "en"),
+        render(window(user("b")), "S", "[]", "openai", "en"),
+        render(window(user("a")), "T", "[]", "openai", "en"),
+        render(window(user("a")), "S", tools_text([{"name": "t"}], "openai"), "openai", "en"),
     ):
         assert other.prefix_hash != plain.prefix_hash
 
 
 def test_unicode_is_sent_as_itself() -> None:
-    assert "你好 👩‍💻" in render(window(user("你好 👩‍💻")), "", [], "openai", "en").messages
+    assert "你好 👩‍💻" in render(window(user("你好 👩‍💻")), "", "[]", "openai", "en").messages

@@ -15,7 +15,7 @@ from app.db import Database
 from app.store.messages import PAGE_MESSAGES
 from app.store.page_index import MENTIONS, NAMES
 from app.store.summaries import FOR_HEAD
-from app.store.windows import ENTRIES, LINES, LISTABLE, WINDOW
+from app.store.windows import ENTRIES, LINES, LISTABLE, NEWER, WINDOW
 from app.tenancy import DEFAULT_TENANT
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +51,7 @@ LATE, LATE_PAGE = MESSAGES - 40, MESSAGES // 2 - 20
 HERE = f"{TENANT}, 'long'"
 STATEMENTS = {
     "window": (WINDOW, f"{HERE}, {LATE}, {LATE}, 0, {TENANT}, false, 999999, 99999, 0"),
+    "newer": (NEWER, f"{HERE}, {MESSAGES - 10}, {LATE}, false"),
     "entries": (ENTRIES, f"{HERE}, {60 * LATE}"),
     "listable": (LISTABLE, f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 40}, {LATE_PAGE - 80}, 0"),
     "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),

@@ -352,7 +352,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         *(sql for sql, _ in CHANGES.values()),
     ]
     apart = {"CREATE", "COUNT", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
-    apart |= {"STORE_EPOCH", "STORED_HEAD"}
+    apart |= {"STORE_EPOCH", "STORED_HEAD", "NEWER"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
@@ -383,6 +383,12 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
             assert found.own_epoch is not None
             assert found.items
             assert all(str(tenant) in item.text or item.seq in (2, 3) for item in found.items)
+            layout = found.own_epoch.layout
+            newer = await windows.newer(made.database, tenant, "c", 5, layout, anthropic=False)
+            assert newer is not None
+            assert newer[1]
+            assert all(str(tenant) in item.text for item in newer[1])
+            assert await windows.newer(made.database, UUID(int=7), "c", 5, layout, anthropic=False) is None
             for name in ("long", "long1") if size.startswith("large") else ():
                 assert await windows.load(made.database, tenant, name, None, anthropic=True) is not None
             assert await windows.load(made.database, UUID(int=7), "c", None, anthropic=False) is None

@@ -1,7 +1,11 @@
 """Standing notes: none missed that is plain, none taken from what only sounds like one."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.extractive import notes
+from app.extractive.cues import look
 from app.extractive.summary import standing_note
 
 
@@ -83,3 +87,8 @@ def test_the_sentence_is_taken_out_of_its_message() -> None:
     text = "Hi there. The draft looks good. Please never use the word synergy in our texts. See you on Monday!"
 
     assert standing_note(text) == "Please never use the word synergy in our texts."
+
+
+@given(st.from_regex(notes._ENGLISH, alphabet=st.characters(codec="ascii")).filter(lambda text: len(text) < 300))
+def test_a_sentence_that_is_not_searched_holds_no_note(text: str) -> None:
+    assert not notes._ENGLISH_NEEDS.isdisjoint(look(text).words)
