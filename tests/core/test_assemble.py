@@ -64,7 +64,7 @@ def test_what_was_loaded_is_in_full_until_the_next_user_message_and_then_a_mark_
 def test_what_was_loaded_may_push_older_messages_out_for_its_page_and_numbers_still_grow() -> None:
     book = Book(Policy(active_pages=100))
     numbers = []
-    for message in (user("a" * 800), user("b" * 40), recall("a"), result("a", "x" * 1600), user("c"), user("d")):
+    for message in (user("a" * 500), user("b" * 40), recall("a"), result("a", "x" * 2400), user("c"), user("d")):
         book.append([message])
         seen = book.window(700)
         numbers.append(seen.window.number)
