@@ -17,6 +17,7 @@ from app import bm25, errors
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.model import Language, Policy
+from app.core.neutral import without_ranges
 from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
@@ -378,7 +379,7 @@ def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
     """
     whole = found["result_length"]
     if "passages" in found:
-        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{p['text']}" for p in found["passages"]]
+        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in found["passages"]]
         nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
         about = "相关段落" if language == "zh" else "relevant passages"
         if SEMANTIC_UNAVAILABLE in found["warnings"]:

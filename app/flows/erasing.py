@@ -25,10 +25,10 @@ from app import errors
 from app.core.canonical import dumps
 from app.core.erasing import CALL_NAME, ERASED, Forms, Repeats, erased_forms, mark, swapped, without_content
 from app.core.groups import chat_messages
-from app.core.head import neutral
 from app.core.ingest import Tail
 from app.core.messages import weigh
 from app.core.model import Language
+from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.quote import plain_text
 from app.core.scope import scope_of
