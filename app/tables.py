@@ -175,6 +175,13 @@ Index(
     postgresql_where=messages.c.client_id.isnot(None),
 )
 Index(
+    "messages_loaded_idx",  # what recall tools brought in: looked through whenever something is erased
+    messages.c.tenant_id,
+    messages.c.conversation_id,
+    messages.c.seq,
+    postgresql_where=messages.c.loaded.isnot(None),
+)
+Index(
     "messages_offset_idx",
     messages.c.tenant_id,
     messages.c.conversation_id,

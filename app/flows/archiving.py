@@ -23,7 +23,7 @@ from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.scope import scope_of, user_of
-from app.db import Connection, Database
+from app.db import Connection
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
@@ -360,16 +360,6 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
         )
         for start, length, terms in all_vectors(plain_text(said), speaker_of(said))
     ]  # fmt: skip
-
-
-async def erase_expired(database: Database, tenant: UUID, *, embeds: bool) -> int:
-    """Erase what is past its time, each in a transaction of its own; how many they were."""
-    async with database.snapshot(tenant) as connection:
-        due = await archives.expired(connection, tenant)
-    for row in due:
-        async with database.begin(tenant) as connection:
-            await erase_row(connection, tenant, row, embeds=embeds)
-    return len(due)
 
 
 def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:

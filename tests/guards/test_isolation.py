@@ -110,9 +110,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
 }
 NONE_OF_ITS_OWN = {
     "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
-    "answers of tools": (erasing.ANSWERS_SAID, ("", 10)),
-    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)],)),
-    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"')),
+    "answers of tools": (erasing.ANSWERS_SAID, ("",)),
+    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)], "")),
+    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"', "")),
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
     "replaced notes": (portable.REPLACED, ("c", 1)),
