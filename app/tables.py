@@ -305,6 +305,7 @@ archives = Table(
 )
 Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
 Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
+Index("archives_place_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.seq)
 Index("archives_conversation_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.id)
 
 memories = Table(

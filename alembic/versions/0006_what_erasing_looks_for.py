@@ -1,4 +1,4 @@
-"""an index of what recall tools brought in, for erasing.
+"""what erasing looks for, by index: what recall tools brought in, and the archives of a message.
 
 Revision: 0006
 Follows: 0005
@@ -21,7 +21,9 @@ def upgrade() -> None:
         ['tenant_id', 'conversation_id', 'seq'],
         postgresql_where=sa.text('loaded IS NOT NULL'),
     )
+    op.create_index('archives_place_idx', 'archives', ['tenant_id', 'conversation_id', 'seq'])
 
 
 def downgrade() -> None:
+    op.drop_index('archives_place_idx', table_name='archives')
     op.drop_index('messages_loaded_idx', table_name='messages')
