@@ -94,6 +94,7 @@ async def run(
         random=random,
         stopped=services.lanes_stopped,
         told=lambda claimed, outcome, seconds: services.metrics.job(claimed.kind, outcome, seconds),
+        share=services.settings.quire_worker_tenant_jobs,
         pace=pace or Pace(lease=services.settings.quire_worker_lease_seconds),
     )
     async with asyncio.TaskGroup() as group:
