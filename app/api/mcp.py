@@ -37,7 +37,7 @@ router = APIRouter(tags=["tools"])
 
 BODY_MAX_BYTES = 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 # nosec B104 - to listen on; nobody is called so
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - to listen on; nobody is called so
 NOBODY = (
     "Nobody is named whose memories these are: put conversation_id or user_id into the server's URL, or send the "
     "header X-Quire-Conversation or X-Quire-User."
