@@ -62,15 +62,17 @@ def test_what_a_model_made_of_an_erased_message_goes_and_is_made_again(
 def test_what_a_model_made_of_an_archives_placeholder_goes_with_the_archive(
     client: httpx.Client, make_worker: MakeWorker, model: Model, tables_with: object
 ) -> None:
-    model.page = telling
-    model.summary = lambda request: "\n".join(text for _, text in shown(request).values())[:600] or "Nothing."
+    model.page = lambda request: index_of(
+        request, **({"title": SECRET, "topics": [MARK]} if MARK in str(request) else {})
+    )
+    model.summary = lambda request: SECRET if MARK in str(request) else "Nothing."
     append(client, "c", turn(0))
     stored = append(client, "c", [user("and now?"), call("a"), result("a", f"{SECRET} " * 400)])["messages"]
     for number in range(2, 14):
         append(client, "c", turn(number))
     worker = make_worker()
     worker.drain()
-    assert {"page_index", "archives"} <= set(tables_with(MARK))  # type: ignore[operator]
+    assert {"page_index", "topic_mentions", "summaries", "archives"} <= set(tables_with(MARK))  # type: ignore[operator]
     ok(client.delete(f"/archive/{stored[2]['archive_id']}"))
     assert tables_with(MARK) == []  # type: ignore[operator]
     worker.drain()

@@ -38,13 +38,13 @@ def asked(url: str, key: str, where: str, name: str, /, **arguments: Any) -> tup
 def test_a_key_sees_over_mcp_what_it_sees_over_http(locked: httpx.Client, locked_url: str, mint: Mint) -> None:
     reads, all_ = mint(user="ann", scopes=("read",)), mint(user="ann")
     settle(locked, mint(), reads)
-    text, _ = asked(locked_url, reads, "", "search_memories", query="likes")  # nobody is named: the key's own user
+    text, _ = asked(locked_url, reads, "", "recall_memory", query="likes")  # nobody is named: the key's own user
     assert "likes zebrafish" in text
-    assert "a secret zebrafish" not in asked(locked_url, reads, "", "search_memories", query="secret zebrafish")[0]
+    assert "a secret zebrafish" not in asked(locked_url, reads, "", "recall_memory", query="secret zebrafish")[0]
     text, is_error = asked(locked_url, reads, "", "remember", content="x")
     assert is_error
     assert "write" in text
-    assert "a secret zebrafish" in asked(locked_url, all_, "", "search_memories", query="secret zebrafish")[0]
+    assert "a secret zebrafish" in asked(locked_url, all_, "", "recall_memory", query="secret zebrafish")[0]
     assert asked(locked_url, all_, "", "remember", content="Zebrafish have stripes.") == ("It is remembered.", False)
 
 
