@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test test-llm lint check bench bench-retrieval openapi lock clean
+.PHONY: help install run demo migrate test test-llm lint audit check bench bench-retrieval openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,9 +43,13 @@ test-llm: $(STAMP) ## Install a small real model, and run the test that needs on
 
 lint: $(STAMP) ## Lint, formatting, types, import contracts
 	$(BIN)/ruff check .
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app clients/python/quire_client
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: $(STAMP) ## Ask for known vulnerabilities of what is pinned; needs the network
+	$(BIN)/pip-audit --requirement requirements.txt --no-deps --disable-pip
 
 check: lint test ## All that a change must pass
 

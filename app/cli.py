@@ -440,7 +440,9 @@ class _Server(uvicorn.Server):
                 host=settings.quire_host,
                 port=port,
                 loop="uvloop",
-                http=impatient(settings.quire_header_seconds, settings.quire_body_seconds),
+                http=impatient(
+                    settings.quire_header_seconds, settings.quire_body_seconds, settings.quire_reading_seconds
+                ),
                 ws="none",
                 lifespan="on",
                 log_config=None,

@@ -280,7 +280,8 @@ def _psql(layout: _Layout, script: str) -> None:
 def _run(layout: _Layout, program: str, *arguments: str, stdin: str = "") -> None:
     """Run one of PostgreSQL's programs as the server's user, in a session that Ctrl-C does not reach."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    with tempfile.TemporaryFile() as output:  # a pipe would be held open by the server that pg_ctl leaves behind
+    # A pipe would be held open by the server that pg_ctl leaves behind; and there may be no other folder to write to.
+    with tempfile.TemporaryFile(dir=layout.root) as output:
         done = subprocess.run(
             [_binary(program), *arguments],
             input=stdin.encode(),
@@ -318,7 +319,7 @@ def _server_user() -> pwd.struct_passwd:
     try:
         return pwd.getpwnam(USER_WHEN_ROOT)
     except KeyError:
-        subprocess.run(["useradd", "--system", "--shell", "/bin/sh", USER_WHEN_ROOT], check=True)
+        subprocess.run(["useradd", "--system", "--shell", "/bin/sh", USER_WHEN_ROOT], check=True)  # nosec B607
         return pwd.getpwnam(USER_WHEN_ROOT)
 
 

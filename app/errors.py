@@ -10,6 +10,7 @@
     │   └── Fork               409  a synced list says otherwise than what is stored; carries where
     ├── PayloadTooLarge        413
     ├── UnsupportedMediaType   415
+    ├── Misdirected            421  called by a name that is not the service's, while no keys are asked for
     ├── Invalid                422  readable, but breaks a rule; `errors` says where
     │   ├── BudgetTooSmall     422  carries the smallest budget that works
     │   └── IdempotencyMismatch 422 a key used again with another request
@@ -159,6 +160,14 @@ class IdempotencyMismatch(Invalid):
 
     code = "idempotency-mismatch"
     title = "Idempotency key reused"
+
+
+class Misdirected(QuireError):
+    """The request names a host that is not this service."""
+
+    status = 421
+    code = "misdirected"
+    title = "Misdirected request"
 
 
 class TooManyRequests(QuireError):

@@ -27,6 +27,7 @@ CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
 KEYS_CACHED = 20_000
+ADDRESSES_CACHED = 20_000
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 WINDOWS_KEPT_CHARACTERS = 32_000_000
@@ -83,6 +84,10 @@ class Door:
     uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """When the last use of a key was written, by its id."""
     buckets: LRUCache[UUID | None, Bucket] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    known: LRUCache[UUID, None] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    """Keys that this process let in once: they are looked up even where others are refused too often."""
+    refusals: LRUCache[str, Bucket] = field(default_factory=lambda: LRUCache(ADDRESSES_CACHED))
+    """By client address."""
     looks: dict[tuple[UUID, UUID], Look] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""

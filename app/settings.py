@@ -29,10 +29,11 @@ class Settings(BaseSettings):
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
-    quire_mcp_hosts: str = Field(
+    quire_hosts: str = Field(
         "",
-        description="Host names by which MCP clients call /mcp, besides the loopback ones, joined by commas; with any"
-        " port unless one is named. Others are refused, against DNS rebinding.",
+        description="Host names by which clients call the service, besides loopback ones, addresses and QUIRE_HOST,"
+        " joined by commas; with any port unless one is named. Others are refused by /mcp, and by everything while no"
+        " keys are asked for, against DNS rebinding. `*`: any.",
     )
     quire_data_dir: Path = Field(
         default_factory=lambda: Path.home() / ".quire",
@@ -59,6 +60,13 @@ class Settings(BaseSettings):
     quire_rate_limit_per_minute: int = Field(
         0, ge=0, le=1_000_000, description="Requests of one key that a process answers in a minute. 0: no limit."
     )
+    quire_refusals_per_minute: int = Field(
+        600,
+        ge=0,
+        le=1_000_000,
+        description="Requests without a valid key that a process answers with 401 in a minute, for each client address;"
+        " then 429. 0: no limit.",
+    )
     quire_request_seconds: float = Field(
         300, ge=0.1, le=86_400, description="Longest that a request may take until its answer begins; then 503."
     )
@@ -80,11 +88,24 @@ class Settings(BaseSettings):
         le=65535,
         description="Port on which `quire worker` answers /healthz, /readyz and /metrics. 0: a free one. Unset: none.",
     )
+    quire_reading_seconds: float = Field(
+        30,
+        ge=0.1,
+        le=3600,
+        description="Longest that a client may read less than 1 KiB a second of its answer; then the connection ends.",
+    )
     quire_worker_llm_jobs: int = Field(
         4, ge=1, le=100, description="Jobs that a worker has under way with the LLM at once: indexing and summaries."
     )
     quire_worker_embedding_jobs: int = Field(
         1, ge=1, le=100, description="Jobs that a worker has under way with the embedding model at once."
+    )
+    quire_worker_tenant_jobs: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Jobs of one tenant that a worker has under way in a lane (LLM, embeddings) at once. 0: all but one"
+        " of the lane's where there are several tenants, else all.",
     )
     quire_worker_lease_seconds: float = Field(
         45.0, ge=1, le=3600, description="Time without a sign of life after which a worker's jobs are another's."

@@ -175,6 +175,13 @@ Index(
     postgresql_where=messages.c.client_id.isnot(None),
 )
 Index(
+    "messages_loaded_idx",  # what recall tools brought in: looked through whenever something is erased
+    messages.c.tenant_id,
+    messages.c.conversation_id,
+    messages.c.seq,
+    postgresql_where=messages.c.loaded.isnot(None),
+)
+Index(
     "messages_offset_idx",
     messages.c.tenant_id,
     messages.c.conversation_id,
@@ -298,6 +305,7 @@ archives = Table(
 )
 Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
 Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
+Index("archives_place_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.seq)
 Index("archives_conversation_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.id)
 
 memories = Table(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import SystemRandom
 
-from app.flows import archiving, retention
+from app.flows import erasing, retention
 from app.jobs import Handler
 from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
@@ -36,7 +36,7 @@ async def forget_old_answers(services: Services) -> None:
 async def erase_expired_archives(services: Services) -> None:
     """Archives past their time, a hundred at once."""
     for tenant in await tenants(services.database):
-        while await archiving.erase_expired(services.database, tenant, embeds=services.embedder is not None):
+        while await erasing.erase_expired_archives(services, tenant):
             pass
 
 
@@ -94,6 +94,7 @@ async def run(
         random=random,
         stopped=services.lanes_stopped,
         told=lambda claimed, outcome, seconds: services.metrics.job(claimed.kind, outcome, seconds),
+        share=services.settings.quire_worker_tenant_jobs,
         pace=pace or Pace(lease=services.settings.quire_worker_lease_seconds),
     )
     async with asyncio.TaskGroup() as group:

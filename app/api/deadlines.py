@@ -1,8 +1,9 @@
 """How long things may take: a request's head and body to arrive, an answer to begin.
 
 The head is uvicorn's to read, before there is a request, so its deadline is in the protocol; the same place watches
-over the rest of a body that was answered before it was read (with 401, say) and is dropped as it comes. Each of these
-would otherwise let a client that sends a byte now and then hold a connection for as long as it likes.
+over the rest of a body that was answered before it was read (with 401, say) and is dropped as it comes, and over
+answers that wait to be read. Each of these would otherwise let a client that sends or reads a byte now and then hold a
+connection, and what waits to be written to it, for as long as it likes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from app.api import problem
 
 BODY_BYTES_A_SECOND = 64 * 1024
 """A body that comes at least as fast has all the time it needs."""
+
+
+READ_BYTES_A_SECOND = 1024
+"""A client that reads its answer at least as fast has all the time it needs."""
 
 
 class Deadlines:
@@ -81,12 +86,15 @@ class Deadlines:
 
 class Impatient(HttpToolsProtocol):
     """Uvicorn's protocol, which closes a connection whose next head, or the rest of whose answered request, does not
-    come in time. Between two requests uvicorn's own keep-alive time holds.
+    come in time, or whose client does not read. Between two requests uvicorn's own keep-alive time holds.
     """
 
     head_seconds = 10.0
     body_seconds = 30.0
+    reading_seconds = 30.0
     _timer: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _has_read = False
     _is_whole = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -112,9 +120,21 @@ class Impatient(HttpToolsProtocol):
         super().on_response_complete()
         if not self._is_whole:
             self._wait(self.body_seconds)
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """More waits to be read than is good."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        self._has_read = True
+        super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._waited()
+        if self._reading is not None:
+            self._reading.cancel()
         super().connection_lost(exc)
 
     def _wait(self, seconds: float) -> None:
@@ -126,7 +146,22 @@ class Impatient(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
+    def _watch(self) -> None:
+        """Looks now and then whether what waits becomes less; closing would wait for it for ever."""
+        if self._reading is None and (waits := self.transport.get_write_buffer_size()):
+            self._has_read = False
+            self._reading = self.loop.call_later(self.reading_seconds, self._look, waits)
 
-def impatient(head_seconds: float, body_seconds: float) -> type[HttpToolsProtocol]:
+    def _look(self, waited: int) -> None:
+        self._reading = None
+        waits = self.transport.get_write_buffer_size()
+        if waits and not self._has_read and waited - waits < self.reading_seconds * READ_BYTES_A_SECOND:
+            self.transport.abort()
+        else:
+            self._watch()
+
+
+def impatient(head_seconds: float, body_seconds: float, reading_seconds: float) -> type[HttpToolsProtocol]:
     """The protocol with these deadlines; uvicorn makes one for each connection."""
-    return type("Impatient", (Impatient,), {"head_seconds": head_seconds, "body_seconds": body_seconds})
+    deadlines = {"head_seconds": head_seconds, "body_seconds": body_seconds, "reading_seconds": reading_seconds}
+    return type("Impatient", (Impatient,), deadlines)

@@ -24,6 +24,7 @@ from app import __version__, errors
 from app.api.paths import check_id
 from app.api.scope import Reader
 from app.core.caller import Caller
+from app.core.hosts import ANY, named_in
 from app.core.model import Language
 from app.flows import tool_calls
 from app.flows.tool_calls import Asker, ToolCall
@@ -36,6 +37,7 @@ router = APIRouter(tags=["tools"])
 
 BODY_MAX_BYTES = 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - to listen on; nobody is called so
 NOBODY = (
     "Nobody is named whose memories these are: put conversation_id or user_id into the server's URL, or send the "
     "header X-Quire-Conversation or X-Quire-User."
@@ -110,7 +112,10 @@ def manager(services: Services) -> StreamableHTTPSessionManager:
 
 def security(settings: Settings) -> TransportSecuritySettings:
     """Which hosts and origins may ask: a page in a browser must not reach a service on its reader's machine."""
-    named = [host.strip() for host in settings.quire_mcp_hosts.split(",") if host.strip()]
+    own = () if settings.quire_host in WILDCARDS else (settings.quire_host,)
+    named = sorted(named_in(settings.quire_hosts, *own))
+    if ANY in named:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     hosts = [host for name in (*LOOPBACK, *named) for host in ([name] if _has_port(name) else [name, f"{name}:*"])]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

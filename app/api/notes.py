@@ -19,7 +19,7 @@ from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
 from app.core.caller import Caller
 from app.core.canonical import dumps
-from app.core.head import neutral
+from app.core.neutral import flat
 from app.core.topics import most_mentioned
 from app.db import Connection
 from app.flows.inspect import ALL, time_text
@@ -125,7 +125,7 @@ async def _write(
     """Read the note that was sent and write it; windows show it from then on."""
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.NoteBody, value)
-    text = neutral(" ".join(body.text.split()))
+    text = flat(" ".join(body.text.split()))
     if not text or "\x00" in text:
         message = "must be a text, without U+0000"
         raise errors.Invalid("A note says something.", errors=[{"loc": ["body", "text"], "msg": message}])

@@ -17,13 +17,14 @@ from app import errors
 from app.api.services import Wired
 from app.core.caller import Caller, Scope
 from app.flows import keys
+from app.flows.keys import Knock
 
 BEARER = "bearer "
 
 
 async def _caller(request: Request, services: Wired) -> Caller:
     """By the key of the request. Raises Unauthorized or TooManyRequests."""
-    caller = await keys.identify(services, _key(request))
+    caller = await keys.identify(services, knock(request, _key(request)))
     taken = keys.spend(services, caller)
     if taken is not None:
         request.state.headers = {
@@ -37,6 +38,11 @@ async def _caller(request: Request, services: Wired) -> Caller:
                 headers={"Retry-After": str(taken.retry_seconds)},
             )
     return caller
+
+
+def knock(request: Request, key: str | None) -> Knock:
+    """What a request shows at the door."""
+    return Knock(key, request.headers.get("host", ""), request.client.host if request.client else "")
 
 
 def _key(request: Request) -> str | None:

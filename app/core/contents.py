@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from app.core.model import Language, Policy
+from app.core.neutral import flat
 
 Count = Callable[[str], int]
 """Tokens of a text."""
@@ -223,6 +224,7 @@ def compose(
 
 def chapter_line(run: tuple[int, int], topics: Sequence[str], language: Language) -> str:
     first, last = run
+    topics = [flat(topic) for topic in topics]
     if language == "zh":
         pages = f"[第{first}页]" if first == last else f"[第{first}–{last}页]"
         return f"{pages} 话题:{'、'.join(topics)}" if topics else pages
@@ -233,10 +235,10 @@ def chapter_line(run: tuple[int, int], topics: Sequence[str], language: Language
 def _page_text(entry: PageEntry, language: Language, *, with_lines: bool) -> str:
     if language == "zh":
         recalled = f"(已召回{entry.recall_count}次)" if entry.recall_count else ""
-        heading = f"[第{entry.page}页] {entry.title}{recalled}"
+        heading = f"[第{entry.page}页] {flat(entry.title)}{recalled}"
     else:
         recalled = f" (recalled {entry.recall_count}×)" if entry.recall_count else ""
-        heading = f"[Page {entry.page}] {entry.title}{recalled}"
+        heading = f"[Page {entry.page}] {flat(entry.title)}{recalled}"
     if not with_lines:
         return heading
-    return "\n".join([heading, *(f"  {line.role}: {line.text}" for line in entry.lines)])
+    return "\n".join([heading, *(f"  {line.role}: {flat(line.text)}" for line in entry.lines)])

@@ -7,6 +7,7 @@ this conversation or another of the user's, goes with it (``Repeats``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ CALL_NAME = "erased"
 """Stands for the name of a call: what every API takes as one."""
 REPEAT_CHARACTERS = 12
 """So many letters and digits in a row that two texts share are no accident."""
+PROBE_CHARACTERS = 8
+_NOT_PLAIN = re.compile(r"[\W_]+")
 _NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
 
 
@@ -139,28 +142,43 @@ class Repeats:
     """
 
     def __init__(self, texts: Mapping[Hashable, str]) -> None:
-        self._places: dict[str, set[Hashable]] = {}
+        self._names = list(texts)
+        self._places: dict[str, int | set[int]] = {}
+        self._probes: set[str] = set()
         self._said: dict[str, set[Hashable]] = {}
-        for name, text in texts.items():
+        for number, (name, text) in enumerate(texts.items()):
             plain = _plain(text)
             for at in range(len(plain) - REPEAT_CHARACTERS + 1):
-                self._places.setdefault(plain[at : at + REPEAT_CHARACTERS], set()).add(name)
+                self._add(plain[at : at + REPEAT_CHARACTERS], number)
+            self._probes.update(plain[at : at + PROBE_CHARACTERS] for at in range(len(plain) - PROBE_CHARACTERS + 1))
             for line in text.replace("\\n", "\n").splitlines():
                 self._said.setdefault(_plain(line.rsplit(": ", 1)[-1]), set()).add(name)
+
+    def _add(self, run: str, number: int) -> None:
+        known = self._places.setdefault(run, number)
+        if isinstance(known, set):
+            known.add(number)
+        elif known != number:
+            self._places[run] = {known, number}
 
     def of(self, text: str) -> set[Hashable]:
         """The names of the texts that repeat a part of this one."""
         plain = _plain(text)
         if len(plain) < REPEAT_CHARACTERS:
             return set(self._said.get(plain, ())) if plain else set()
-        found: set[Hashable] = set()
-        for at in range(len(plain) - REPEAT_CHARACTERS + 1):
-            found |= self._places.get(plain[at : at + REPEAT_CHARACTERS], set())
-        return found
+        found: set[int] = set()
+        # Whatever is shared holds one of the probes, which are a step apart: most of a text is passed over by them.
+        steps = range(0, len(plain) - PROBE_CHARACTERS + 1, REPEAT_CHARACTERS - PROBE_CHARACTERS + 1)
+        for at in [at for at in steps if plain[at : at + PROBE_CHARACTERS] in self._probes]:
+            for start in range(max(0, at + PROBE_CHARACTERS - REPEAT_CHARACTERS), at + 1):
+                known = self._places.get(plain[start : start + REPEAT_CHARACTERS])
+                if known is not None:
+                    found |= known if isinstance(known, set) else {known}
+        return {self._names[number] for number in found}
 
 
 def _plain(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())
+    return _NOT_PLAIN.sub("", text.casefold())
 
 
 # --- Answers that were kept ---------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.head import neutral
+from app.core.neutral import block
 
 HEAD_SHARE = 0.7
 MARK_TOKENS = 12
@@ -65,5 +65,5 @@ def cut(text: str, tokens: int, keep: int) -> str:
 
 def framed(excerpts: Sequence[Excerpt]) -> str:
     """As a model is given them: data in a frame that nothing in them can close."""
-    lines = "\n".join(f"[{e.seq}] {e.role}: {neutral(e.text)}" for e in excerpts)
+    lines = "\n".join(f"[{e.seq}] {e.role}: {block(e.text)}" for e in excerpts)
     return f"<quire-data>\n{lines}\n</quire-data>"

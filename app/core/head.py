@@ -7,12 +7,12 @@ tools or models, so it is framed as quotation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.contents import Contents, Count
 from app.core.model import Head, Language, Policy
+from app.core.neutral import flat, neutral
 from app.core.topics import Topic, most_mentioned, named
 
 BULLET = 3
@@ -49,14 +49,6 @@ FRAMES: dict[Language, dict[str, str]] = {
 class SummaryLine:
     text: str
     tokens: int
-
-
-_FRAME = re.compile(r"<(?=\s*/?\s*quire-)", re.IGNORECASE)
-
-
-def neutral(text: str) -> str:
-    """A quoted line that cannot close or open one of Quire's own frames."""
-    return _FRAME.sub("‹", text) if "<" in text else text
 
 
 def frame_tokens(language: Language, count: Count) -> int:
@@ -113,11 +105,11 @@ def compose(
     words = FRAMES[language]
     parts = []
     if notes:
-        parts += [words["notes"], *(f"- {line.text}" for line in notes)]
+        parts += [words["notes"], *(f"- {flat(line.text)}" for line in notes)]
     if summary:
-        parts += [words["summary"], *(f"- {line.text}" for line in summary)]
+        parts += [words["summary"], *(f"- {flat(line.text)}" for line in summary)]
     if topics is not None:
-        parts.append(topics.text)
+        parts.append(flat(topics.text))
     if contents.text:
         parts += [words["contents"], contents.text]
     return Head(

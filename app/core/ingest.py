@@ -6,6 +6,9 @@ through ``Tail`` alone, the little that an append must know of what came before.
 A page begins with a user message. (The first page also takes in what precedes the first user message.) A user
 message that carries tool results in Anthropic form continues the page instead, for it answers the calls before.
 System messages that lead the conversation are its prompt: they are shown in the system section for ever.
+
+What imitates a frame or a placeholder of Quire's is shown so that it is none (``neutral``), but for the prompt, which
+is the caller's own, and for what a recall tool brought in, whose frames are Quire's. The original keeps it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 from app.core.canonical import dumps
 from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking
 from app.core.model import Kind, Language, Policy
+from app.core.neutral import neutral
 
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
@@ -198,10 +202,10 @@ def shape(
         for i, answer in enumerate(placement.answers)
         if answer.call.name in recall_tools
     }
-    view = _without_nul(_messages(placement, {**marks, **placeholders}))
+    view = _without_nul(_messages(placement, {**marks, **placeholders}, recall_tools))
     first_lines = {_without_nul(text): text.split("\n", 1)[0] for text in placeholders.values()}
     short = _condensed(view, placement.page, policy, language, first_lines)
-    loaded = _without_nul(_messages(placement, placeholders)) if marks else None
+    loaded = _without_nul(_messages(placement, placeholders, recall_tools)) if marks else None
     # Calls beside the content are OpenAI's form: such a message is turned into Anthropic's like any other.
     as_sent = draft.is_anthropic and not draft.original.get("tool_calls")
     anthropic = _as_sent(placement, {**marks, **placeholders}) if as_sent else None
@@ -214,23 +218,50 @@ def shape(
     )
 
 
-def _messages(placement: Placement, contents: Mapping[int, str]) -> list[dict[str, Any]]:
+def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: frozenset[str]) -> list[dict[str, Any]]:
     """The chat messages of a placement, with ``contents`` in place of the answers they name."""
     results = [
         {
             "role": "tool",
             "tool_call_id": answer.result.call_id,
-            "content": contents[i] if i in contents else _result_content(answer.result),
+            "content": contents[i] if i in contents else _result_content(answer, recall_tools),
         }
         for i, answer in enumerate(placement.answers)
     ]
     if placement.kind == "orphan":
         return []
-    return [*results, *([placement.draft.view] if placement.draft.view else [])]
+    return [*results, *([_said(placement)] if placement.draft.view else [])]
 
 
-def _result_content(result: Result) -> Any:
-    return result.content if isinstance(result.content, str | list) else result.text
+def _said(placement: Placement) -> dict[str, Any]:
+    """What is said besides results."""
+    view = placement.draft.view
+    if placement.kind == "prompt" or "content" not in view:
+        return view
+    return {**view, "content": _disarmed(view["content"])}
+
+
+def _result_content(answer: Answer, recall_tools: frozenset[str]) -> Any:
+    result = answer.result
+    content = result.content if isinstance(result.content, str | list) else result.text
+    return content if answer.call.name in recall_tools else _disarmed(content)
+
+
+def _disarmed(content: Any) -> Any:
+    """Content whose texts are neutral. Thinking stays as it is: it may be signed."""
+    if isinstance(content, str):
+        return neutral(content)
+    if not isinstance(content, list):
+        return content
+    return [_disarmed_part(part) if isinstance(part, dict) else part for part in content]
+
+
+def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") in THINKING_PARTS:
+        return part
+    texts = {"text": neutral(part["text"])} if isinstance(part.get("text"), str) else {}
+    inner = {"content": _disarmed(part["content"])} if part.get("type") == "tool_result" and "content" in part else {}
+    return {**part, **texts, **inner}
 
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
@@ -245,8 +276,9 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
             if index is None:
                 continue
             if index in contents:
-                kept["content"] = contents[index]
-        blocks.append(kept)
+                blocks.append({**kept, "content": contents[index]})
+                continue
+        blocks.append(_disarmed_part(kept))
     return {"role": placement.draft.role, "content": blocks}
 
 
@@ -293,7 +325,7 @@ def _part_text(part: Any) -> str:
 
 
 def _loaded_mark(call: OpenCall, language: Language) -> str:
-    arguments = call.arguments[:MARK_ARGUMENTS_MAX]
+    arguments = neutral(call.arguments[:MARK_ARGUMENTS_MAX])
     if language == "zh":
         return f"[{call.name}({arguments}) 的结果已在当时完整显示;需要时可再次调用]"
     return f"[{call.name}({arguments}) was shown in full at the time; call it again to see it again]"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from app.core.head import neutral
 from app.core.model import Language
+from app.core.neutral import flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,24 @@ class ArchiveCard:
 
 def placeholder(card: ArchiveCard, language: Language) -> str:
     time = card.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    tool = neutral(card.tool_name)
+    tool = flat(card.tool_name)
     if language == "zh":
         lines = [
             f"[已归档的工具结果 {card.uuid}] 用 load_tool_history(uuid, query) 读取",
             f"工具:{tool} 时间:{time} 原文:{card.length} 字符",
-            f"查询:{neutral(card.query_summary)}" if card.query_summary else "",
-            f"内容:{neutral(card.result_summary)}" if card.result_summary else "",
-            f"关键词:{neutral('、'.join(card.key_terms))}" if card.key_terms else "",
-            f"来源:{neutral(';'.join(card.sources))}" if card.sources else "",
+            f"查询:{flat(card.query_summary)}" if card.query_summary else "",
+            f"内容:{flat(card.result_summary)}" if card.result_summary else "",
+            f"关键词:{flat('、'.join(card.key_terms))}" if card.key_terms else "",
+            f"来源:{flat(';'.join(card.sources))}" if card.sources else "",
         ]
     else:
         lines = [
             f"[Archived tool result {card.uuid}] read it with load_tool_history(uuid, query)",
             f"Tool: {tool}. Time: {time}. Original: {card.length} characters.",
-            f"Asked: {neutral(card.query_summary)}" if card.query_summary else "",
-            f"Holds: {neutral(card.result_summary)}" if card.result_summary else "",
-            f"Key terms: {neutral(', '.join(card.key_terms))}" if card.key_terms else "",
-            f"Sources: {neutral('; '.join(card.sources))}" if card.sources else "",
+            f"Asked: {flat(card.query_summary)}" if card.query_summary else "",
+            f"Holds: {flat(card.result_summary)}" if card.result_summary else "",
+            f"Key terms: {flat(', '.join(card.key_terms))}" if card.key_terms else "",
+            f"Sources: {flat('; '.join(card.sources))}" if card.sources else "",
         ]
     return "\n".join(line for line in lines if line)
 

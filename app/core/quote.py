@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.head import neutral
-from app.core.messages import THINKING_PARTS
+from app.core.messages import ROLES, THINKING_PARTS
 from app.core.model import Language
+from app.core.neutral import block, neutral, titled
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ def page_text(page: int, said: Sequence[Said], since: datetime, language: Langua
     """A page in full."""
     time = since.strftime("%Y-%m-%d %H:%M UTC")
     title = f"第{page}页,{time}" if language == "zh" else f"page {page}, {time}"
-    lines = "\n".join(f"[{s.seq}] {s.role}: {neutral(s.text)}" for s in said)
+    lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in said)
     return f"<quire-page {title}>\n{lines}\n</quire-page>"
 
 
 def archive_text(uuid: str, tool: str, text: str, part: str, language: Language) -> str:
     """An archived result, or a part of it."""
     title = f"工具结果 {uuid},{tool},{part}" if language == "zh" else f"tool result {uuid}, {tool}, {part}"
-    return f"<quire-archive {neutral(title)}>\n{neutral(text)}\n</quire-archive>"
+    return f"<quire-archive {titled(title)}>\n{neutral(text)}\n</quire-archive>"
 
 
 def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
@@ -43,26 +43,32 @@ def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str
     if not page:
         where = "归档" if language == "zh" else "archive"
     if elsewhere is not None:
-        where = f"另一对话 {neutral(elsewhere)}" if language == "zh" else f"another conversation, {neutral(elsewhere)}"
-    return f"[{where}, {time}] {role}: {neutral(text)}"
+        where = f"另一对话 {titled(elsewhere)}" if language == "zh" else f"another conversation, {titled(elsewhere)}"
+    return f"[{where}, {time}] {titled(role)}: {_said(role, text)}"
 
 
 def moments_heading(day: str, elsewhere: str | None, language: Language) -> str:
     """What stands once above the moments of a day, so that each needs no more than its page and who said it."""
     if language == "zh":
-        return f"{day},按页:" if elsewhere is None else f"{day},另一对话 {neutral(elsewhere)}:"
-    return f"{day}, by page:" if elsewhere is None else f"{day}, another conversation, {neutral(elsewhere)}:"
+        return f"{day},按页:" if elsewhere is None else f"{day},另一对话 {titled(elsewhere)}:"
+    return f"{day}, by page:" if elsewhere is None else f"{day}, another conversation, {titled(elsewhere)}:"
 
 
 def moment_line(page: int, role: str, text: str) -> str:
     """A moment below its heading."""
-    return f"[{page}] {role}: {neutral(text)}" if page else f"{role}: {neutral(text)}"
+    said = f"{titled(role)}: {_said(role, text)}"
+    return f"[{page}] {said}" if page else said
+
+
+def _said(role: str, text: str) -> str:
+    """A message's text was disarmed when it came, and a placeholder in it is Quire's; no other text was."""
+    return block(text if role in ROLES else neutral(text))
 
 
 def memories_text(title: str, lines: Sequence[str]) -> str:
-    """What a search brought back, a memory a line; the lines are neutral already."""
+    """What a search brought back, an item for each memory; they are blocks already."""
     quoted = "\n".join(lines)
-    return f"<quire-memories {neutral(title)}>\n{quoted}\n</quire-memories>"
+    return f"<quire-memories {titled(title)}>\n{quoted}\n</quire-memories>"
 
 
 def result_text(text: str) -> str:

@@ -21,10 +21,10 @@ import asyncpg
 
 from app import errors
 from app.core.canonical import dumps
-from app.core.head import neutral
 from app.core.ingest import Answer, Placement, Shape, Tail, Weights, archived_answers, place, shape, thinking, weights
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy, Totals
+from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text

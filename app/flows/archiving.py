@@ -17,12 +17,13 @@ from app import bm25, errors
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.model import Language, Policy
+from app.core.neutral import without_ranges
 from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.scope import scope_of, user_of
-from app.db import Connection, Database
+from app.db import Connection
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
@@ -361,16 +362,6 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     ]  # fmt: skip
 
 
-async def erase_expired(database: Database, tenant: UUID, *, embeds: bool) -> int:
-    """Erase what is past its time, each in a transaction of its own; how many they were."""
-    async with database.snapshot(tenant) as connection:
-        due = await archives.expired(connection, tenant)
-    for row in due:
-        async with database.begin(tenant) as connection:
-            await erase_row(connection, tenant, row, embeds=embeds)
-    return len(due)
-
-
 def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
     """What a load brought, as a tool shows it: its text, and which part of the archive it is.
 
@@ -378,7 +369,7 @@ def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
     """
     whole = found["result_length"]
     if "passages" in found:
-        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{p['text']}" for p in found["passages"]]
+        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in found["passages"]]
         nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
         about = "相关段落" if language == "zh" else "relevant passages"
         if SEMANTIC_UNAVAILABLE in found["warnings"]:

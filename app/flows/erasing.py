@@ -25,10 +25,10 @@ from app import errors
 from app.core.canonical import dumps
 from app.core.erasing import CALL_NAME, ERASED, Forms, Repeats, erased_forms, mark, swapped, without_content
 from app.core.groups import chat_messages
-from app.core.head import neutral
 from app.core.ingest import Tail
 from app.core.messages import weigh
 from app.core.model import Language
+from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.quote import plain_text
 from app.core.scope import scope_of
@@ -43,7 +43,7 @@ from app.store.memories import owner_of
 from app.work import enqueue
 
 MESSAGES_AT_ONCE = 200
-LOADED_AT_ONCE = 50
+LOADED_AT_ONCE = 200
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
 LONG = 20_000
@@ -136,8 +136,7 @@ async def _erase(
         prompt_tokens=more, open_calls=_open_calls(known.tail, found),
     )  # fmt: skip
     await _redo(services, connection, tenant, known, pages)
-    for answer in await erasing.answers_naming(connection, tenant, [row["id"] for row in found]):
-        await _redact(connection, tenant, answer, {str(row["id"]) for row in found}, done)
+    await _redact_naming(connection, tenant, [row["id"] for row in found], done)
     await _erase_repeats(services, connection, tenant, scope_of(known.user_id, known.id), _again(said), done)
     done.counts["epochs"] += await conversations.begin_generation(connection, tenant, known.id)
     return done
@@ -166,8 +165,7 @@ async def _unask(
     if row["loaded"] is not None:
         await _erase_loaded(services, connection, tenant, known.id, row["seq"], done)
         return
-    for answer in await erasing.answers_naming(connection, tenant, [row["id"], *row["archive_ids"]]):
-        await _redact(connection, tenant, answer, {str(row["id"]), *map(str, row["archive_ids"])}, done)
+    await _redact_naming(connection, tenant, [row["id"], *row["archive_ids"]], done)
     texts = [row[name] for name in ("body", "view", "short", "anthropic")]
     for card in await erasing.cards(connection, tenant, row["archive_ids"]):
         bare = ArchiveCard(
@@ -276,13 +274,21 @@ async def _erase_repeats(
         }
         for conversation_id, seq in sorted(await _repeating(known, source)):
             await _erase_loaded(services, connection, tenant, conversation_id, seq, done)
-    key = ""
-    while answers := await erasing.answers_said(connection, tenant, key, LOADED_AT_ONCE):
-        key = answers[-1]["key"]
-        by_key = {answer["key"]: answer for answer in answers}
-        said: dict[Hashable, str] = {k: "\n".join(_strings(json.loads(a["response"]))) for k, a in by_key.items()}
-        for name in await _repeating(said, source):
-            await _redact(connection, tenant, by_key[name], None, done)
+    by_key: dict[str, Record] = {}
+    async for answer in erasing.answers_said(connection, tenant):
+        by_key[answer["key"]] = answer
+        if len(by_key) == LOADED_AT_ONCE:
+            await _redact_repeating(connection, tenant, by_key, source, done)
+            by_key = {}
+    await _redact_repeating(connection, tenant, by_key, source, done)
+
+
+async def _redact_repeating(
+    connection: Connection, tenant: UUID, by_key: dict[str, Record], source: Source, done: Erasure
+) -> None:
+    said: dict[Hashable, str] = {k: "\n".join(_strings(json.loads(a["response"]))) for k, a in by_key.items()}
+    for name in await _repeating(said, source):
+        await _redact(connection, tenant, by_key[name], None, done)
 
 
 async def _repeating(known: dict[Hashable, str], source: Source) -> set[Any]:
@@ -313,12 +319,17 @@ async def _erase_loaded(
         return
     for row in await erasing.rows(connection, tenant, conversation_id, [seq]):
         await _replace(services, connection, tenant, conversation_id, row, known.language or "en")
-        for answer in await erasing.answers_naming(connection, tenant, [row["id"]]):
-            await _redact(connection, tenant, answer, {str(row["id"])}, done)
+        await _redact_naming(connection, tenant, [row["id"]], done)
         done.counts["messages"] += 1
     if conversation_id not in done.touched:
         done.counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
     done.touched.add(conversation_id)
+
+
+async def _redact_naming(connection: Connection, tenant: UUID, ids: Sequence[UUID], done: Erasure) -> None:
+    if ids:
+        async for answer in erasing.answers_naming(connection, tenant, ids):
+            await _redact(connection, tenant, answer, {str(i) for i in ids}, done)
 
 
 async def _redact(connection: Connection, tenant: UUID, answer: Record, ids: set[str] | None, done: Erasure) -> None:
@@ -346,8 +357,7 @@ async def erase_memory(
     done.counts["memories"] += 1
     if known is None:
         return done
-    for answer in await erasing.answers_naming(connection, tenant, [key]):
-        await _redact(connection, tenant, answer, {str(key)}, done)
+    await _redact_naming(connection, tenant, [key], done)
     await _erase_repeats(services, connection, tenant, owner, _again([known["content"]]), done)
     return done
 
@@ -362,9 +372,51 @@ async def erase_archive(
     if row is None:
         raise errors.NotFound("There is no such archive.")
     done = Erasure()
+    await _forget_made(services, connection, tenant, row, done)
     done.counts.update(await archiving.erase_row(connection, tenant, row, embeds=services.embedder is not None))
     await _erase_repeats(services, connection, tenant, row["scope"], _again([row["text"]]), done)
     return done
+
+
+async def _forget_made(services: Services, connection: Connection, tenant: UUID, row: Record, done: Erasure) -> None:
+    """Delete what a model made of the page that an archive's placeholder stands in, which says something of it."""
+    known = None
+    if row["conversation_id"] is not None and row["seq"] is not None:
+        known = await conversations.lock(connection, tenant, row["conversation_id"])
+    found = await erasing.rows(connection, tenant, known.id, [row["seq"]]) if known is not None else []
+    if known is None or not found:
+        return
+    done.touched.add(known.id)
+    page, language = found[0]["page"], known.language or "en"
+    done.counts.update(await erasing.drop_derived(connection, tenant, known.id, known.uid, [], [page], [row["seq"]]))
+    await erasing.settle(
+        connection, tenant, known.id, [], first_page=page, said=(mark(language), _marked(services, language)),
+        prompt_tokens=0, open_calls=conversations.calls_text(known.tail),
+    )  # fmt: skip
+    await _redo(services, connection, tenant, known, [page])
+
+
+async def erase_expired_archives(services: Services, tenant: UUID) -> int:
+    """Erase what is past its time, with what recall tools brought of it, a transaction for each scope; how many they
+    were. What a model wrote on the pages of their placeholders stays: that it would be written anew every day costs
+    more than it is worth.
+    """
+    async with services.database.snapshot(tenant) as connection:
+        due = await archives.expired(connection, tenant)
+    for scope in sorted({row["scope"] for row in due}):
+        rows = [row for row in due if row["scope"] == scope]
+        done = Erasure()
+        async with services.database.begin(tenant) as connection:
+
+            async def contents(connection: Connection = connection, rows: list[Record] = rows) -> AsyncIterator[str]:
+                for row in rows:
+                    yield await archives.content(connection, tenant, row["scope"], row["digest"])
+
+            await _erase_repeats(services, connection, tenant, scope, contents, done)
+            for row in rows:
+                await archiving.erase_row(connection, tenant, row, embeds=services.embedder is not None)
+        forget(services, tenant, done.touched)
+    return len(due)
 
 
 async def erase_conversation(
@@ -372,7 +424,7 @@ async def erase_conversation(
 ) -> Erasure:
     """Delete a (locked) conversation with all that hangs from it or repeats it. ``alone``: its user stays."""
     done = Erasure(touched={known.id}, gone={known.id})
-    for answer in await erasing.answers_of(connection, tenant, known.id, dumps(known.id)):
+    async for answer in erasing.answers_of(connection, tenant, known.id, dumps(known.id)):
         await _redact(connection, tenant, answer, None, done)
 
     def everything() -> AsyncIterator[str]:
@@ -380,7 +432,7 @@ async def erase_conversation(
 
     scope = scope_of(known.user_id, known.id) if alone and known.user_id is not None else None
     await _erase_repeats(services, connection, tenant, scope, everything, done)
-    done.counts.update(await conversations.erase(connection, tenant, known.id))
+    done.counts.update(await conversations.erase(connection, tenant, known))
     return done
 
 
@@ -404,8 +456,7 @@ async def erase_user(services: Services, tenant: UUID, user_id: str) -> Erasure:
         one = Erasure()
         async with services.database.begin(tenant) as connection:
             rows = await connection.fetch(erasing.ARCHIVES_OF, tenant, scope, ARCHIVES_AT_ONCE)
-            for answer in await erasing.answers_naming(connection, tenant, [row["id"] for row in rows]) if rows else []:
-                await _redact(connection, tenant, answer, {str(row["id"]) for row in rows}, one)
+            await _redact_naming(connection, tenant, [row["id"] for row in rows], one)
             for row in rows:
                 one.counts["archives"] += 1
                 one.counts.update(await archives.delete(connection, tenant, row["id"], row["scope"]))
@@ -424,9 +475,7 @@ async def _erase_owned(services: Services, tenant: UUID, owner: UUID, done: Eras
         one = Erasure()
         async with services.database.begin(tenant) as connection:
             gone = await connection.fetch(erasing.FORGET_OWNED, tenant, owner, MEMORIES_AT_ONCE)
-            ids = [row["id"] for row in gone]
-            for answer in await erasing.answers_naming(connection, tenant, ids) if ids else []:
-                await _redact(connection, tenant, answer, {str(i) for i in ids}, one)
+            await _redact_naming(connection, tenant, [row["id"] for row in gone], one)
             one.counts["memories"] += len(gone)
             if not gone:
                 await connection.execute(erasing.DROP_EMBEDDING, tenant, str(owner))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from app.core.head import neutral
+from app.core.neutral import neutral
 from app.prompts import prompt
 from app.providers import ProviderError
 from app.providers.json_reply import object_of

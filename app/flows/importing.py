@@ -19,8 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.core.canonical import dumps
-from app.core.head import neutral
 from app.core.messages import Draft, Limits, read
+from app.core.neutral import flat
 from app.core.placeholder import ArchiveCard
 from app.core.scope import scope_of
 from app.db import Connection
@@ -287,8 +287,8 @@ async def _flush(job: _Import) -> None:
 def _card(card: Card) -> ArchiveCard:
     """With its tool, time and length still to come."""
     return ArchiveCard(
-        card.uuid, "", neutral(card.query_summary), datetime.now(UTC), 0, neutral(card.result_summary),
-        tuple(map(neutral, card.key_terms)), tuple(map(neutral, card.sources)),
+        card.uuid, "", flat(card.query_summary), datetime.now(UTC), 0, flat(card.result_summary),
+        tuple(map(flat, card.key_terms)), tuple(map(flat, card.sources)),
     )  # fmt: skip
 
 
@@ -345,18 +345,18 @@ async def _page(job: _Import, connection: Connection, known: Conversation, line:
     if await page_index.exists(connection, tenant, known.id, line.page):
         return False
     seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
-    title = neutral(line.title) if line.title is not None else None
-    lines = [neutral(line.lines[str(seq)]) for seq in seqs]
-    texts = [title or "", *lines, *(neutral(n.text) for n in line.notes)]
+    title = flat(line.title) if line.title is not None else None
+    lines = [flat(line.lines[str(seq)]) for seq in seqs]
+    texts = [title or "", *lines, *(flat(n.text) for n in line.notes)]
     tokens = await job.services.tokens.count_many(texts)
     new = NewPageIndex(
-        line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(neutral, line.topics)), seqs,
+        line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
         lines, tokens[1 : 1 + len(lines)], line.error,
     )  # fmt: skip
     revision = await _revision(connection, tenant, known)
     if not await page_index.insert(connection, tenant, known.id, revision, new):
         raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is no page of the conversation"}])
-    mentions = list(dict.fromkeys(map(neutral, line.mentions)))
+    mentions = list(dict.fromkeys(map(flat, line.mentions)))
     await page_index.mention(connection, tenant, known.id, mentions, line.page, revision)
     found = [
         (uuid7(), note.seq, text, weight)
@@ -375,7 +375,7 @@ async def _summary(job: _Import, connection: Connection, known: Conversation, li
     if line.through_seq > known.totals.last_seq:
         message = "is after the last message before it"
         raise Invalid("A summary of what is not there.", errors=[{"loc": ["through_seq"], "msg": message}])
-    text = "\n".join(neutral(part) for part in line.text.split("\n"))
+    text = "\n".join(flat(part) for part in line.text.split("\n"))
     (tokens,) = await job.services.tokens.count_many([text])
     new = Summary(line.version, line.through_seq, text, tokens, line.model)
     revision = await _revision(connection, job.tenant, known)
@@ -385,7 +385,7 @@ async def _summary(job: _Import, connection: Connection, known: Conversation, li
 async def _note(job: _Import, connection: Connection, known: Conversation, line: NoteLine) -> bool:
     if await connection.fetchrow(portable.HAS_NOTE, job.tenant, known.id, line.id) is not None:
         return False
-    text = neutral(line.text)
+    text = flat(line.text)
     await notes.insert(connection, job.tenant, known.id, line.id, text, await job.services.count(text))
     await conversations.begin_generation(connection, job.tenant, known.id)
     return True

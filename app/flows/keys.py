@@ -23,6 +23,7 @@ from asyncpg import Record
 from app import errors
 from app.core.caller import Caller
 from app.core.credentials import SECRET_BYTES, Credentials, prefix
+from app.core.hosts import is_ours, named_in, neighbourhood
 from app.core.rate import Taken, take
 from app.db import Connection, Database
 from app.flows.inspect import time_text
@@ -50,19 +51,72 @@ class KeyRequest:
     expires_at: datetime | None = None
 
 
-async def identify(services: Services, text: str | None) -> Caller:
-    """Who a request comes from, by the key it carries, if any. Raises Unauthorized, the same whatever is wrong."""
-    given = Credentials.read(text) if text is not None else None
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """What a request shows at the door."""
+
+    key: str | None
+    host: str
+    """As its Host header says."""
+    address: str
+    """Where it comes from."""
+
+
+async def identify(services: Services, knock: Knock) -> Caller:
+    """Who a request comes from, by the key it carries, if any.
+
+    Raises Unauthorized, the same whatever is wrong, or TooManyRequests where that happened too often from one address;
+    where no keys are asked for, Misdirected for a host that is not ours.
+    """
+    given = Credentials.read(knock.key) if knock.key is not None else None
     if given is not None:
+        _require_patience(services, knock, given)
         row = await _look_up(services, given.tenant, given.id)
         same = hmac.compare_digest(row["digest"] if row else NOBODYS, given.digest)
         if row is not None and same and row["alive"]:
             if row["use_unknown"]:
                 _note_use(services, given.tenant, given.id)
+            services.door.known[given.id] = None
             return Caller(given.tenant, row["user_id"], frozenset(row["scopes"]), given.id)
     if await are_required(services):
+        _count_refusal(services, knock)
         raise errors.Unauthorized(REFUSED)
+    if not is_ours(knock.host, named_in(services.settings.quire_hosts, services.settings.quire_host)):
+        raise errors.Misdirected(
+            "While no API keys are asked for, Quire answers to loopback names and addresses only. Make a key, or name"
+            " the host in QUIRE_HOSTS."
+        )
     return Caller(DEFAULT_TENANT)
+
+
+def _require_patience(services: Services, knock: Knock, given: Credentials) -> None:
+    """Whoever was refused too often is not looked up again, so that guessing costs the database little; but for keys
+    that were let in before, since many may ask from one address.
+    """
+    if given.id not in services.door.known:
+        _require_allowed(_refusal(services, knock))
+
+
+def _count_refusal(services: Services, knock: Knock) -> None:
+    taken = _refusal(services, knock)
+    if taken is not None:
+        services.door.refusals[neighbourhood(knock.address)] = taken.bucket
+    _require_allowed(taken)
+
+
+def _refusal(services: Services, knock: Knock) -> Taken | None:
+    per_minute = services.settings.quire_refusals_per_minute
+    if not per_minute:
+        return None
+    return take(services.door.refusals.get(neighbourhood(knock.address)), time.monotonic(), per_minute)
+
+
+def _require_allowed(taken: Taken | None) -> None:
+    if taken is not None and not taken.allowed:
+        raise errors.TooManyRequests(
+            f"More than {taken.limit} requests a minute came from this address without a valid key.",
+            headers={"Retry-After": str(taken.retry_seconds)},
+        )
 
 
 async def _look_up(services: Services, tenant: UUID, key: UUID) -> Record | None:

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
-from app.core.head import neutral
 from app.core.model import Language
+from app.core.neutral import block
 from app.core.quote import Said, memories_text
 from app.extractive.terms import key_terms
 from app.flows import tool_calls
@@ -166,11 +166,11 @@ async def _ask(run: _Run, chat: Chat) -> Handoff | None:
 
 async def _opening(run: _Run) -> list[dict[str, Any]]:
     latest = await _latest(run.services, run.tenant, run.asking, run.task.messages)
-    lines = [f"[{s.seq}] {s.role}: {neutral(s.text)}" for s in latest]
+    lines = [f"[{s.seq}] {s.role}: {block(s.text)}" for s in latest]
     known = ", ".join(run.task.best(KEYS_MAX))
     parts = [memories_text("最近的消息" if run.language == "zh" else "the latest messages", lines)] if lines else []
     wanted = "要查找:" if run.language == "zh" else "To be found: "
-    parts.append(memories_text("查询" if run.language == "zh" else "query", [f"{wanted}{neutral(run.query)}"]))
+    parts.append(memories_text("查询" if run.language == "zh" else "query", [f"{wanted}{block(run.query)}"]))
     if known:
         parts.append(f"{'已经见过的 memory_key' if run.language == 'zh' else 'Keys seen so far'}: {known}")
     return [

@@ -17,7 +17,7 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.core.excerpts import Excerpt, cut, rooms
-from app.core.head import neutral
+from app.core.neutral import neutral
 from app.core.topics import merged
 from app.db import Connection
 from app.extractive.summary import topics as extractive_topics

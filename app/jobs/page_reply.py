@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from app.core.head import neutral
+from app.core.neutral import neutral
 from app.core.topics import says_no_more
 from app.providers import UnusableReply
 from app.text import clip, scalar, squeeze

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.core.excerpts import Excerpt, framed
-from app.core.head import neutral
 from app.core.model import Language
+from app.core.neutral import flat, neutral
 from app.prompts import prompt
 
 _WORDS: dict[Language, dict[str, str]] = {
@@ -37,10 +37,10 @@ def page_request(
     words = _WORDS[language]
     parts = [framed(excerpts)]
     if notes:
-        numbered = "\n".join(f"{number}. {neutral(note)}" for number, note in enumerate(notes, 1))
+        numbered = "\n".join(f"{number}. {flat(note)}" for number, note in enumerate(notes, 1))
         parts.append(f"{words['notes']}\n<quire-notes>\n{numbered}\n</quire-notes>")
     if topics:
-        known = neutral("; ".join(topics))
+        known = flat("; ".join(topics))
         parts.append(words["topics"].format(f"<quire-topics>{known}</quire-topics>"))
     parts.append(words["lines"].format(excerpts[0].seq, last_line))
     return _chat(prompt("page", language), "\n\n".join(parts))

@@ -12,8 +12,8 @@ from typing import Any
 
 from app.core import summarising
 from app.core.excerpts import Excerpt, cut
-from app.core.head import neutral
 from app.core.model import Language
+from app.core.neutral import flat
 from app.core.profile import policy_of
 from app.core.summarising import Step
 from app.extractive.summary import summarize_lines
@@ -115,7 +115,7 @@ async def _decide(services: Services, claimed: Claimed, due: _Due) -> Summary:
         lines, model = await _written(services, claimed, due)
     except RefusedInput:
         lines, model = _extractive(due), EXTRACTIVE
-    lines = [neutral(scalar(line).replace("\x00", "")) for line in lines]
+    lines = [flat(scalar(line).replace("\x00", "")) for line in lines]
     model = model.replace("\x00", "")
     text = "\n".join(summarising.fitting(lines, due.cap, services.tokens.count))
     tokens = services.tokens.count(text)

@@ -261,7 +261,7 @@ def _count(status: str) -> int:
 
 
 EXPIRED = """
-SELECT id, scope, conversation_id, seq, placeholder, language FROM archives
+SELECT id, scope, conversation_id, seq, placeholder, language, digest FROM archives
  WHERE tenant_id = $1 AND expires_at <= now() ORDER BY expires_at LIMIT 100
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -251,30 +252,65 @@ DELETE FROM archive_contents t
 """
 DELETE = "DELETE FROM conversations WHERE tenant_id = $1 AND id = $2"
 
+# Of tables that may have very many rows of a conversation: some of those of a stretch of messages, or of pages. No
+# statement may take longer than a few seconds, so they are deleted stretch by stretch, in the one transaction.
+AT_ONCE = 2000
+_LONG = {
+    "memories": "seq", "archives": "seq", "recalls": "page", "page_index": "page", "topic_mentions": "page",
+    "pages": "page", "messages": "seq",
+}  # fmt: skip
+DELETE_STRETCH = {
+    table: f"""
+DELETE FROM {table} WHERE tenant_id = $1 AND conversation_id = $2 AND ctid = ANY (ARRAY(
+  SELECT ctid FROM {table}
+   WHERE tenant_id = $1 AND conversation_id = $2 AND {place} BETWEEN $3 AND $4 LIMIT {AT_ONCE}))
+{"RETURNING scope, digest" if table == "archives" else "RETURNING 1"}
+"""
+    for table, place in _LONG.items()
+}
 
-async def erase(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, int]:
+
+async def erase(connection: Connection, tenant: UUID, known: Conversation) -> dict[str, int]:
     """Delete a (locked) conversation with all that hangs from it; rows by table."""
-    row = await connection.fetchrow(COUNT_ROWS, tenant, conversation_id)
-    gone = await connection.fetch(DELETE_ARCHIVES, tenant, conversation_id)
+    counts: Counter[str] = Counter()
+    for table, sql in DELETE_STRETCH.items():
+        last = known.totals.last_seq if _LONG[table] == "seq" else known.totals.last_page
+        for first in range(1, last + 1, AT_ONCE):
+            while True:
+                gone = await connection.fetch(sql, tenant, known.id, first, first + AT_ONCE - 1)
+                if table == "archives":
+                    await _erase_contents(connection, tenant, gone)
+                counts[table] += len(gone)
+                if len(gone) < AT_ONCE:
+                    break
+    counts.update(dict(await connection.fetchrow(COUNT_ROWS, tenant, known.id) or {}))
+    await _erase_contents(connection, tenant, await connection.fetch(DELETE_ARCHIVES, tenant, known.id))
+    await connection.execute(DELETE, tenant, known.id)
+    return {"conversations": 1, **counts}
+
+
+async def _erase_contents(connection: Connection, tenant: UUID, gone: Sequence[Record]) -> None:
+    """What archives that are gone held, unless others hold it too."""
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
-    await connection.execute(LOCK_CONTENTS, tenant, scopes, digests)
-    await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
-    await connection.execute(DELETE, tenant, conversation_id)
-    return {"conversations": 1, **(dict(row) if row else {})}
+    if gone:
+        await connection.execute(LOCK_CONTENTS, tenant, scopes, digests)
+        await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
 
 
 # A page of conversations, latest activity first, after a cursor's (updated_at, uid).
-LIST = """
+_LIST = """
 SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
   FROM conversations c
- WHERE tenant_id = $1
-   AND ($2::text IS NULL OR user_id = $2)
+ WHERE tenant_id = $1 AND {of}
    AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
          SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
    AND ($4::timestamptz IS NULL OR (updated_at, uid) < ($4, $5::uuid))
  ORDER BY updated_at DESC, uid DESC
  LIMIT $6
 """
+LIST = _LIST.format(of="$2::text IS NULL")
+# Apart, so that whatever plan is kept for it goes by the user.
+LIST_OF_USER = _LIST.format(of="user_id = $2::text")
 
 
 async def browse(
@@ -291,7 +327,7 @@ async def browse(
         escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         pattern = f"%{escaped}%"
     when, uid = after or (None, None)
-    return await connection.fetch(LIST, tenant, user_id, pattern, when, uid, limit)
+    return await connection.fetch(LIST if user_id is None else LIST_OF_USER, tenant, user_id, pattern, when, uid, limit)
 
 
 COUNTED_MAX = 10_000

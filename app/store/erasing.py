@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -182,7 +183,7 @@ async def drop_derived(
     gone["notes"] = len(revisions)
     gone["page_index"] = _count(await connection.execute(DROP_INDEX, *place, pages))
     gone["topic_mentions"] = _count(await connection.execute(DROP_TOPICS, *place, pages))
-    gone["summaries"] = _count(await connection.execute(DROP_SUMMARIES, *place, min(seqs)))
+    gone["summaries"] = _count(await connection.execute(DROP_SUMMARIES, *place, min(seqs or near)))
     await connection.execute(DROP_PASSAGES, *place, [f"{uid}:{seq}" for seq in seqs])
     return gone
 
@@ -246,46 +247,72 @@ async def texts(connection: Connection, tenant: UUID, conversation_id: str, afte
 # --- Answers that were kept ---------------------------------------------------------------------------
 
 UUIDS = "'\"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\"'"
-# Those that name some of ours by their ids.
+ANSWERS_AT_ONCE = 1000
+"""Looked at in one statement: a tenant may have a million of a day's."""
+# Some answers in order of key; the text of those that name some of ours by their ids.
 ANSWERS_NAMING = f"""
-SELECT key, response FROM idempotency i
- WHERE tenant_id = $1 AND EXISTS (
-   SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[]))
+SELECT key, CASE WHEN EXISTS (
+         SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])
+       ) THEN response END AS response
+  FROM (SELECT key, response FROM idempotency
+         WHERE tenant_id = $1 AND key > $3 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
+ ORDER BY key
 """
 # Those that name a conversation, or what is in it.
 ANSWERS_OF = f"""
-WITH ids AS MATERIALIZED (
-  SELECT id FROM messages WHERE tenant_id = $1 AND conversation_id = $2
-  UNION SELECT id FROM notes WHERE tenant_id = $1 AND conversation_id = $2
-  UNION SELECT id FROM archives WHERE tenant_id = $1 AND conversation_id = $2
-  UNION SELECT id FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND content IS NOT NULL
+WITH batch AS MATERIALIZED (
+  SELECT key, response FROM idempotency WHERE tenant_id = $1 AND key > $4 ORDER BY key LIMIT {ANSWERS_AT_ONCE}
+), named AS (
+  SELECT DISTINCT b.key, g.found[1]::uuid AS id FROM batch b, regexp_matches(b.response, {UUIDS}, 'g') AS g (found)
+), ours AS (
+  SELECT key FROM named
+   WHERE id IN (SELECT id FROM messages WHERE tenant_id = $1 AND conversation_id = $2)
+      OR id IN (SELECT id FROM notes WHERE tenant_id = $1 AND conversation_id = $2)
+      OR id IN (SELECT id FROM archives WHERE tenant_id = $1 AND conversation_id = $2)
+      OR id IN (SELECT id FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND content IS NOT NULL)
 )
-SELECT key, response FROM idempotency i
- WHERE tenant_id = $1 AND (
-   position('"id":' || $3::text IN response) > 0 OR position('"conversation_id":' || $3::text IN response) > 0
-   OR EXISTS (SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found)
-               JOIN ids ON ids.id = g.found[1]::uuid))
+SELECT key, CASE WHEN position('"id":' || $3::text IN response) > 0
+                   OR position('"conversation_id":' || $3::text IN response) > 0
+                   OR key IN (SELECT key FROM ours) THEN response END AS response
+  FROM batch ORDER BY key
 """
 # Those that name nothing: what recall tools said.
-ANSWERS_SAID = """
-SELECT key, response FROM idempotency
- WHERE tenant_id = $1 AND key > $2 AND response NOT LIKE '{"messages":%' AND position('"is_error":' IN response) > 0
- ORDER BY key LIMIT $3
+ANSWERS_SAID = f"""
+SELECT key, CASE WHEN response NOT LIKE '{{"messages":%' AND position('"is_error":' IN response) > 0
+            THEN response END AS response
+  FROM (SELECT key, response FROM idempotency
+         WHERE tenant_id = $1 AND key > $2 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
+ ORDER BY key
 """
 CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
 
 
-async def answers_naming(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> Sequence[Record]:
-    return await connection.fetch(ANSWERS_NAMING, tenant, ids)
+async def answers_naming(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> AsyncIterator[Record]:
+    async for answer in _answers(connection, lambda after: (ANSWERS_NAMING, tenant, ids, after)):
+        yield answer
 
 
-async def answers_of(connection: Connection, tenant: UUID, conversation_id: str, quoted: str) -> Sequence[Record]:
+async def answers_of(connection: Connection, tenant: UUID, conversation_id: str, quoted: str) -> AsyncIterator[Record]:
     """``quoted`` is the conversation's id as JSON."""
-    return await connection.fetch(ANSWERS_OF, tenant, conversation_id, quoted)
+    async for answer in _answers(connection, lambda after: (ANSWERS_OF, tenant, conversation_id, quoted, after)):
+        yield answer
 
 
-async def answers_said(connection: Connection, tenant: UUID, after: str, limit: int) -> Sequence[Record]:
-    return await connection.fetch(ANSWERS_SAID, tenant, after, limit)
+async def answers_said(connection: Connection, tenant: UUID) -> AsyncIterator[Record]:
+    async for answer in _answers(connection, lambda after: (ANSWERS_SAID, tenant, after)):
+        yield answer
+
+
+async def _answers(connection: Connection, ask: Callable[[str], tuple[Any, ...]]) -> AsyncIterator[Record]:
+    """Those that were found, looking at some after others."""
+    after = ""
+    while rows := await connection.fetch(*ask(after)):
+        for row in rows:
+            if row["response"] is not None:
+                yield row
+        after = rows[-1]["key"]
+        if len(rows) < ANSWERS_AT_ONCE:
+            return
 
 
 async def correct(connection: Connection, tenant: UUID, key: str, response: str) -> None:

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from app import bm25, errors
 from app.api import cursors
 from app.api.paths import ConversationId
+from app.api.scope import knock
 from app.api.services import Wired
 from app.db import Connection
 from app.flows import archiving, inspect, progress, searching
@@ -197,7 +198,7 @@ async def sign_in_form(request: Request, services: Wired) -> Response:
     """The form, unless nobody needs a key."""
     wanted = _next(request, request.query_params.get("next", ""))
     try:
-        await door_of(request)(services, None)
+        await door_of(request)(services, knock(request, None))
     except errors.Unauthorized:
         return await page(request, "sign_in.html", next=wanted, problem=None)
     return RedirectResponse(wanted, 303)
@@ -210,7 +211,7 @@ async def sign_in(request: Request, services: Wired) -> Response:
     form = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5)
     key, wanted = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
     try:
-        await door_of(request)(services, checked_key(key))
+        await door_of(request)(services, knock(request, checked_key(key)))
     except errors.Unauthorized:
         problem = "This key is not valid."
         return await page(request, "sign_in.html", status=401, next=_next(request, wanted), problem=problem)

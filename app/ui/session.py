@@ -17,8 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import errors
+from app.api.scope import knock
 from app.api.services import Wired
 from app.flows import keys
+from app.flows.keys import Knock
 from app.services import Services
 
 COOKIE: Final = "quire_ui_key"
@@ -36,13 +38,13 @@ class Viewer:
     is_signed_in: bool = False
 
 
-Door: TypeAlias = Callable[[Services, str | None], Awaitable[Viewer]]
-"""Tells who a key belongs to. Raises Unauthorized for none where one is needed, and for one that is not valid."""
+Door: TypeAlias = Callable[[Services, Knock], Awaitable[Viewer]]
+"""Tells who knocks with a key. Raises Unauthorized for none where one is needed, and for one that is not valid."""
 
 
-async def front_door(services: Services, key: str | None) -> Viewer:
+async def front_door(services: Services, knock: Knock) -> Viewer:
     """The same as the API's: where keys are needed, one that may read. Raises TooManyRequests, too, and Forbidden."""
-    caller = await keys.identify(services, key)
+    caller = await keys.identify(services, knock)
     taken = keys.spend(services, caller)
     if taken is not None and not taken.allowed:
         raise errors.TooManyRequests(
@@ -60,7 +62,7 @@ def door_of(request: Request) -> Door:
 
 
 async def _viewer(request: Request, services: Wired) -> Viewer:
-    return await door_of(request)(services, request.cookies.get(COOKIE))
+    return await door_of(request)(services, knock(request, request.cookies.get(COOKIE)))
 
 
 def checked_key(key: str) -> str:

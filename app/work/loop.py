@@ -2,7 +2,7 @@
 
 One loop looks for work: when it is told that some came, when a job has ended, and once a second. Lanes have slots of
 their own, so that a provider that is slow or away holds up nobody else's work. Tenants take turns at free slots, and
-where there are several, no one of them may have all of a lane.
+where there are several, no one of them may have all of a lane, or more of it than the settings say.
 
 A lane whose provider does not take us rests: its jobs are given back untried, and once a minute one of them probes.
 It works again as soon as a job of it ends well.
@@ -90,9 +90,10 @@ class Loop:
         stopped: dict[str, str] | None = None,
         told: Outcome | None = None,
         pace: Pace | None = None,
+        share: int = 0,
     ) -> None:
         """``tenants`` is asked before each look, ``came`` set when there is work; ``stopped`` says which lanes rest,
-        and why.
+        and why; ``share`` is how many slots of a lane one tenant may have, if it is not 0.
         """
         self._database = database
         self._list_tenants = tenants
@@ -105,6 +106,7 @@ class Loop:
         self._stopped = stopped if stopped is not None else {}
         self._told = told
         self._pace = pace or Pace()
+        self._share = share
         self._reap_at = 0.0
         self._troubles = 0
         self._lost: set[asyncio.Task[None]] = set()
@@ -150,6 +152,7 @@ class Loop:
         """Tenants in turn, until there is no free slot or nobody has work."""
         kinds = list(self._handlers)
         share = lane.slots if len(self._tenants) == 1 else max(1, lane.slots - 1)
+        share = min(share, self._share) if self._share else share
         while due and kinds and lane.free(time.monotonic()) > 0 and not stop.is_set():
             tenant = self._tenants[lane.turn % len(self._tenants)]
             lane.turn += 1

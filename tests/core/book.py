@@ -19,7 +19,7 @@ from app.core import contents, head, paging
 from app.core.assemble import assemble, with_tail
 from app.core.canonical import dumps
 from app.core.contents import Line, PageEntry, PageNames
-from app.core.head import SummaryLine, neutral
+from app.core.head import SummaryLine
 from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape, weights
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
@@ -36,6 +36,7 @@ from app.core.model import (
     Totals,
     Window,
 )
+from app.core.neutral import neutral
 from app.core.paging import ledger_reach
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import Profile, profile

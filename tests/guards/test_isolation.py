@@ -55,6 +55,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "conversation": (conversations.FIND, ("c",)),
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
     "list": (conversations.LIST, (None, None, None, None, 10)),
+    "list of a user": (conversations.LIST_OF_USER, ("u", None, None, None, 10)),
     "history": (messages.HISTORY, ("c", 0, 100)),
     "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
     "page": (messages.PAGE_MESSAGES, ("c", 1)),
@@ -110,9 +111,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
 }
 NONE_OF_ITS_OWN = {
     "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
-    "answers of tools": (erasing.ANSWERS_SAID, ("", 10)),
-    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)],)),
-    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"')),
+    "answers of tools": (erasing.ANSWERS_SAID, ("",)),
+    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)], "")),
+    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"', "")),
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
     "replaced notes": (portable.REPLACED, ("c", 1)),
@@ -124,6 +125,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
     "delete": (conversations.DELETE, ("c",)),
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
+    **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2)),
     "set the epoch": (windows.SET_EPOCH, ("c", 1)),
     "correct an answer": (idempotency.CORRECT, ("k", "forged")),

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import conversations, growth, keys, messages, page_index, summaries, windows
+from app.store import conversations, erasing, growth, keys, messages, page_index, summaries, windows
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,13 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "turns": (growth.TURNS, (ANN, "c", 60)),
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
-    "list of a user": (conversations.LIST, (ANN, "u", None, None, None, 51)),
+    "list of a user": (conversations.LIST_OF_USER, (ANN, "u", None, None, None, 51)),
+    "list of a user of few": (conversations.LIST_OF_USER, (ANN, "few", None, None, None, 51)),
+    "list of a user of few, from there": (
+        conversations.LIST_OF_USER,
+        (ANN, "few", None, "2100-01-01", UUID(int=0), 51),
+    ),
+    "what recall tools brought in": (erasing.LOADED, (ANN, False, "u", None, "", 0, 50)),
     "key": (keys.LOOK_UP, (str(ANN), ANN)),
     "use of a key": (keys.USED, (ANN, ANN)),
     "keys": (keys.LIST, (ANN, UUID(int=2**128 - 1), 51)),
@@ -61,6 +67,10 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
 async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
     await fill(superuser, BOB, "c", 2000, others=300)
     await fill(superuser, ANN, "c", LENGTH, others=1000)
+    await superuser.execute(
+        "UPDATE conversations SET user_id = 'few', updated_at = '2020-01-01' WHERE id IN ('c7', 'c8')"
+    )
+    await superuser.execute("ANALYZE conversations")
     await fill_keys(superuser)
     async with database.begin(ANN) as opened:
         yield opened
@@ -107,6 +117,18 @@ def literal(value: object) -> str:
         return str(value).lower()
     text = "{" + ",".join(map(str, value)) + "}" if isinstance(value, list) else str(value)
     return f"'{text}'"
+
+
+async def test_erasing_a_conversation_finds_what_hangs_from_it_by_index(connection: Connection) -> None:
+    found: dict[str, tuple[str, tuple[object, ...]]] = {
+        table: (sql, (ANN, "c", 1, 2000)) for table, sql in conversations.DELETE_STRETCH.items()
+    }
+    found["answers that name something"] = (erasing.ANSWERS_NAMING, (ANN, [UUID(int=1)], "k"))
+    found["answers of tools"] = (erasing.ANSWERS_SAID, (ANN, "k"))
+    await connection.execute("SET LOCAL enable_seqscan = off")  # some of the tables are empty here
+    for name, (sql, arguments) in found.items():
+        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
+        assert "Seq Scan" not in [step["Node Type"] for step in steps(json.loads(text)[0]["Plan"])], name
 
 
 async def test_an_append_finds_its_conversation_by_index(connection: Connection) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import httpx
 
-from tests.api.kit import Json, append, contents, ok, path, recall, turn, user, window
+from tests.api.kit import Json, append, call, contents, ok, path, recall, result, turn, user, window
 from tests.archive.conftest import tables_with
 from tests.archive.made import all_text
 from tests.erasure.test_transfer import exported, imported, seen
@@ -57,6 +57,26 @@ def test_what_a_model_made_of_an_erased_message_goes_and_is_made_again(
     for budget in (2_500, 4_000, 60_000):
         assert MARK not in all_text(window(client, "c", budget=budget))
     assert MARK not in json.dumps(contents(client, "c"))
+
+
+def test_what_a_model_made_of_an_archives_placeholder_goes_with_the_archive(
+    client: httpx.Client, make_worker: MakeWorker, model: Model, tables_with: object
+) -> None:
+    said = {"title": SECRET, "topics": [MARK]}
+    model.page = lambda request: index_of(request, **(said if MARK in str(request).split("quire-topics")[0] else {}))
+    model.summary = lambda request: SECRET if MARK in str(request) else "Nothing."
+    append(client, "c", turn(0))
+    stored = append(client, "c", [user("and now?"), call("a"), result("a", f"{SECRET} " * 400)])["messages"]
+    for number in range(2, 14):
+        append(client, "c", turn(number))
+    worker = make_worker()
+    worker.drain()
+    assert {"page_index", "topic_mentions", "summaries", "archives"} <= set(tables_with(MARK))  # type: ignore[operator]
+    ok(client.delete(f"/archive/{stored[2]['archive_id']}"))
+    assert tables_with(MARK) == []  # type: ignore[operator]
+    worker.drain()
+    assert ok(client.get(path("c", "pages/2")))["source"] == "llm"
+    assert tables_with(MARK) == []  # type: ignore[operator]
 
 
 def test_a_job_that_read_the_text_before_it_was_erased_stores_nothing_of_it(

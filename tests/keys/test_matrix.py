@@ -1,19 +1,22 @@
 """Every route of the API: who gets in, and what is there for whom. A route without an expectation fails here."""
 
+import re
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
 import httpx
 import pytest
+import starlette.routing
+from fastapi.routing import APIRoute
 
 from app.core.caller import ALL_SCOPES
-from app.main import create_app
+from app.main import ROUTERS, create_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
 from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, settle
 
-Kind = Literal["open", "alike", "unknown", "creates", "filtered", "names", "tenant"]
+Kind = Literal["open", "alike", "own", "numbers", "unknown", "creates", "filtered", "names", "tenant"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class Route:
     open      everybody gets in, with or without a key
     alike     nothing of anybody's is in it: the same for all
     unknown   404, and not a byte tells it from what does not exist
+    own       200 for everybody who gets in, and Ann's things for Ann alone
+    numbers   200 for everybody who gets in, and nobody's ids or words
     creates   404 as well, although the same request for what does not exist would make it
     filtered  a list that holds Ann's things for Ann alone
     tenant    it is about a whole tenant: 403 for keys that are bound to a user, and nothing of Ann's for another tenant
@@ -34,8 +39,13 @@ class Route:
     path: str
     body: Json | None = None
     lines: str | None = None
+    hidden: bool = False
+    """Not in the OpenAPI document."""
 
 
+MCP_CALL: Json = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall_page", "arguments": {"page": 1}},
+}  # fmt: skip
 TURN = {"messages": [user("hello")]}
 ANNS_LINES = """{"type":"header","format":"quire","version":1}
 {"type":"conversation","id":"imported","user_id":"ann"}
@@ -44,6 +54,8 @@ ANNS_LINES = """{"type":"header","format":"quire","version":1}
 ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
     "get /readyz": Route(None, "open", "/readyz"),
+    "get /metrics": Route("read", "numbers", "/metrics", hidden=True),
+    "post /mcp": Route("read", "own", "/mcp?conversation_id={conversation}", MCP_CALL, hidden=True),
     "get /tools": Route("read", "alike", "/tools"),
     "post /memories/keywords": Route("read", "alike", "/memories/keywords", {"text": "green tea"}),
     "get /conversations": Route("read", "filtered", "/conversations"),
@@ -119,7 +131,14 @@ ROUTES: dict[str, Route] = {
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
 }
-FOUND_BY = {"get /users/{user_id}/export", "post /memories/search", "get /memories/search", "post /memories/recall"}
+OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
+FOUND_BY = {
+    "post /mcp",
+    "get /users/{user_id}/export",
+    "post /memories/search",
+    "get /memories/search",
+    "post /memories/recall",
+}
 """They hold Ann's things when Ann asks."""
 
 
@@ -128,11 +147,32 @@ def test_every_route_has_an_expectation_and_says_what_scope_it_needs() -> None:
     found = {
         f"{verb} {path}": operation for path, verbs in document["paths"].items() for verb, operation in verbs.items()
     }
-    assert set(found) == set(ROUTES)
+    assert set(found) == {name for name, route in ROUTES.items() if not route.hidden}
     for name, operation in found.items():
         needed = ROUTES[name].scope
         said = operation.get("security", [])
         assert said == ([] if needed is None else [{"bearer": [needed]}, {"header": [needed]}, {}]), name
+
+
+def test_what_is_in_no_document_is_known_here() -> None:
+    """Also the routes that are not in it. The inspector's pages have a door of their own: tests/ui/test_sign_in.py."""
+    found = {
+        f"{verb.lower()} {route.path}"
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute) and not route.include_in_schema and not route.path.startswith("/ui")
+        for verb in route.methods or ()
+    }
+    assert found == {name for name, route in ROUTES.items() if route.hidden}
+    app = create_app(Settings(), "")
+    assert {route.path for route in app.routes if isinstance(route, starlette.routing.Route)} == OPEN_PAGES
+
+
+@pytest.mark.parametrize("path", sorted(OPEN_PAGES))
+def test_pages_that_hold_nothing_of_anybodys_are_open(scene: "Scene", path: str) -> None:
+    answers = {scene.client.get(path, headers=bearing(key)).content for key in (None, "no key", scene.ann)}
+    assert len(answers) == 1
+    assert MARK not in str(answers)
 
 
 @dataclass(frozen=True)
@@ -149,7 +189,7 @@ class Scene:
     def ask(self, route: str, key: str | None, things: Things | None = None) -> httpx.Response:
         wanted = ROUTES[route]
         where = wanted.path.format_map(vars(things or self.things))
-        headers = bearing(key, **{"X-Request-Id": "same"})
+        headers = bearing(key, **{"X-Request-Id": "same", "Accept": "application/json, text/event-stream"})
         verb = route.split(maxsplit=1)[0]
         if wanted.lines is not None:
             headers["Content-Type"] = "application/x-ndjson"
@@ -212,7 +252,7 @@ def test_who_gets_in_and_what_is_there(scene: Scene, mint: Mint, run_as_superuse
         assert scene.ask(name, scene.all_here).is_success
 
 
-def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901 - a case for each kind
+def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR0912 - a case for each kind
     nothing = scene.things.elsewhere()
     match route.kind:
         case "unknown" | "creates":
@@ -238,6 +278,13 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901 - a ca
             assert answer.status_code == (200 if name == "get /jobs" else 404)
             assert "anns" not in answer.text
             assert answer.status_code == 200 or answer.content == scene.ask(name, scene.elsewhere, nothing).content
+        case "own" | "numbers":
+            answers = [scene.ask(name, key) for key in (scene.bob, scene.elsewhere)]
+            for answer in answers:
+                assert answer.status_code == 200
+                assert not {MARK, "anns", str(HERE), str(ELSEWHERE)} & set(re.split(r"[^\w-]+", answer.text))
+            if route.kind == "own":
+                assert {answer.content for answer in answers} == {scene.ask(name, scene.bob, nothing).content}
         case "alike":
             assert len({scene.ask(name, key).content for key in (scene.bob, scene.elsewhere, scene.ann)}) == 1
         case "open":

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import asyncpg
 import httpx
+import psutil
 import pytest
 
 from app.embedded import EmbeddedPostgres
-from tests.api.kit import append, problem, turn
+from tests.api.kit import append, problem, turn, user
+from tests.conftest import wait_for
 from tests.keys.conftest import Serve
 from tests.test_cli import environment, running, url_of  # noqa: F401 - a fixture
 
@@ -21,7 +23,8 @@ BYTES_MAX = 3000
 @pytest.fixture
 def address(environment: dict[str, str]) -> Iterator[tuple[str, int]]:  # noqa: F811
     """Of a service that is impatient."""
-    impatient = {"QUIRE_HEADER_SECONDS": "0.5", "QUIRE_BODY_SECONDS": "0.5", "QUIRE_REQUIRE_KEYS": "false"}
+    names = ("QUIRE_HEADER_SECONDS", "QUIRE_BODY_SECONDS", "QUIRE_READING_SECONDS")
+    impatient = {**dict.fromkeys(names, "0.5"), "QUIRE_REQUIRE_KEYS": "false"}
     with running("serve", {**environment, **impatient}) as process:
         url = httpx.URL(url_of(process))
         assert url.port is not None
@@ -67,7 +70,7 @@ def test_a_head_that_does_not_come_ends_the_connection(address: tuple[str, int])
 
 def test_a_body_that_does_not_come_is_answered_408(address: tuple[str, int]) -> None:
     head = (
-        b"POST /conversations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        b"POST /conversations HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     ) % BYTES_MAX
     with socket.create_connection(address) as connection:
         connection.sendall(head)
@@ -83,6 +86,21 @@ def test_the_rest_of_a_body_that_nobody_reads_is_not_waited_for(address: tuple[s
         connection.sendall(head)
         assert b"404" in connection.recv(65536)
         assert b"HTTP/1.1" not in drip(connection, b" " * BYTES_MAX)
+
+
+def test_an_answer_that_nobody_reads_is_not_kept_for_ever(address: tuple[str, int]) -> None:
+    with httpx.Client(base_url=f"http://{address[0]}:{address[1]}", timeout=30) as client:
+        for _ in range(8):
+            append(client, "long", [user("x" * 900_000)])
+    with socket.socket() as connection, socket.socket() as other:
+        for each, path in ((connection, b"messages"), (other, b"export")):  # whole, and a stream
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            each.connect(address)
+            each.sendall(b"GET /conversations/long/" + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert each.recv(10).startswith(b"HTTP/1.1 2")
+        ours = {connection.getsockname(), other.getsockname()}
+        # What is in the kernel's hands may still come; the service holds nothing of it.
+        wait_for(lambda: not ours & {c.raddr for c in psutil.net_connections("tcp") if c.pid and c.laddr == address})
 
 
 def test_the_service_still_answers_whoever_is_quick(address: tuple[str, int]) -> None:

@@ -55,7 +55,9 @@ async def test_a_tool_that_was_asked_of_one_conversation_does_not_read_the_next_
         await say(made, tenant, "c", [{"role": "user", "content": "hello"}])
     asking = await tool_calls.asker(made, ANN, "u", "c")
     async with database.begin(ANN) as connection:
-        await conversations.erase(connection, ANN, "c")
+        known = await conversations.lock(connection, ANN, "c")
+        assert known is not None
+        await conversations.erase(connection, ANN, known)
     drafts = read([{"role": "user", "content": "my zebrafish"}], Limits())
     await append(made, ANN, "c", AppendRequest(drafts, user_id="another"), None)
     call = tool_calls.checked("recall_page", {"page": 1})

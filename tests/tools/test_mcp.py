@@ -238,7 +238,7 @@ def test_a_page_of_another_origin_reaches_nothing(talk: httpx.Client, headers: J
 
 
 def test_other_hosts_are_allowed_by_name(settings: Settings) -> None:
-    found = mcp.security(settings.model_copy(update={"quire_mcp_hosts": "quire.example, db:9000,[fe80::1]"}))
+    found = mcp.security(settings.model_copy(update={"quire_hosts": "quire.example, db:9000,[fe80::1]"}))
     assert {"quire.example", "quire.example:*", "db:9000", "[fe80::1]", "[fe80::1]:*"} <= set(found.allowed_hosts)
     assert {"https://quire.example", "http://db:9000"} <= set(found.allowed_origins)
     assert "db" not in found.allowed_hosts

@@ -10,6 +10,7 @@ import pytest
 
 from app import errors
 from app.embedded import EmbeddedPostgres
+from app.flows.keys import Knock
 from app.main import create_app
 from app.services import Services
 from app.settings import Settings
@@ -22,8 +23,9 @@ from tests.ui.html import check, read
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
-async def locked(services: Services, key: str | None) -> Viewer:
+async def locked(services: Services, knock: Knock) -> Viewer:
     """One key for everything, and one that is Ann's."""
+    key = knock.key
     if key not in ("master", "anns"):
         raise errors.Unauthorized
     return Viewer(DEFAULT_TENANT, "ann" if key == "anns" else None, is_signed_in=True)

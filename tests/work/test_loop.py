@@ -45,6 +45,7 @@ class Bench:
         pace: Pace = QUICK,
         tenants: Sequence[UUID] = (ANN,),
         slots: int = 4,
+        share: int = 0,
     ) -> AsyncIterator[None]:
         async def see(claimed: Claimed) -> None:
             self.seen.append(claimed)
@@ -56,7 +57,7 @@ class Bench:
         lanes: dict[Lane, int] = {"llm": slots, "embedding": 1}
         loop = Loop(
             self.database, listed, lanes, {"page": see, "embed": see}, lambda e, c: judge(e, c, 0.0),
-            came=self.came, random=lambda: 0.0, stopped=self.stopped, pace=pace,
+            came=self.came, random=lambda: 0.0, stopped=self.stopped, pace=pace, share=share,
             told=lambda claimed, outcome, _: self.ends.append((claimed.kind, outcome)),
         )  # fmt: skip
         async with asyncio.TaskGroup() as group:
@@ -150,6 +151,19 @@ async def test_no_tenant_has_all_of_a_lane(bench: Bench) -> None:
         await put(bench.database, BOB, page("c", 1))
         await bench.saw(4)
     assert Counter(job.tenant for job in bench.seen) == {ANN: 3, BOB: 1}
+
+
+async def test_a_tenant_has_no_more_of_a_lane_than_it_may(bench: Bench) -> None:
+    for tenant in (ANN, BOB):
+        await conversation(bench.database, tenant, *(f"c{n}" for n in range(9)))
+        await put(bench.database, tenant, *(page(f"c{n}", 1) for n in range(9)))
+    async with bench.looping(forever, tenants=(ANN, BOB), slots=8, share=2):
+        await bench.saw(4)
+        await put(bench.database, ANN, enqueue.embed(ANN))  # a sign that it looked once more
+        await bench.saw(5)
+    assert Counter((job.tenant, job.kind) for job in bench.seen) == {
+        (ANN, "page"): 2, (BOB, "page"): 2, (ANN, "embed"): 1,
+    }  # fmt: skip
 
 
 async def test_a_lane_that_is_full_holds_up_no_other(bench: Bench) -> None:

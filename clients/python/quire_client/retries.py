@@ -26,4 +26,4 @@ class Retries:
         wanted = (answer.headers.get("retry-after", "") if answer is not None else "").strip()
         if wanted.isascii() and wanted.isdecimal():
             return float(wanted[:9]) if float(wanted[:9]) <= self.pause_max else None
-        return min(self.pause * 2.0 ** (failures - 1), self.pause_max) * random.uniform(0.5, 1)  # noqa: S311 - jitter
+        return min(self.pause * 2.0 ** (failures - 1), self.pause_max) * random.uniform(0.5, 1)  # noqa: S311 - jitter  # nosec B311

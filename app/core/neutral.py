@@ -1,0 +1,59 @@
+"""How stored text is kept from passing for something that Quire says.
+
+Two kinds of marks mean something to a model. A frame (``<quire-page …>`` to ``</quire-page>``) says that what is in it
+is quoted, and a placeholder names an archive. Inside of a frame, lines have a form: ``[12] user: …`` begins a message,
+``[Pages 12–31] …`` a chapter, ``## …`` a section. A text that is quoted opens and closes no frame, stands for no
+archive, and begins no line: what has lines of its own has them indented, and what is one line stays one. So whatever
+begins a line in a frame is Quire's. Outside of frames those forms mean nothing, and such text stays as it was said.
+
+Nothing is deleted, and only indenting makes a text longer; what was sent is stored as it came.
+"""
+
+from __future__ import annotations
+
+import re
+
+INDENT = "  "
+"""Before each later line of a quoted text."""
+
+_BLANK = r"\s\u00ad\u200b-\u200f\u2060\ufeff"
+_FRAME = re.compile(rf"<(?=[{_BLANK}]*/?[{_BLANK}]*quire-)", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"\[(?=\s*(?:Archived\s+tool\s+result|Tool\s+result|已归档的工具结果|工具结果)\s*[0-9a-f]{8}-)", re.IGNORECASE
+)
+_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_BREAK = re.compile(f"[{_BREAKS}]")
+_LINE = re.compile(rf"(?<=[{_BREAKS}])(?=[^{_BREAKS}])")
+_RANGE = re.compile(rf"(?:(?<=[{_BREAKS}])|\A)\[(?=\s*\d+\s*–)")
+_BRACKETS = str.maketrans("[]", "［］")
+
+
+def unframed(text: str) -> str:
+    """A text that neither opens nor closes a frame. For texts in which Quire's own placeholders may stand."""
+    return _FRAME.sub("‹", text) if "<" in text else text
+
+
+def neutral(text: str) -> str:
+    """A text that neither opens nor closes a frame, and stands for no archive."""
+    text = unframed(text)
+    return _PLACEHOLDER.sub("［", text) if "[" in text else text
+
+
+def flat(text: str) -> str:
+    """The same on one line."""
+    return _BREAK.sub(" ", neutral(text))
+
+
+def block(text: str) -> str:
+    """An unframed text whose later lines cannot be taken for the beginning of anything."""
+    return _LINE.sub(INDENT, unframed(text))
+
+
+def titled(text: str) -> str:
+    """A text in the tag that opens a frame, or in the brackets that begin a line."""
+    return flat(text).translate(_BRACKETS).replace(">", "›")
+
+
+def without_ranges(text: str) -> str:
+    """A passage in which no line looks like the range of another."""
+    return _RANGE.sub("［", text)
