@@ -19,6 +19,8 @@ from app.core.caller import Caller, Scope
 from app.flows import keys
 
 BEARER = "bearer "
+PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
+"""What an Idempotency-Key may be, for the OpenAPI document; `flows.once` says so in words."""
 
 
 async def _caller(request: Request, services: Wired) -> Caller:
@@ -74,5 +76,6 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         description="Sent again with the same request, the write is done once and answered alike for 24 hours.",
+        json_schema_extra={"minLength": 1, "maxLength": 255, "pattern": PRINTABLE},
     ),
 ]
