@@ -178,8 +178,8 @@ class Run:
     def _sample(self, client: httpx.Client, at: float) -> Sample:
         work = client.get("/jobs").raise_for_status().json()
         unclaimed = sum(lane["unclaimed"] for lane in work["lanes"].values())
-        sizes = [psutil.Process(program.pid).memory_info().rss for program in (self.api, self.worker)]
-        return Sample(at, *sizes, work["pending"], unclaimed, work["dead"])
+        api, worker = (psutil.Process(program.pid).memory_info().rss for program in (self.api, self.worker))
+        return Sample(at, api, worker, work["pending"], unclaimed, work["dead"])
 
     def _kill(self, stop: Event) -> None:
         while not stop.wait(self.rng.uniform(*KILL_SECONDS)):

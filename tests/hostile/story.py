@@ -33,7 +33,7 @@ class Said:
 
     @property
     def is_recalled(self) -> bool:
-        return self.message["role"] == "tool" and self.message["tool_call_id"].startswith("recall")
+        return str(self.message.get("tool_call_id")).startswith("recall")
 
 
 @dataclass

@@ -129,7 +129,7 @@ class Story(RuleBasedStateMachine):
         }
         return said[kind]()
 
-    def said(self, talk: Talk, messages: list[Json], answer: Json) -> None:
+    def said(self, talk: Talk, messages: list[Json], answer: list[Json]) -> None:
         talk.learn(messages, answer)
         last = messages[-1]
         talk.open_calls = [one["id"] for one in last.get("tool_calls") or ()]
@@ -176,7 +176,7 @@ class Story(RuleBasedStateMachine):
             found = watch.look([one.message for one in talk.said])
             self.model.check(person, str(found))
             return
-        asked = {"format": form, **({"budget": budget} if budget else {})}
+        asked: Json = {"format": form, **({"budget": budget} if budget else {})}
         answer = person.client.get(path(talk.id, "context"), params=asked)
         self.model.check(person, answer.text)
         if answer.status_code == 422:
@@ -198,7 +198,8 @@ class Story(RuleBasedStateMachine):
             return
         person = self.people[tenant, talk.user]
         one = talk.said[which % len(talk.said)]
-        name, arguments = "recall_page", {"page": one.page}
+        name = "recall_page"
+        arguments: Json = {"page": one.page}
         if tool == "memory" and one.marks - self.model.erased:
             name, arguments = "search_memories", {"query": min(one.marks - self.model.erased)}
         if tool == "archive" and (archives := self.model.archives(talk)):
@@ -413,8 +414,8 @@ def test_any_story(
     counter: TokenCounter,
 ) -> None:
     worker, count = make_worker(), cache(counter.count)
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: Story(base_url, mint, run_as_superuser, delete_every_row, worker, count),
+    run_state_machine_as_test(
+        lambda: Story(base_url, mint, run_as_superuser, delete_every_row, worker, count),  # type: ignore[arg-type]
         settings=settings(
             max_examples=400 if LONG else 12,
             stateful_step_count=60 if LONG else 30,
