@@ -379,7 +379,7 @@ class Client:
         talk = self.talks[self._name]
         at = self.rng.randrange(len(talk))
         if self._ask(http, "erase", "DELETE", f"/conversations/{self._name}/messages/{at + 1}") is not None:
-            talk[at] = ("", False)
+            talk[at] = (talk[at][0], False)
 
     def _archive(self, http: httpx.Client) -> None:
         result = " ".join(f"r{self.rng.randrange(5000)}" for _ in range(4000))
@@ -400,7 +400,7 @@ class Client:
                 if len(told) != len(talk):
                     found.append(f"{name} has {len(told)} messages, {len(talk)} were acknowledged")
                 for (text, there), content in zip(talk, told, strict=False):
-                    if there != (content == text) and not (there and text == ""):
+                    if text and there != (content == text):
                         found.append(f"{name}: {text[:40]!r} reads {str(content)[:40]!r}")
             return found
 

@@ -256,6 +256,18 @@ class Story(RuleBasedStateMachine):
         self.gone(talk, [one])
 
     @rule(tenant=people, at=places, which=places)
+    def erase_what_was_recalled(self, tenant: str, at: int, which: int) -> None:
+        talk = self.known(tenant, at)
+        if talk is None:
+            return
+        one = talk.said[which % len(talk.said)]
+        if not one.is_recalled and one.marks and not one.changed:
+            self.recall(tenant, at, which, "page")
+            self.ask(self.people[tenant, None], "DELETE", path(talk.id, "messages", one.id))
+            self.gone(talk, [one])
+            self.look(talk)
+
+    @rule(tenant=people, at=places, which=places)
     def erase_a_page(self, tenant: str, at: int, which: int) -> None:
         talk = self.known(tenant, at)
         if talk is None:

@@ -35,7 +35,7 @@ Sql = Callable[[str], list[asyncpg.Record]]
 TENANTS = [UUID(int=(number + 1) << 64) for number in range(20)]
 CLIENTS = 5
 """Of each tenant."""
-STEPS = 8
+STEPS = 6
 SHARED = ("c0", "c1")
 """Conversations that all clients of a tenant write to."""
 MARK = "zq%02d%02d%03dxyzk"
