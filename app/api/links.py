@@ -29,7 +29,7 @@ BY_ID = {CONVERSATION: "id"}
 OF_CONVERSATION = (
     "get_conversation", "change_conversation", "append_messages", "sync_messages", "list_messages", "get_context",
     "post_context", "get_contents", "list_pages", "get_summary", "list_topics", "add_note", "list_notes", "get_status",
-    "call_tool", "run_attp", "export_conversation", "delete_conversation",
+    "run_attp", "export_conversation", "delete_conversation",
 )  # fmt: skip
 
 CONVERSATION_MADE = made(201, **dict.fromkeys(OF_CONVERSATION, BY_ID))

@@ -429,7 +429,7 @@ def test_any_story(
     run_state_machine_as_test(
         lambda: Story(base_url, mint, run_as_superuser, delete_every_row, worker, count),  # type: ignore[arg-type]
         settings=settings(
-            max_examples=400 if LONG else 12,
+            max_examples=100 if LONG else 12,
             stateful_step_count=60 if LONG else 30,
             derandomize=not LONG,
             database=None,
