@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test test-llm lint audit check bench bench-retrieval openapi lock clean
+.PHONY: help install run demo migrate test test-llm lint audit check bench bench-retrieval fuzz soak openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ bench: $(STAMP) ## Measure; prints tables
 
 bench-retrieval: $(STAMP) ## Measure what search finds; prints tables
 	$(BIN)/python -m bench retrieval $(ARGS)
+
+fuzz: $(STAMP) ## Hold the service against its OpenAPI document; SECONDS=600
+	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
+
+soak: $(STAMP) ## Mixed load with kills and faults, and the long runs of tests/hostile; MINUTES=60
+	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile
+	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
 openapi: $(STAMP) ## Write the published API to openapi/openapi.json
 	@mkdir -p openapi

@@ -96,7 +96,7 @@ def create_app(
     app.add_middleware(
         Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
-    problem.install(app)
+    problem.install(app, ROUTERS)
     app.add_middleware(measured.Measured)
     app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)

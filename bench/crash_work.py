@@ -86,6 +86,11 @@ class Program:
                 return line
         raise RuntimeError(f"it did not start: {(self._folder / 'stderr').read_text()[-3000:]}")
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         assert self._process is not None
         self._process.kill()

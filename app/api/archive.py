@@ -10,12 +10,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, schemas
+from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.api.times import Time
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.db import Connection
@@ -33,6 +34,7 @@ EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea 
     "/archive",
     status_code=201,
     response_model=schemas.Archive,
+    responses=links.ARCHIVED,
     openapi_extra=json_body(schemas.ArchiveBody, EXAMPLE),
 )
 async def archive_result(request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
@@ -67,7 +69,7 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, longest: int) -> Archive
     if len(body.result) > longest:
         message = f"at most {longest} characters, got {len(body.result)}"
         raise errors.PayloadTooLarge("The result is too long.", errors=[{"loc": ["body", "result"], "msg": message}])
-    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+    if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         raise errors.Invalid("It would expire at once.", errors=[{"loc": ["body", "expires_at"], "msg": "is past"}])
     return ArchiveRequest(
         tool_name=body.tool_name,
@@ -88,8 +90,8 @@ async def list_archives(
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     tool_name: Annotated[str | None, Query(max_length=256)] = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
@@ -105,18 +107,13 @@ async def list_archives(
             conversation_id=conversation_id,
             user_id=user,
             tool_name=tool_name,
-            since=_utc(since),
-            until=_utc(until),
+            since=since,
+            until=until,
             after=cursors.decode_id(cursor),
             limit=limit + 1,
         )
     items = [archiving.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    """A time without a zone is UTC."""
-    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 @router.get("/archive/{uuid}", response_model=schemas.Archive)

@@ -54,7 +54,8 @@ def is_media_type(request: Request, *media_types: str) -> bool:
 
 
 async def read_text(request: Request, *, max_bytes: int) -> str:
-    """The body as text. Raises PayloadTooLarge or BadRequest."""
+    """The body as text. Raises UnsupportedMediaType (not plain UTF-8), PayloadTooLarge or BadRequest."""
+    require_plain(request.headers)
     body = await _read_bytes(request, max_bytes)
     try:
         return body.decode()
@@ -118,17 +119,22 @@ def json_body(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
 BODY_MODELS: dict[str, type[BaseModel]] = {}
 
 
-def _require_json(headers: Mapping[str, str]) -> None:
+def require_plain(headers: Mapping[str, str]) -> None:
+    """Raises UnsupportedMediaType for a body that is compressed, or that says to be in another charset than UTF-8."""
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
         raise errors.UnsupportedMediaType("The body must not be compressed.")
-    media_type, *parameters = (part.strip().lower() for part in headers.get("content-type", "").split(";"))
-    if media_type != "application/json" and not re.fullmatch(r"application/[\w.-]+\+json", media_type):
-        raise errors.UnsupportedMediaType("The Content-Type must be application/json.")
-    for parameter in parameters:
+    for parameter in headers.get("content-type", "").lower().split(";")[1:]:
         name, _, setting = parameter.partition("=")
         if name.strip() == "charset" and setting.strip(' "') not in {"utf-8", "utf8"}:
             raise errors.UnsupportedMediaType("The charset must be utf-8.")
+
+
+def _require_json(headers: Mapping[str, str]) -> None:
+    require_plain(headers)
+    media_type = headers.get("content-type", "").split(";")[0].strip().lower()
+    if media_type != "application/json" and not re.fullmatch(r"application/[\w.-]+\+json", media_type):
+        raise errors.UnsupportedMediaType("The Content-Type must be application/json.")
 
 
 async def _read_bytes(request: Request, max_bytes: int) -> bytes:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, schemas
+from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId, check_id
@@ -40,6 +40,7 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
     "/conversations",
     status_code=201,
     response_model=schemas.Conversation,
+    responses=links.CONVERSATION_MADE,
     openapi_extra=json_body(
         schemas.ConversationCreate, {"id": "demo", "user_id": "me", "model": "gpt-4o", "budget": 8000}
     ),
@@ -198,7 +199,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
     return new
 
 
-@router.delete("/conversations/{conversation_id}", response_model=schemas.Erased)
+@router.delete("/conversations/{conversation_id}", response_model=schemas.Erased, responses=links.CONVERSATION_ERASED)
 async def delete_conversation(
     request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, schemas
+from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
@@ -31,6 +31,7 @@ router = APIRouter(tags=["keys"])
     "/keys",
     status_code=201,
     response_model=schemas.NewKey,
+    responses=links.KEY_MADE,
     openapi_extra=json_body(schemas.KeyBody, {"name": "the agent", "scopes": ["read", "write", "admin"]}),
 )
 async def create_key(request: Request, services: Wired, caller: Admin, key: IdempotencyKey = None) -> Response:
@@ -61,7 +62,7 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
     problems: list[errors.FieldError] = []
     if not body.name.strip() or not body.name.isprintable():
         problems.append({"loc": ["body", "name"], "msg": "must be a text that can be printed"})
-    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+    if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
     if problems:
         raise errors.Invalid("The key is not usable.", errors=problems)

@@ -12,12 +12,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import schemas
+from app.api import links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.scope import READS, IdempotencyKey, Reader, Writer
 from app.api.services import Wired
+from app.api.times import Time
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.scope import scope_of
@@ -41,6 +42,7 @@ METADATA_CHARACTERS = 16_384
     "/memories",
     status_code=201,
     response_model=schemas.MemoryDetail,
+    responses=links.REMEMBERED,
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
 async def remember(request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
@@ -69,7 +71,7 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
         if any("\x00" in text or "\\u0000" in text for text in texts):
             problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
-    if body.expires_at is not None and body.expires_at.astimezone(UTC) <= datetime.now(UTC):
+    if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
     if problems:
         raise errors.Invalid("The memory is not usable.", errors=problems)
@@ -97,7 +99,7 @@ def _user(caller: Caller, named: str | None, conversation_id: str | None, title:
     return user_id
 
 
-@router.delete("/memories/{memory_key}", response_model=schemas.MemoryErased)
+@router.delete("/memories/{memory_key:uuid}", response_model=schemas.MemoryErased)
 async def forget(
     request: Request, services: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKey = None
 ) -> Response:
@@ -144,8 +146,8 @@ async def find_memories(
     keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
     memory_types: Annotated[list[schemas.MemoryType], Query(max_length=10)] = [],  # noqa: B006
     time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     expand: bool = False,
@@ -185,8 +187,8 @@ async def _search(services: Services, caller: Caller, body: schemas.SearchBody) 
 
 
 def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
-    """Since when and until when; times without an offset are UTC. Raises Invalid for a range with nothing in it."""
-    since, until = (t if t is None or t.tzinfo else t.replace(tzinfo=UTC) for t in (body.since, body.until))
+    """Since when and until when. Raises Invalid for a range with nothing in it."""
+    since, until = body.since, body.until
     if body.time_range_days:
         days = datetime.now(UTC) - timedelta(days=body.time_range_days)
         since = max(since, days) if since else days
@@ -228,7 +230,7 @@ async def recall(request: Request, services: Wired, caller: Reader) -> Response:
     return json_value(await recall_agent.recall(services, caller.tenant, wanted))
 
 
-@router.get("/memories/{memory_key}", response_model=schemas.MemoryDetail)
+@router.get("/memories/{memory_key:uuid}", response_model=schemas.MemoryDetail)
 async def get_memory(services: Wired, caller: Reader, memory_key: UUID) -> Response:
     """A memory in full, to 100 KB."""
     async with services.database.snapshot(caller.tenant) as connection:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, schemas
+from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId, check_id
@@ -58,6 +58,7 @@ EXAMPLE = {
     "/conversations/{conversation_id}/messages",
     status_code=201,
     response_model=schemas.Appended,
+    responses=links.APPENDED,
     openapi_extra=json_body(schemas.AppendBody, EXAMPLE),
 )
 async def append_messages(

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import schemas
+from app.api import links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId
@@ -53,6 +53,7 @@ async def list_notes(
     "/conversations/{conversation_id}/notes",
     status_code=201,
     response_model=schemas.Note,
+    responses=links.NOTE_MADE,
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French."}),
 )
 async def add_note(

@@ -69,7 +69,9 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     schemas.update(definitions.get("$defs", {}))
     document["components"]["securitySchemes"] = SECURITY_SCHEMES
     needed = {
-        (route.path, method.lower()): _scope(route) for route in _routes(routers) for method in route.methods or ()
+        (route.path_format, method.lower()): _scope(route)
+        for route in _routes(routers)
+        for method in route.methods or ()
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():

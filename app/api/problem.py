@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors, logs
@@ -48,11 +50,20 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Make every error of the app a problem, and give every response an X-Request-Id."""
+
+    async def http_exception(request: Request, error: Exception) -> Response:
+        """What Starlette itself refuses: unknown paths and methods."""
+        assert isinstance(error, HTTPException)
+        headers = dict(error.headers or {})
+        if error.status_code == 405 and (methods := _methods(routers, request.scope)):
+            headers["Allow"] = ", ".join(sorted(methods))
+        return _refused(request, error, headers)
+
     app.add_exception_handler(errors.QuireError, _quire_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(HTTPException, _http_exception)
+    app.add_exception_handler(HTTPException, http_exception)
     app.add_middleware(RequestId)
 
 
@@ -125,9 +136,7 @@ _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 _HTTP_DETAILS = {404: "There is nothing at this path.", 405: "The method is not allowed at this path."}
 
 
-async def _http_exception(request: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: unknown paths and methods."""
-    assert isinstance(error, HTTPException)
+def _refused(request: Request, error: HTTPException, headers: Mapping[str, str]) -> Response:
     title = str(error.detail)
     return _render(
         request,
@@ -135,8 +144,15 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         code=_HTTP_CODES.get(error.status_code, f"http-{error.status_code}"),
         title=title,
         detail=_HTTP_DETAILS.get(error.status_code, title),
-        headers=error.headers or {},
+        headers=headers,
     )
+
+
+def _methods(routers: Sequence[APIRouter], scope: Scope) -> set[str]:
+    """All that a path knows. Starlette names those of the first route that has the path."""
+    routes = (route for router in routers for route in router.routes if isinstance(route, APIRoute))
+    matching = (route for route in routes if route.matches(scope)[0] is not Match.NONE)
+    return {method for route in matching for method in route.methods or ()}
 
 
 def _render(

@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api.body import RequestModel
+from app.api.times import Time
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Scope
 
@@ -75,7 +76,7 @@ class ContextBody(RequestModel):
     budget: int | None = Budget
     model: str | None = Field(None, min_length=1, max_length=200)
     query: str | None = Field(None, max_length=10_000)
-    load: list[UUID] = Field(default=[], max_length=20, strict=False)
+    load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)
     format: Literal["openai", "anthropic"] = "openai"
     system: str | None = Field(None, max_length=1_000_000, description="instead of the conversation's own")
@@ -395,7 +396,7 @@ class ArchiveBody(RequestModel):
     tool_input: dict[str, Any] | list[Any] | str = Field(default="", description="the call's arguments")
     result: str
     sources: list[str] = Field(default=[], max_length=10, description="where it comes from, if the caller knows")
-    expires_at: datetime | None = Field(None, strict=False, description="when it is to be erased")
+    expires_at: Time | None = Field(None, description="when it is to be erased")
 
 
 class Passage(BaseModel):
@@ -593,10 +594,10 @@ class SearchBody(RequestModel):
     keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
     time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last days")
-    since: datetime | None = Field(None, strict=False, description="only from this time on")
-    until: datetime | None = Field(None, strict=False, description="only before this time")
+    since: Time | None = Field(None, description="only from this time on")
+    until: Time | None = Field(None, description="only before this time")
     limit: int = Field(10, ge=1, le=100)
-    min_relevance_score: float = Field(0.0, ge=0, le=1, strict=False)
+    min_relevance_score: float = Field(0.0, ge=0, le=1)
     conversation_id: str | None = None
     expand: bool = Field(default=False, description="have the LLM put the query in more words first; takes its time")
 
@@ -634,7 +635,7 @@ class MemoryBody(RequestModel):
     keywords: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default=[], max_length=20)
     metadata: dict[str, Any] = Field(default={}, description="the caller's own, to 16 KB as JSON")
     sensitivity: Literal["normal", "sensitive"] = "normal"
-    expires_at: datetime | None = Field(None, strict=False, description="from then on it is not found any more")
+    expires_at: Time | None = Field(None, description="from then on it is not found any more")
 
 
 class MemoryErased(BaseModel):
@@ -648,7 +649,7 @@ class KeyBody(RequestModel):
     name: str = Field(min_length=1, max_length=200, description="to tell it from others")
     scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
     user_id: str | None = Field(None, description="the one user that it is to see; all of them if left out")
-    expires_at: datetime | None = Field(None, strict=False, description="from then on it lets nobody in")
+    expires_at: Time | None = Field(None, description="from then on it lets nobody in")
 
 
 class Key(BaseModel):

@@ -20,6 +20,8 @@ from app.flows import keys
 from app.flows.keys import Knock
 
 BEARER = "bearer "
+PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
+"""What an Idempotency-Key may be, for the OpenAPI document; `flows.once` says so in words."""
 
 
 async def _caller(request: Request, services: Wired) -> Caller:
@@ -80,5 +82,6 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         description="Sent again with the same request, the write is done once and answered alike for 24 hours.",
+        json_schema_extra={"minLength": 1, "maxLength": 255, "pattern": PRINTABLE},
     ),
 ]

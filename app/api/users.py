@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from app import errors
 from app.api import schemas
 from app.api.answers import json_text, json_value
-from app.api.body import is_media_type, parse, parse_model
+from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
@@ -122,6 +122,7 @@ async def import_data(request: Request, services: Wired, caller: Writer) -> Resp
     """
     if not is_media_type(request, NDJSON, "application/jsonl"):
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
+    require_plain(request.headers)
     lines = _lines(request, services.settings.quire_body_max_bytes)
     return json_value(await import_lines(services, caller.tenant, lines, Limit(_settings, caller.user_id)))
 

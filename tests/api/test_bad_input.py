@@ -207,6 +207,21 @@ def test_a_method_that_is_not_allowed_answers_405(talk: httpx.Client) -> None:
         problem(talk.request(verb, where), 405)
 
 
+@pytest.mark.parametrize(
+    ("where", "allowed"),
+    [
+        ("/conversations", "GET, POST"), ("/conversations/c", "DELETE, GET, PATCH"), (MESSAGES, "GET, POST"),
+        ("/memories", "POST"), ("/memories/search", "GET, POST"), ("/memories/recall", "POST"),
+        ("/memories/00000000-0000-7000-8000-000000000001", "DELETE, GET"),
+    ],
+)  # fmt: skip
+def test_what_is_allowed_is_said_in_full(talk: httpx.Client, where: str, allowed: str) -> None:
+    for verb in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - set(allowed.split(", ")):
+        refused = talk.request(verb, where)
+        problem(refused, 405)
+        assert refused.headers["allow"] == allowed
+
+
 BAD_CHANGES: list[tuple[Json, str]] = [
     ({"title": "t" * 501}, "title"), ({"title": "a\x00"}, "title"), ({"title": 7}, "title"),
     ({"system": "s" * 1_000_001}, "system"), ({"system": "\x00"}, "system"), ({"model": ""}, "model"),

@@ -143,7 +143,7 @@ def test_types_are_not_bent() -> None:
 def url() -> Iterator[str]:
     """A small app around the reader, served for real."""
     app = FastAPI()
-    problem.install(app)
+    problem.install(app, ())
 
     @app.post("/notes", openapi_extra=body.json_body(Note, {"text": "hi"}))
     async def make_note(request: Request) -> Response:

@@ -248,3 +248,13 @@ def test_no_system_prompt_changes_what_the_tools_weigh(client: httpx.Client) -> 
         assert sections["tools"] == before["tools"]
         assert before["system"] < sections["system"] < before["system"] + 20
     assert ok(client.get(where, params={"budget": 8000}))["usage"]["sections"] == before
+
+
+def test_archives_are_loaded_by_the_list_of_a_post_too(client: httpx.Client) -> None:
+    made = append(client, "c", [*turn(1), call("a"), result("a", "river " * 3000), user()])
+    uuid = made["messages"][3]["archive_id"]
+    body = {"budget": 20_000, "load": [uuid]}
+    posted = ok(client.post(path("c", "context"), json=body))
+    assert posted["archive_refs"] == [uuid]
+    assert posted["usage"]["sections"]["tail"] > 100
+    assert posted == window(client, "c", budget=20_000, load=uuid)

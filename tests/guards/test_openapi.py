@@ -89,6 +89,22 @@ def test_every_reference_leads_somewhere(document: Json) -> None:
         assert reference in document["components"]["schemas"]
 
 
+def test_every_link_leads_to_an_operation_and_gives_it_what_its_path_needs(document: Json) -> None:
+    parameters = {
+        operation["operationId"]: {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+        for _, operation in operations(document)
+    }
+    links = [
+        link
+        for _, operation in operations(document)
+        for answer in operation["responses"].values()
+        for link in answer.get("links", {}).values()
+    ]
+    assert len(links) > 30
+    for link in links:
+        assert set(link["parameters"]) == parameters[link["operationId"]], link
+
+
 @pytest.mark.parametrize("page", ["/docs", "/redoc"])
 def test_the_page_loads_from_here_alone(client: httpx.Client, page: str) -> None:
     answer = client.get(page)

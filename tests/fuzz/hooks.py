@@ -1,0 +1,84 @@
+"""What Schemathesis has to know of Quire, beyond the OpenAPI document: loaded by its command line, see `run.py`."""
+
+import itertools
+import os
+import re
+from typing import Any
+
+import schemathesis
+from schemathesis import Case as AnyCase
+from schemathesis import HookContext, SerializationContext
+from schemathesis.core.failures import AcceptedNegativeData, Failure
+from schemathesis.core.transport import Response
+from schemathesis.openapi.checks import RejectedPositiveData
+
+from app.core.credentials import Credentials
+
+Case = AnyCase[Any]
+
+TEXTS = ("application/x-ndjson", "application/toml")
+
+_keys = itertools.count()
+_own = Credentials.read(os.environ["QUIRE_FUZZ_KEY"])
+
+
+@schemathesis.serializer(*TEXTS)
+def text(_: SerializationContext, value: Any) -> bytes:
+    """Bodies that are a text of their own; what is none is sent as Python prints it."""
+    return value if isinstance(value, bytes) else str(value).encode(errors="replace")
+
+
+@schemathesis.hook
+def filter_case(_: HookContext, case: Case) -> bool:
+    """The key that everything is asked with is not to be revoked: what came after would be 401."""
+    own = _own is not None and str(_own.id) in str(case.path_parameters.get("key_id", ""))
+    return not (case.method.upper() == "DELETE" and own)
+
+
+@schemathesis.hook
+def before_call(_: HookContext, case: Case, __: dict[str, Any]) -> None:
+    """Two different requests under one Idempotency-Key are 422, as they should be: each gets a key of its own."""
+    sent = case.headers.get("Idempotency-Key") if case.headers else None
+    if isinstance(sent, str) and re.fullmatch("[!-~]{1,255}", sent):
+        case.headers["Idempotency-Key"] = f"{sent[:-8]}{next(_keys):08}"
+
+
+RULES_BEYOND_JSON_SCHEMA = (
+    "must be the next_cursor of an earlier answer",  # a cursor is opaque: nobody can make one up
+    "a user or a conversation is needed",  # one of two members
+    "is not a model whose context window is known",  # a name among hundreds, and only where no budget is named
+    "must be uuids joined by commas",
+    "must be up to 20 numbers from 1 on",
+    "must be later than",  # of two times
+    "is past",
+    "must not be blank",
+    "U+0000",
+    "none of them a control character",
+    "must not be . or ..",
+    "must be a text that can be printed",
+    "characters as JSON",
+    "is needed where no user message says what to look for",
+    "should be a valid integer",  # JSON Schema takes 8000.0 for one
+)
+IN_FORMS_OF_THEIR_OWN = {
+    "messages",  # of two dialects: tests/core/test_messages.py
+    "arguments",  # of a tool, which has a schema of its own: tests/tools
+    "line",  # of an import: tests/erasure/test_transfer.py
+}
+
+
+@schemathesis.hook
+def filter_failure(_: HookContext, failure: Failure, case: Case, response: Response) -> bool:
+    """Whether it is one. A valid request may be refused by a rule that is documented and beyond JSON Schema."""
+    if isinstance(failure, AcceptedNegativeData):
+        return case.media_type not in TEXTS or "body" not in failure.message  # whatever is sent is a text
+    if not isinstance(failure, RejectedPositiveData):
+        return True
+    problem = response.json()
+    found = problem.get("errors", [])
+    said = [problem["detail"], *(error["msg"] for error in found)]
+    known = problem["type"] == "urn:quire:problem:budget-too-small"
+    known |= any(rule in text for text in said for rule in RULES_BEYOND_JSON_SCHEMA)
+    known |= any(IN_FORMS_OF_THEIR_OWN & set(map(str, error["loc"])) for error in found)
+    known |= "null" in (case.path_parameters or {}).values()  # a link whose source is null
+    return not known
