@@ -1,19 +1,26 @@
-# The API (or, with another command, the worker or the migrations). Bring a PostgreSQL: see docker-compose.yml.
-FROM python:3.12-slim
+# One image for the API, the worker and the migrations: `serve` (the default), `worker`, `migrate`, `doctor`, `keys …`.
+# It writes to /data and /tmp only, so the root file system may be read-only, and it starts no shell.
+# With a PostgreSQL: docker-compose.yml and deploy/kubernetes. Without DATABASE_URL it makes one of its own in /data.
+FROM python:3.11-slim
 
-RUN useradd --create-home --uid 10001 quire
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ORT_DISABLE_TELEMETRY=1 \
+    QUIRE_DATA_DIR=/data QUIRE_HOST=0.0.0.0 QUIRE_PORT=8000
+RUN groupadd --gid 10001 quire \
+ && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin quire \
+ && install -d -o quire -g quire -m 0700 /data
+
 WORKDIR /srv/quire
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 QUIRE_DATA_DIR=/home/quire/data
-
 COPY requirements.txt .
-RUN pip install --no-cache-dir -r requirements.txt
-COPY app app
+RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY LICENSE .
 COPY alembic alembic
+COPY app app
+RUN python -m compileall -q app alembic
 
-USER quire
-RUN mkdir -p "$QUIRE_DATA_DIR"
-VOLUME /home/quire/data
+USER 10001:10001
+VOLUME /data
 EXPOSE 8000
-HEALTHCHECK CMD python -c "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=3)"
+# A worker's is ["python", "-m", "app.alive", "worker"], with QUIRE_WORKER_PORT.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["python", "-m", "app.alive", "api"]
 ENTRYPOINT ["python", "-m", "app"]
 CMD ["serve"]

@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo migrate test test-llm lint audit check bench bench-retrieval fuzz soak openapi lock clean
+.PHONY: help install run demo doctor migrate test test-llm lint audit check bench bench-retrieval fuzz soak openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ run: $(STAMP) ## Serve the API with its jobs and a database; obeys DATABASE_URL,
 
 demo: $(STAMP) ## Replay a long conversation and watch the window; starts a service of its own if none runs
 	@exec $(BIN)/quire demo
+
+doctor: $(STAMP) ## Say whether everything is as it should be, and how to mend what is not
+	@exec $(BIN)/quire doctor $(ARGS)
 
 migrate: $(STAMP) ## Bring the schema to the newest version
 	@exec $(BIN)/quire migrate

@@ -6,12 +6,12 @@ import json
 import signal
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import FrameType
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import click
@@ -20,15 +20,16 @@ import uvloop
 from fastapi import FastAPI
 from pydantic import ValidationError
 
-from app import embedded, errors, logs, migrate, worker
+from app import embedded, errors, logs, migrate, transfer, worker
 from app.api.body import parse_model
 from app.api.deadlines import impatient
 from app.api.keys import checked
 from app.api.schemas import KeyBody
-from app.core import importers
 from app.core.caller import SCOPES, Caller
 from app.db import Database
 from app.demo.command import demo
+from app.doctor.examine import examine
+from app.doctor.verdicts import Check, report, worst
 from app.flows import keys, retention
 from app.ids import uuid7
 from app.main import OPERATIONS, create_app, services_of
@@ -116,6 +117,35 @@ def bring_up_to_date() -> None:
     click.echo(f"The schema is at {migrate.head() or 'its beginning'}.")
 
 
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--skip-models", is_flag=True, help="Do not ask the models anything, which may cost a few tokens.")
+def doctor(*, as_json: bool, skip_models: bool) -> None:
+    """Look whether everything is as it should be, and say how to mend what is not.
+
+    Exit code 1 if something keeps Quire from working; warnings do not.
+    """
+    settings = _settings()
+    logs.set_up("error", settings.quire_log_format)  # what would be logged is said below
+    with _stopping_on_signals():
+        checks = examine(settings, is_loopback=_is_loopback(settings.quire_host), asks_models=not skip_models)
+    click.echo(json.dumps(report(checks), indent=2, ensure_ascii=False) if as_json else _listing(checks))
+    if worst(checks) == "fail":
+        raise SystemExit(1)
+
+
+def _listing(checks: Sequence[Check]) -> str:
+    lines = []
+    for check in checks:
+        state = click.style(f"{check.state:<6}", fg=STATE_COLOURS[check.state])
+        lines.append(f"{state}{check.name:<16}{check.detail}")
+        lines += [f"{'':<22}{check.mend}"] if check.mend else []
+    return "\n".join(lines)
+
+
+STATE_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
 @main.group()
 def jobs() -> None:
     """Look at background work, and try again what failed for good."""
@@ -189,20 +219,6 @@ async def _revived(database: Database, job: UUID | None) -> int:
     return total
 
 
-@main.command(name="import")
-@click.argument("file", type=click.File("rb"))
-@click.option("--from", "source", type=click.Choice(sorted(importers.SOURCES)), required=True, help="Whose JSON it is.")
-@click.option("--conversation", "conversation_id", required=True, help="Id that the conversation is to have.")
-@click.option("--user", "user_id", required=True, help="Whose it is to be.")
-def import_from(file: BinaryIO, source: str, conversation_id: str, user_id: str) -> None:
-    """Write another service's export as lines for POST /import."""
-    try:
-        for line in importers.lines(source, json.load(file), conversation_id, user_id):
-            click.echo(line)
-    except (ValueError, LookupError) as error:
-        raise click.ClickException(f"This is not an export of {source}: {error}") from error
-
-
 @main.command(name="retention")
 @click.option("--dry-run", is_flag=True, help="Only count.")
 def retain(*, dry_run: bool) -> None:
@@ -227,7 +243,8 @@ def describe() -> None:
     click.echo(json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False))
 
 
-main.add_command(demo)
+for command in (demo, transfer.import_file, transfer.export):
+    main.add_command(command)
 
 OfTenant = click.option("--tenant", default=None, help="Its name or id; the default one if left out.")
 

@@ -100,6 +100,11 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
     return EmbeddedPostgres(layout, in_use)
 
 
+def exists(data_dir: Path) -> bool:
+    """Whether a database was made in this folder."""
+    return (data_dir.expanduser() / "postgres" / "cluster").exists()
+
+
 class EmbeddedPostgres:
     """This process's share of a running server."""
 

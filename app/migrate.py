@@ -24,6 +24,11 @@ def head() -> str:
     return ScriptDirectory.from_config(_config()).get_current_head() or ""
 
 
+def known() -> frozenset[str]:
+    """Every migration that this version has."""
+    return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
 def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))

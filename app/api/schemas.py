@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.api.body import RequestModel
 from app.api.times import Time
@@ -53,10 +53,36 @@ class ConversationCreate(ConversationChange):
     user_id: str | None = None
 
 
+_MESSAGE = {
+    "type": "object",
+    "description": "A message as its API has it; what is not named here is kept as it is.",
+    "required": ["role"],
+    "properties": {
+        "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool"]},
+        "content": {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+                {"type": "null"},
+            ]
+        },
+        "tool_calls": {
+            "anyOf": [{"type": "array", "items": {"type": "object", "additionalProperties": True}}, {"type": "null"}]
+        },
+        "tool_call_id": {"type": "string"},
+        "name": {"type": "string"},
+        "client_id": {"type": "string", "description": "the caller's own id of the message"},
+    },
+    "additionalProperties": True,
+}
+SentMessage = Annotated[Any, WithJsonSchema(_MESSAGE)]
+"""Read by `core.messages`, which says more exactly what is wrong; described here for whoever generates a client."""
+
+
 class AppendBody(RequestModel):
     """Messages to append, in OpenAI or Anthropic form."""
 
-    messages: list[Any] = Field(description="1 to 1000 messages, stored all or none")
+    messages: list[SentMessage] = Field(description="1 to 1000 messages, stored all or none")
     user_id: str | None = Field(None, description="creates the conversation if it is new")
     system: str | None = Field(None, max_length=1_000_000)
 
@@ -64,7 +90,7 @@ class AppendBody(RequestModel):
 class SyncBody(RequestModel):
     """All the messages that the caller has of a conversation, in OpenAI or Anthropic form."""
 
-    messages: list[Any] = Field(description="1 to 20,000 messages, of which up to 1000 may be new")
+    messages: list[SentMessage] = Field(description="1 to 20,000 messages, of which up to 1000 may be new")
     user_id: str | None = Field(None, description="creates the conversation if it is new")
     system: str | None = Field(None, max_length=1_000_000, description="before what the list's system messages say")
     on_fork: Literal["error", "append"] = Field("error", description="where the list contradicts what is stored")

@@ -47,6 +47,19 @@ def load(*, threads: int = 1) -> Embedder | None:
     return LocalEmbeddings(model.Model(found, threads))
 
 
+def why_not() -> str | None:
+    """Why there is no local model, or None where there is one. Reads the weights, and keeps nothing."""
+    try:
+        from app.providers.e5 import model, weights  # noqa: F401, PLC0415 - as above
+    except ImportError as missing:
+        return f"{missing.name} is not installed"
+    try:
+        weights.open_weights(weights.find())
+    except weights.Unusable as reason:
+        return str(reason)
+    return None
+
+
 class LocalEmbeddings:
     """An Embedder. It never refuses a text: of a long one it reads the first 512 pieces, of an empty one its kind.
 

@@ -121,6 +121,15 @@ async def current(connection: Connection, tenant: UUID) -> UUID | None:
     return found
 
 
+# Its name and width.
+CURRENT_NAME = "SELECT name, dimensions FROM embedding_models WHERE tenant_id = $1 AND is_current"
+
+
+async def current_name(connection: Connection, tenant: UUID) -> tuple[str, int] | None:
+    row = await connection.fetchrow(CURRENT_NAME, tenant)
+    return (row["name"], row["dimensions"]) if row else None
+
+
 async def mark(connection: Connection, tenant: UUID, model: UUID, after: UUID, limit: int) -> Wanting:
     """Mark those of some memories that have no vector of the model as wanting one."""
     row = await connection.fetchrow(MARK, tenant, model, after, limit)

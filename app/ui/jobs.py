@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 from asyncpg import Record
 
@@ -23,6 +25,13 @@ class Jobs:
     attempts: int
     """The most of any."""
     since: datetime
+    ids: tuple[UUID, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """What tells it from others in a form, where texts would come back as they are shown."""
+        told = "\0".join((self.kind, self.conversation_id or "", self.error))
+        return hashlib.sha256(told.encode()).hexdigest()
 
 
 def grouped(rows: Sequence[Record]) -> list[Jobs]:
@@ -49,4 +58,5 @@ def _together(rows: Sequence[Record]) -> Jobs:
         count=len(rows),
         attempts=max(row["attempts"] for row in rows),
         since=min(row["created_at"] for row in rows),
+        ids=tuple(row["id"] for row in rows),
     )

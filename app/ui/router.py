@@ -34,6 +34,8 @@ router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 CONVERSATIONS_SHOWN = 50
 ARCHIVES_SHOWN = 50
 JOBS_READ = 400
+JOBS_RETRIED = 1_000
+"""At once, by the button for all."""
 MESSAGES_SHOWN = 500
 """Of a page."""
 RESULTS_SHOWN = 30
@@ -191,6 +193,26 @@ async def jobs_page(request: Request, services: Wired, viewer: Viewing) -> Respo
         rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
         has_chat=services.chat is not None, has_embedder=services.embedder is not None,
     )  # fmt: skip
+
+
+@router.post("/jobs/retry")
+async def retry_jobs(request: Request, services: Wired, viewer: Viewing) -> Response:
+    """Tries dead letters again: those of one line of the page, or all. Twice does no more than once."""
+    _require_own_form(request)
+    if not viewer.may_retry:
+        raise errors.Forbidden("Trying jobs again needs a key with the scope admin.")
+    line = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5).get("line", [None])[0]
+    async with services.database.begin(viewer.tenant) as connection:
+        if line is None:
+            await table.retry_some(connection, viewer.tenant, JOBS_RETRIED)
+        else:
+            dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
+            for jobs in grouped(dead):
+                if jobs.line == line:
+                    for job in jobs.ids:
+                        await table.revive(connection, viewer.tenant, job)
+    services.work_came.set()
+    return RedirectResponse(addresses(request)("jobs"), 303)
 
 
 @router.get("/sign-in")

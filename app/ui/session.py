@@ -36,6 +36,8 @@ class Viewer:
     user_id: str | None = None
     """Set: a key that is bound to one user, and shows that user's data only."""
     is_signed_in: bool = False
+    may_retry: bool = False
+    """Jobs that failed for good: what the API lets an admin do."""
 
 
 Door: TypeAlias = Callable[[Services, Knock], Awaitable[Viewer]]
@@ -52,7 +54,8 @@ async def front_door(services: Services, knock: Knock) -> Viewer:
             headers={"Retry-After": str(taken.retry_seconds)},
         )
     caller.require("read")
-    return Viewer(caller.tenant, caller.user_id, is_signed_in=caller.key is not None)
+    may_retry = "admin" in caller.scopes and caller.user_id is None
+    return Viewer(caller.tenant, caller.user_id, is_signed_in=caller.key is not None, may_retry=may_retry)
 
 
 def door_of(request: Request) -> Door:

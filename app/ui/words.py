@@ -227,6 +227,8 @@ CHINESE: Final = {
     "Jobs are those of all users; this key is one user's.": "任务属于所有用户，而这个密钥只属于一个用户。",
     "Jobs of this conversation": "本会话的任务",
     "Jobs that were given up": "已放弃的任务",
+    "Try again": "重试",
+    "Try all of them again": "全部重试",
     "Jobs, the oldest first": "任务，最早的在前",
     "Kind": "类别",
     "Lane": "通道",

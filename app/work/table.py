@@ -434,3 +434,16 @@ SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
 async def neglected(connection: Connection, tenant: UUID) -> dict[str, str | None]:
     """Lanes in which something could have been claimed for longer than a minute, with what it last failed on."""
     return {row["lane"]: row["error"] for row in await connection.fetch(NEGLECTED, tenant)}
+
+
+# Jobs whose lease ended a while ago: a worker that looked for them would have taken them back.
+ABANDONED = f"""
+SELECT count(*) FROM (SELECT FROM work
+  WHERE tenant_id = $1 AND token IS NOT NULL AND due < now() - interval '{UNCLAIMED_SECONDS} seconds'
+  LIMIT {COUNTED_MAX}) w
+"""
+
+
+async def abandoned(connection: Connection, tenant: UUID) -> int:
+    found: int = await connection.fetchval(ABANDONED, tenant)
+    return found

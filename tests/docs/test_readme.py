@@ -1,5 +1,6 @@
 """What the README shows is what happens, and no link of the documentation leads nowhere."""
 
+import os
 import re
 import subprocess
 import sys
@@ -18,6 +19,12 @@ MADE_ELSEWHERE = {"docs/benchmarks.md"}
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
+def block(words: str) -> str:
+    """The Python of the README that has these words."""
+    [code] = [found for found in re.findall("```python\n(.*?)```", README, re.DOTALL) if words in found]
+    return str(code)
+
+
 def test_the_first_commands_are_those_that_quire_prints() -> None:
     printed = WELCOME.format(url="http://127.0.0.1:8000", where="", header="", door="")
     commands = [line.strip() for line in printed.splitlines() if line.strip().startswith("curl")]
@@ -26,7 +33,7 @@ def test_the_first_commands_are_those_that_quire_prints() -> None:
 
 
 def test_the_agent_loop_runs(client: httpx.Client, base_url: str) -> None:
-    [code] = re.findall("```python\n(.*?)```", README, re.DOTALL)
+    code = block("def turn(")
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 22
     script = (lambda _: calling("recall_page", page=1), lambda messages: {"content": messages[-1]["content"]})
     with scripted_model(*script) as model:
@@ -38,6 +45,28 @@ def test_the_agent_loop_runs(client: httpx.Client, base_url: str) -> None:
     assert done.returncode == 0, done.stderr
     assert "[1] user: What did we say on page 1?" in done.stdout
     assert client.get("/conversations/demo").json()["messages"] == 4
+
+
+EXCHANGE = ["Hello", "Welcome."]
+MODEL = """
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+class Model(GenericFakeChatModel):
+    def bind_tools(self, tools, **_):
+        return self
+model, tools = Model(messages=iter(["Welcome."])), []
+"""
+
+
+def test_the_langchain_agent_remembers(client: httpx.Client, base_url: str) -> None:
+    pytest.importorskip("langchain", reason="langchain is not installed: it comes with the development requirements")
+    code = MODEL + block("create_agent").replace("http://127.0.0.1:8000", base_url)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert [message["content"] for message in client.get("/conversations/demo/messages").json()["items"]] == EXCHANGE
+    assert client.get("/conversations/demo").json()["user_id"] == "me"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

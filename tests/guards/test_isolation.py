@@ -298,6 +298,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
     before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
     async with made.database.begin(ANN) as connection:
         assert await embeddings.current(connection, BOB) is None
+        assert await embeddings.current_name(connection, BOB) is None
         assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
         assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
         for tenant in (ANN, BOB):
@@ -359,7 +360,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
-    by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT"}
+    by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT", "CURRENT_NAME"}
     by_id |= {"LOOK_UP"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in

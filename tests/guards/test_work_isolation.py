@@ -69,6 +69,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.DEAD: (UUID(int=0), 10),
         table.DEPTH: (),
         table.NEGLECTED: (),
+        table.ABANDONED: (),
         table.DEPTH_OF: ("running",),
         spending.TOTALS: (),
         spending.TOTALS_OF: ("waiting",),
@@ -86,7 +87,12 @@ NAMES = [
 PUT_IN = {"app.store.spending.RECORD"}
 SETS_THE_TENANT = {"app.work.table.DUE"}
 APART = PUT_IN | SETS_THE_TENANT
-COUNTING = {"app.work.table.DEPTH_OF", "app.store.unindexed.UNINDEXED", "app.store.unindexed.WITHOUT_VECTOR"}
+COUNTING = {
+    "app.work.table.DEPTH_OF",
+    "app.work.table.ABANDONED",
+    "app.store.unindexed.UNINDEXED",
+    "app.store.unindexed.WITHOUT_VECTOR",
+}
 """They answer with a row of noughts where there is nothing."""
 
 

@@ -41,6 +41,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "jobs": (table.ALL, (ANN, 400)),
     "jobs of a conversation": (table.ALL_OF, (ANN, "c17", 400)),
     "neglected": (table.NEGLECTED, (ANN,)),
+    "abandoned": (table.ABANDONED, (ANN,)),
     "of a conversation": (table.DEPTH_OF, (ANN, "c17")),
     "memories of a conversation without a vector": (unindexed.WITHOUT_VECTOR, (ANN, UUID(int=5), "c17")),
     "spent": (spending.TOTALS, (ANN,)),

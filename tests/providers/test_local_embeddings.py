@@ -187,3 +187,11 @@ assert local_embeddings.load() is None
         [sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2], capture_output=True, text=True
     )
     assert done.stderr == "no local embeddings: onnxruntime is not installed\n"
+
+
+def test_the_engine_reports_to_nobody_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Its makers' telemetry keeps a device's id in the home directory as soon as the engine is imported."""
+    code = "import asyncio; from app.providers import local_embeddings as e; asyncio.run(e.load().close())"
+    environment = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": "."}
+    subprocess.run([sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[2], check=True, timeout=60)
+    assert list(tmp_path.rglob("*")) == []

@@ -14,6 +14,12 @@ from tests.api.kit import SHIPPED, Json, append, call, created, recall, result, 
 
 NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202eright to left\u202c \x00 \x1b"
 LONG_WORD = "Donaudampfschifffahrt" * 400
+DEAD = f"""
+INSERT INTO work (tenant_id, kind, subject, id, lane, conversation_id, failed_at, attempts, error)
+SELECT '{DEFAULT_TENANT}', kind, kind || n, gen_random_uuid(), 'llm', NULL, now(), 8, error
+  FROM (VALUES ('page', '<b>401</b>'), ('summary', 'timeout')) AS v (kind, error), generate_series(1, 3) AS n
+"""
+"""Jobs that were given up, as SQL."""
 SMUGGLED = "hello\U000e0068\U000e0069\u200b"
 
 

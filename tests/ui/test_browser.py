@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.ui.browser import PROGRAM, Browser, browser
-from tests.ui.made import many, nasty, recalled, shipped
+from tests.ui.made import DEAD, many, nasty, recalled, shipped
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
 
@@ -56,7 +56,9 @@ def test_one_conversation(tab: Browser, client: httpx.Client) -> None:
     views(tab, client, "one-conversation", "/ui/conversations/release")
 
 
-def test_a_long_conversation(tab: Browser, client: httpx.Client) -> None:
+def test_a_long_conversation(
+    tab: Browser, client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
+) -> None:
     shipped(client)
     recalled(client)
     views(tab, client, "long", "/ui/conversations/release")
@@ -64,6 +66,7 @@ def test_a_long_conversation(tab: Browser, client: httpx.Client) -> None:
     views(tab, client, "page", "/ui/conversations/release/pages/2")
     views(tab, client, "pages", "/ui/conversations/release/pages")
     views(tab, client, "search", "/ui/search?query=release+plan&user=mei")
+    run_as_superuser(DEAD)
     views(tab, client, "jobs", "/ui/jobs")
 
 

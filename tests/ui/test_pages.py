@@ -11,7 +11,7 @@ import pytest
 
 from tests.api.kit import append, assistant, call, created, result, turn, user, window
 from tests.ui.html import Node, check, read
-from tests.ui.made import many, nasty, recalled, shipped
+from tests.ui.made import DEAD, many, nasty, recalled, shipped
 
 EVERYWHERE = ("/ui", "/ui/search", "/ui/jobs")
 OF_ONE = (
@@ -276,3 +276,22 @@ def test_what_nobody_sees_is_spelled_out(client: httpx.Client) -> None:
     warning = found.one("p", class_="warning").words
     assert "U+200B zero width space × 1" in warning
     assert "tag characters × 2" in warning
+
+
+def test_dead_jobs_are_tried_again_by_line_or_all_at_once(
+    client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
+) -> None:
+    run_as_superuser(DEAD)
+    forms = page(client, "/ui/jobs").all("form", action="/ui/jobs/retry")
+    *by_line, everything = [
+        {node.attributes["name"]: node.attributes["value"] for node in form.all("input")} for form in forms
+    ]
+    assert (len(by_line), everything) == (2, {})
+    refused = client.post("/ui/jobs/retry", data=by_line[0], headers={"sec-fetch-site": "cross-site"})
+    assert (refused.status_code, client.get("/jobs").json()["dead"]) == (422, 6)
+    for fields, dead in ((by_line[0], 3), (by_line[0], 3), (everything, 0)):
+        answer = client.post("/ui/jobs/retry", data=fields)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/ui/jobs")
+        assert client.get("/jobs").json()["dead"] == dead
+    assert client.get("/jobs").json()["pending"] == 6
+    assert page(client, "/ui/jobs").all("form", action="/ui/jobs/retry") == []

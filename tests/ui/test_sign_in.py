@@ -132,3 +132,9 @@ def test_a_key_of_one_user_shows_that_users_alone(person: httpx.Client, client: 
         assert answer.status_code == 404
         assert "secret of bob" not in answer.text
     assert "secret of bob" not in person.get("/ui/search?query=secret&conversation=of-bob").text
+
+
+def test_who_may_only_look_tries_no_job_again(person: httpx.Client) -> None:
+    assert person.post("/ui/jobs/retry").status_code == 303
+    sign_in(person, "master")
+    assert person.post("/ui/jobs/retry").status_code == 403

@@ -1,0 +1,163 @@
+"""The doctor's round: looks, then verdicts, one after the other. Composition root of `quire doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+
+from app import embedded, errors, migrate, tokens
+from app.db import Database
+from app.doctor import looks, verdicts
+from app.doctor.verdicts import Asked, Check
+from app.main import providers
+from app.settings import Settings
+from app.tenancy import is_keyed
+
+FIRST_START = "There is none yet: the first `quire serve` makes an embedded PostgreSQL."
+
+
+def examine(settings: Settings, *, is_loopback: bool, asks_models: bool) -> list[Check]:
+    """Every check that could be made, in the order in which things depend on each other.
+
+    An embedded database that exists is started for it, and left as it was; one that does not is not made.
+    """
+    here = _machine(settings)
+    with _database(settings) as found:
+        if isinstance(found, Check):
+            current, there = None, [found]
+        else:
+            current, there = asyncio.run(_ask_database(settings, found, is_loopback=is_loopback))
+    models = asyncio.run(_ask_models(settings, current)) if asks_models else []
+    return [*here, *there, *models]
+
+
+def _machine(settings: Settings) -> list[Check]:
+    is_embedded = settings.database_url is None
+    folder = looks.folder(settings.quire_data_dir)
+    state = tokens.state(settings.quire_data_dir / "vocabularies")
+    host, number = settings.quire_host, settings.quire_port
+    return [
+        verdicts.data_dir(folder, embedded=is_embedded, is_root=os.geteuid() == 0),
+        verdicts.vocabulary(state, writable=folder.is_writable),
+        verdicts.port(looks.port(host, number), host, number),
+    ]
+
+
+# --- The database -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[str | Check]:
+    """Where it is, or why there is none."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    if not embedded.exists(settings.quire_data_dir):
+        yield Check("database", "ok", FIRST_START)
+        return
+    try:
+        postgres = embedded.start(settings.quire_data_dir)
+    except (embedded.EmbeddedPostgresError, OSError) as error:
+        mend = f"See {settings.quire_data_dir / 'postgres' / 'log'}."
+        yield Check("database", "fail", f"The embedded PostgreSQL does not start: {error}", mend)
+        return
+    try:
+        yield postgres.app_dsn
+    finally:
+        postgres.stop()
+
+
+async def _ask_database(
+    settings: Settings, dsn: str, *, is_loopback: bool
+) -> tuple[tuple[str, int] | None, list[Check]]:
+    """The embedding model that vectors are of, and the checks."""
+    try:
+        connection = await looks.connect(dsn)
+    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        mend = "Look at DATABASE_URL, and whether the server runs and lets this machine in."
+        return None, [Check("database", "fail", looks.why_not(error, dsn), mend)]
+    try:
+        checks, is_current = await _ask_server(settings, connection)
+    except (OSError, TimeoutError, asyncpg.PostgresError) as error:
+        said = f"The database stopped answering ({type(error).__name__})."
+        return None, [Check("database", "fail", said, "See its log.")]
+    finally:
+        connection.terminate()
+    if not is_current:
+        return None, checks
+    try:
+        current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback)
+    except errors.StorageUnavailable as error:
+        return None, [*checks, Check("workers", "fail", error.detail, "See the database's log.")]
+    return current, [*checks, *more]
+
+
+async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tuple[list[Check], bool]:
+    """The checks, and whether the schema is the one that the others ask about."""
+    server = await looks.server(connection)
+    revision = await looks.revision(connection)
+    is_embedded = settings.database_url is None
+    migrations = verdicts.migrations(revision, migrate.head(), migrate.known(), embedded=is_embedded)
+    checks = [
+        verdicts.version(server),
+        verdicts.role(server),
+        verdicts.durability(server),
+        verdicts.connections(server, settings.quire_pool_size),
+        verdicts.clock(server),
+        verdicts.vector(server),
+        migrations,
+    ]
+    if migrations.state == "ok":
+        tables = await looks.protected_tables(connection)
+        checks += [verdicts.protection(tables), verdicts.grants(tables, server.role)]
+    is_usable = migrations.state == "ok" and checks[-1].state == "ok"
+    return checks, is_usable
+
+
+async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tuple[tuple[str, int] | None, list[Check]]:
+    """Raises StorageUnavailable."""
+    database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
+    try:
+        door = verdicts.door_of(
+            is_loopback=is_loopback,
+            is_keyed=await is_keyed(database),
+            requires_keys=settings.quire_require_keys,
+            is_allowed=settings.quire_allow_unauthenticated,
+        )
+        lanes, abandoned = await looks.work(database)
+        current = await looks.current_embeddings(database)
+    finally:
+        await database.close()
+    return current, [verdicts.door(door, settings.quire_host), verdicts.jobs(lanes, abandoned)]
+
+
+# --- Models -----------------------------------------------------------------------------------------
+
+
+async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> list[Check]:
+    """Each is asked something small."""
+    checks = [] if settings.memory_embedding_model else [verdicts.weights(looks.local_weights())]
+    vocabularies = settings.quire_data_dir / "vocabularies"
+    with tempfile.TemporaryDirectory(prefix="quire-doctor-") as elsewhere:
+        is_there = tokens.state(vocabularies) == "whole"
+        try:
+            counter = tokens.load(vocabularies if is_there else Path(elsewhere))
+            chat, embedder = await providers(settings, counter)
+        except (ValueError, tokens.VocabularyError) as error:
+            return [*checks, Check("models", "fail", f"{error}.", "Look at the settings MEMORY_LLM_ and _EMBEDDING_.")]
+    try:
+        asked: tuple[Asked | None, Asked | None] = (
+            await looks.ask_chat(chat) if chat else None,
+            await looks.ask_embedder(embedder) if embedder else None,
+        )
+    finally:
+        for model in (chat, embedder):
+            if model is not None:
+                await model.close()
+    return [*checks, verdicts.chat(asked[0]), verdicts.embeddings(asked[1], current)]

@@ -1,0 +1,369 @@
+"""What the doctor's findings mean: a check is a pure function of what was found.
+
+`fail` is what keeps Quire from serving, or from keeping its promises; `warn` is what works but not as it should. Texts
+name settings and commands, never passwords, keys or anything that was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from app.work.table import UNCLAIMED_SECONDS, Depth
+
+State = Literal["ok", "warn", "fail"]
+
+POSTGRES_MIN = 140_000
+"""As `server_version_num` has it. The tests run on 18."""
+VECTOR_MIN = (0, 7)
+"""`sparsevec` came with it."""
+SKEW_SECONDS = 2.0
+FREE_BYTES_MIN = 1 << 30
+MIGRATE = "Run `quire migrate` as the role that owns the tables (MIGRATION_DATABASE_URL)."
+GRANT = "As the tables' owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};"
+ROLES = "Connect as the role quire_app of deploy/roles.sql."
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    state: State
+    detail: str
+    mend: str = ""
+    """What to do about it; empty where nothing is to be done."""
+
+
+def worst(checks: Collection[Check]) -> State:
+    states = {check.state for check in checks}
+    return "fail" if "fail" in states else "warn" if "warn" in states else "ok"
+
+
+def report(checks: Sequence[Check]) -> dict[str, Any]:
+    """For programs."""
+    return {"status": worst(checks), "checks": [asdict(check) for check in checks]}
+
+
+# --- The database -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a PostgreSQL says of itself and of the role that asks."""
+
+    version: int
+    role: str
+    is_superuser: bool
+    bypasses_rls: bool
+    fsync: str
+    synchronous_commit: str
+    full_page_writes: str
+    encoding: str
+    is_replica: bool
+    connections_max: int
+    vector: str | None
+    """Version of the extension in this database; None where it is not installed."""
+    vector_available: str | None
+    skew_seconds: float
+    """How far its clock is ahead of ours."""
+
+
+def version(server: Server) -> Check:
+    said = f"PostgreSQL {server.version // 10_000}.{server.version % 10_000} answers."
+    if server.version < POSTGRES_MIN:
+        return Check("database", "fail", said, f"Use PostgreSQL {POSTGRES_MIN // 10_000} or newer.")
+    if server.encoding != "UTF8":
+        return Check("database", "fail", f"The database's encoding is {server.encoding}.", "Make it with UTF8.")
+    if server.is_replica:
+        return Check("database", "fail", "The database is a replica that takes no writes.", "Name the primary.")
+    return Check("database", "ok", said)
+
+
+def role(server: Server) -> Check:
+    passes = [
+        word
+        for word, is_so in (("is a superuser", server.is_superuser), ("has BYPASSRLS", server.bypasses_rls))
+        if is_so
+    ]
+    if passes:
+        said = f"The role {server.role} {' and '.join(passes)}: it would see every tenant's rows."
+        return Check("role", "fail", said, ROLES)
+    return Check("role", "ok", f"The role {server.role} cannot bypass row-level security.")
+
+
+def durability(server: Server) -> Check:
+    off = [
+        name
+        for name, value in (("fsync", server.fsync), ("full_page_writes", server.full_page_writes))
+        if value == "off"
+    ]
+    if off:
+        said = f"{' and '.join(off)} is off: a crash loses or damages what was acknowledged."
+        return Check("durability", "fail", said, "Turn it on in postgresql.conf.")
+    if server.synchronous_commit == "off":
+        said = "synchronous_commit is off: a crash of the server loses what was acknowledged just before."
+        return Check("durability", "warn", said, "ALTER ROLE quire_app SET synchronous_commit = on;")
+    return Check("durability", "ok", f"fsync is on, synchronous_commit is {server.synchronous_commit}.")
+
+
+def vector(server: Server) -> Check:
+    if server.vector is None and server.vector_available is None:
+        return Check("pgvector", "fail", "pgvector is not on this server.", "Install the package pgvector there.")
+    if server.vector is None:
+        mend = "As superuser, in this database: CREATE EXTENSION vector;"
+        return Check("pgvector", "fail", "The extension vector is not in this database.", mend)
+    if _parts(server.vector) < VECTOR_MIN:
+        mend = "Install a newer one, then: ALTER EXTENSION vector UPDATE;"
+        return Check("pgvector", "fail", f"pgvector is {server.vector}; 0.7 or newer is needed.", mend)
+    if server.vector_available and _parts(server.vector) < _parts(server.vector_available):
+        said = f"pgvector is {server.vector}, the server has {server.vector_available}."
+        return Check("pgvector", "warn", said, "As superuser: ALTER EXTENSION vector UPDATE;")
+    return Check("pgvector", "ok", f"pgvector {server.vector}.")
+
+
+def _parts(number: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in number.split(".") if part.isdecimal())
+
+
+def clock(server: Server) -> Check:
+    skew = server.skew_seconds
+    if abs(skew) <= SKEW_SECONDS:
+        return Check("clock", "ok", "This machine's clock and the database's agree.")
+    said = f"The database's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's."
+    return Check("clock", "warn", said, "Keys and archives expire by either. Run a time service on both machines.")
+
+
+def connections(server: Server, pool_size: int) -> Check:
+    if pool_size > server.connections_max:
+        said = f"QUIRE_POOL_SIZE is {pool_size}, the database takes {server.connections_max} connections in all."
+        return Check("connections", "warn", said, "Lower QUIRE_POOL_SIZE, or put PgBouncer in between.")
+    said = f"{pool_size} for each process (QUIRE_POOL_SIZE), {server.connections_max} in all (max_connections)."
+    return Check("connections", "ok", said)
+
+
+# --- The schema -------------------------------------------------------------------------------------
+
+
+def migrations(found: str | None, wanted: str, known: Collection[str], *, embedded: bool) -> Check:
+    """``found``: None where the role may not see it. ``known``: every migration that this version has."""
+    if found is None:
+        said = "The role may not read the tables: they were made before, or by another role than, its default rights."
+        return Check("migrations", "fail", said, GRANT.format(role="quire_app"))
+    if found == wanted:
+        return Check("migrations", "ok", f"The schema is at {found}.")
+    if found and found not in known:
+        said = f"The schema is at {found}, which this version does not know: it is older than the schema."
+        return Check("migrations", "fail", said, "Run the newer version, or restore the backup from before it.")
+    said = f"The schema is at {found or 'nothing'}, this version wants {wanted}."
+    if embedded:
+        return Check("migrations", "warn", said, "The next `quire serve` brings it up to date.")
+    return Check("migrations", "fail", said, MIGRATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    is_protected: bool
+    """Row-level security is enabled and forced."""
+    is_granted: bool
+    """The role may read and write its rows."""
+
+
+def protection(tables: Collection[Table]) -> Check:
+    """Of the tables that have a tenant."""
+    open_ones = sorted(table.name for table in tables if not table.is_protected)
+    if open_ones:
+        said = f"Without forced row-level security: {', '.join(open_ones)}."
+        return Check("isolation", "fail", said, "Restore it: ALTER TABLE … ENABLE, then FORCE ROW LEVEL SECURITY.")
+    return Check("isolation", "ok", f"Row-level security is forced on all {len(tables)} tables.")
+
+
+def grants(tables: Collection[Table], role: str) -> Check:
+    closed = sorted(table.name for table in tables if not table.is_granted)
+    if closed:
+        said = f"{role} may not read and write: {', '.join(closed)}."
+        return Check("grants", "fail", said, GRANT.format(role=role))
+    return Check("grants", "ok", f"{role} may read and write every table.")
+
+
+# --- Work -------------------------------------------------------------------------------------------
+
+
+def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
+    """``expired``: jobs whose worker was not heard of until its lease ended, and that nobody took back."""
+    unclaimed = sum(depth.unclaimed for depth in lanes.values())
+    dead = sum(depth.dead for depth in lanes.values())
+    ages = [depth.oldest_pending_seconds or 0.0 for depth in lanes.values() if depth.unclaimed]
+    if unclaimed or expired:
+        names = ", ".join(sorted(lane for lane, depth in lanes.items() if depth.unclaimed))
+        parts = []
+        if unclaimed:
+            oldest = round(max(ages) / 60)
+            parts.append(
+                f"{unclaimed} jobs ({names}) could have been begun over {UNCLAIMED_SECONDS:.0f} s ago and were not,"
+                f" the oldest is wanted since {oldest} min"
+            )
+        if expired:
+            parts.append(f"{expired} were left by a worker that died, and nobody took them back")
+        errors = [depth.error for depth in lanes.values() if depth.unclaimed and depth.error]
+        last = f" The last error: {errors[0]}." if errors else ""
+        mend = "Start `quire worker`, or more of them; if one runs, see its log: its provider may refuse us."
+        return Check("workers", "warn", f"{'; '.join(parts)}.{last}", mend)
+    pending, running = (sum(getattr(d, name) for d in lanes.values()) for name in ("pending", "running"))
+    said = f"{pending} jobs wait, {running} run, none is left lying."
+    if dead:
+        mend = "`quire jobs list` says why; `quire jobs retry --all-dead` tries them again."
+        return Check("workers", "warn", f"{said} {dead} failed for good.", mend)
+    return Check("workers", "ok", said)
+
+
+# --- Models -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one short call to a model came to."""
+
+    model: str
+    seconds: float = 0.0
+    dimensions: int = 0
+    error: str | None = None
+    is_refusal: bool = False
+    """It does not take us: nothing works until a person mends it."""
+
+
+def chat(asked: Asked | None) -> Check:
+    """None: no model is configured."""
+    if asked is None:
+        said = "No chat model is configured: titles and summaries are extracted from what was said."
+        return Check("chat model", "ok", said, "To have them written: MEMORY_LLM_MODEL, _BASE_URL and _API_KEY.")
+    return _answered("chat model", asked, "MEMORY_LLM_MODEL, MEMORY_LLM_BASE_URL and MEMORY_LLM_API_KEY")
+
+
+def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
+    """``current``: the model, and its dimensions, that stored vectors are of; None before the first."""
+    if asked is None:
+        said = "No embedding model is in use: search goes by words alone."
+        return Check("embeddings", "ok", said, "Unset MEMORY_EMBEDDING_MODEL for the local one, or name one.")
+    names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
+    if asked.error is not None:
+        return _answered("embeddings", asked, names)
+    if current is not None and current != (asked.model, asked.dimensions):
+        was = f"{current[0]} ({current[1]} dimensions)"
+        said = f"{asked.model} gives {asked.dimensions} dimensions; what is stored is of {was}."
+        mend = "A worker embeds everything anew; until then search goes by words where a vector is missing."
+        return Check("embeddings", "warn", said, mend)
+    return Check("embeddings", "ok", f"{asked.model} answers in {asked.seconds:.1f} s, {asked.dimensions} dimensions.")
+
+
+def _answered(name: str, asked: Asked, settings: str) -> Check:
+    if asked.error is None:
+        return Check(name, "ok", f"{asked.model} answers in {asked.seconds:.1f} s.")
+    said = f"{asked.model}: {asked.error}."
+    if asked.is_refusal:
+        return Check(name, "fail", said, f"Look at {settings}.")
+    return Check(name, "warn", said, f"Quire works on without it, and tries again. If it lasts, look at {settings}.")
+
+
+def weights(reason: str | None) -> Check:
+    """Of the local embedding model; ``reason``: why they cannot be used."""
+    if reason is None:
+        return Check("local model", "ok", "The weights of the local embedding model are whole (SHA-256).")
+    mend = "Install the pinned requirements again, name an embedding API, or set MEMORY_EMBEDDING_MODEL=none."
+    return Check("local model", "warn", f"No local embeddings: {reason}. Search goes by words alone.", mend)
+
+
+def vocabulary(state: Literal["whole", "absent", "damaged", "unpackable"], *, writable: bool) -> Check:
+    """Of the tokenizer. ``unpackable``: the installed package does not carry the one that is expected."""
+    if state == "whole":
+        return Check("tokenizer", "ok", "Its vocabulary is unpacked and whole; no network is needed.")
+    if state == "unpackable":
+        return Check("tokenizer", "fail", "Its vocabulary cannot be found.", "Install the pinned requirements again.")
+    if not writable:
+        said = f"Its vocabulary is {state}, and QUIRE_DATA_DIR cannot be written."
+        return Check("tokenizer", "fail", said, "Make QUIRE_DATA_DIR writable, once.")
+    return Check("tokenizer", "ok", f"Its vocabulary is {state}; the next start unpacks it, without a network.")
+
+
+# --- This machine -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    path: str
+    exists: bool
+    is_writable: bool
+    """It, or where it would be made."""
+    is_open_to_all: bool
+    """Everybody on this machine may write into it."""
+    free_bytes: int
+
+
+def data_dir(folder: Folder, *, embedded: bool, is_root: bool) -> Check:
+    """With an ``embedded`` database everything is in it, else next to nothing."""
+    if not folder.is_writable:
+        state: State = "fail" if embedded else "warn"
+        said = f"{folder.path} cannot be written{'' if folder.exists else ', nor made'}."
+        return Check("data directory", state, said, "Name another QUIRE_DATA_DIR, or make this one yours.")
+    if folder.is_open_to_all:
+        return Check("data directory", "warn", f"Everybody may write into {folder.path}.", f"chmod o-w {folder.path}")
+    if embedded and is_root:
+        said = f"Quire runs as root, and its database is in {folder.path}."
+        return Check("data directory", "warn", said, "Run it as a user of its own.")
+    if embedded and folder.free_bytes < FREE_BYTES_MIN:
+        said = f"{folder.free_bytes >> 20} MiB are free at {folder.path}."
+        return Check("data directory", "warn", said, "A database that finds no room stops. Make some.")
+    return Check("data directory", "ok", f"{folder.path} {'can be written' if folder.exists else 'can be made'}.")
+
+
+Door = Literal["loopback", "keys", "no keys yet", "allowed", "open"]
+
+
+def door_of(*, is_loopback: bool, is_keyed: bool, requires_keys: bool, is_allowed: bool) -> Door:
+    """Who gets in at the address that is listened on."""
+    if is_keyed:
+        return "keys"
+    if requires_keys:
+        return "no keys yet"
+    if is_loopback:
+        return "loopback"
+    return "allowed" if is_allowed else "open"
+
+
+def door(found: Door, host: str) -> Check:
+    match found:
+        case "keys":
+            return Check("door", "ok", "Every caller needs an API key.")
+        case "no keys yet":
+            said = "Every caller needs an API key, and there is none yet."
+            return Check("door", "warn", said, "`quire keys create` makes one.")
+        case "loopback":
+            return Check("door", "ok", f"No keys: everybody on this machine may do everything, nobody else ({host}).")
+        case "allowed":
+            said = f"No keys: whoever reaches {host} may do everything (QUIRE_ALLOW_UNAUTHENTICATED)."
+            return Check("door", "warn", said, "Make sure that something in front checks callers, or make a key.")
+        case "open":
+            said = f"Other machines reach {host} and there are no keys: `quire serve` refuses to start."
+            return Check(
+                "door", "fail", said, "`quire keys create`, or QUIRE_REQUIRE_KEYS=true, or listen on 127.0.0.1."
+            )
+
+
+Port = Literal["free", "any", "quire", "other", "forbidden", "nowhere"]
+
+
+def port(found: Port, host: str, number: int) -> Check:
+    where = f"{host}:{number}"
+    match found:
+        case "free":
+            return Check("port", "ok", f"{where} is free.")
+        case "any":
+            return Check("port", "ok", "A free port is picked (QUIRE_PORT=0).")
+        case "quire":
+            return Check("port", "ok", f"Quire answers at {where}.")
+        case "other":
+            return Check("port", "fail", f"Something else listens at {where}.", "Stop it, or name another QUIRE_PORT.")
+        case "forbidden":
+            return Check("port", "fail", f"{where} may not be listened on.", "Name a QUIRE_PORT from 1024 on.")
+        case "nowhere":
+            return Check("port", "fail", f"This machine has no address {host}.", "Name another QUIRE_HOST.")

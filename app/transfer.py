@@ -1,0 +1,161 @@
+"""`quire import` and `quire export`: data as lines into and out of a running service, over HTTP as anybody would."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+from urllib.parse import quote
+
+import click
+import httpx
+
+from app.core import importers
+
+USUAL: Final = "http://127.0.0.1:8000"
+NDJSON: Final = {"Content-Type": "application/x-ndjson"}
+CHUNK_BYTES: Final = 65_536
+PATIENCE: Final = httpx.Timeout(30, read=600, write=600)
+"""An import is answered when all of it is stored."""
+TRIES: Final = 5
+RETRY_SECONDS: Final = 1.0
+
+Url = click.option("--url", envvar="QUIRE_URL", default=USUAL, show_default=True, help="Where Quire runs.")
+Key = click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
+
+
+@click.command(name="import")
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--from", "source", type=click.Choice(sorted(importers.SOURCES)), help="Whose JSON it is, if not Quire's."
+)
+@click.option("--conversation", "conversation_id", help="With --from: the id that the conversation is to have.")
+@click.option("--user", "user_id", help="With --from: whose it is to be.")
+@click.option("--print", "only_print", is_flag=True, help="With --from: write the lines instead of sending them.")
+@Url
+@Key
+def import_file(
+    file: BinaryIO,
+    source: str | None,
+    conversation_id: str | None,
+    user_id: str | None,
+    url: str,
+    api_key: str | None,
+    *,
+    only_print: bool,
+) -> None:
+    """Put FILE, as `quire export` gives it or as another service does, into a running Quire. `-` is stdin.
+
+    It can be repeated, whole or after it was cut off: what is there already is left as it is.
+    """
+    if (source is None) != (conversation_id is None and user_id is None) or (only_print and source is None):
+        raise click.UsageError("--from, --conversation and --user belong together.")
+    if source is None:
+        _say(_send(file, url, api_key))
+        return
+    lines = _converted(file, source, conversation_id, user_id)
+    if only_print:
+        click.echo(lines, nl=False)
+    else:
+        _say(_send(lines.encode(), url, api_key))
+
+
+def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id: str | None) -> str:
+    if conversation_id is None or user_id is None:
+        raise click.UsageError("--from needs --conversation and --user.")
+    try:
+        found = importers.lines(source, json.load(file), conversation_id, user_id)
+        return "".join(f"{line}\n" for line in found)
+    except (ValueError, LookupError) as error:
+        raise click.ClickException(f"This is not an export of {source}: {error}") from error
+
+
+def _send(data: BinaryIO | bytes, url: str, api_key: str | None) -> Mapping[str, Mapping[str, int]]:
+    """What came of it. What a service that was busy did not take is sent again, as far as it can be read again."""
+    left = TRIES if isinstance(data, bytes) or data.seekable() else 1
+    with _client(url, api_key) as client:
+        while True:
+            body = data if isinstance(data, bytes) else _chunks(data)
+            answer = client.post("/import", content=body, headers=NDJSON)
+            left -= 1
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or not left:
+                break
+            time.sleep(RETRY_SECONDS)
+    _refuse_problem(answer)
+    found: Mapping[str, Mapping[str, int]] = answer.json()
+    return found
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    if file.seekable():
+        file.seek(0)
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+
+
+def _say(answer: Mapping[str, Mapping[str, int]]) -> None:
+    for words, counts in (("Imported", answer["imported"]), ("There already", answer["matched"])):
+        listed = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
+        click.echo(f"{words}: {listed}.")
+
+
+@click.command(name="export")
+@click.option("--user", "user_id", help="Everything of this user.")
+@click.option("--conversation", "conversation_id", help="This conversation, with its archives and memories.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; stdout if left out.")
+@Url
+@Key
+def export(
+    user_id: str | None, conversation_id: str | None, output: Path | None, url: str, api_key: str | None
+) -> None:
+    """Take a user's or a conversation's data out of a running Quire, as lines that `quire import` takes."""
+    if (user_id is None) == (conversation_id is None):
+        raise click.UsageError("Name a --user or a --conversation.")
+    kind, name = ("users", user_id) if user_id is not None else ("conversations", conversation_id)
+    with (
+        _client(url, api_key) as client,
+        client.stream("GET", f"/{kind}/{quote(str(name), safe='')}/export") as answer,
+    ):
+        if answer.is_error:
+            answer.read()
+            _refuse_problem(answer)
+        if output is None:
+            for chunk in answer.iter_bytes():
+                click.echo(chunk, nl=False)
+            return
+        _write(output, answer)
+
+
+def _write(output: Path, answer: httpx.Response) -> None:
+    """Beside its place, and moved there once it is whole."""
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("wb") as file:
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _client(url: str, api_key: str | None) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    try:
+        with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
+            yield client
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise click.ClickException(f"No answer from {url} ({str(error) or type(error).__name__}).") from error
+
+
+def _refuse_problem(answer: httpx.Response) -> None:
+    if answer.is_success:
+        return
+    try:
+        detail = answer.json()["detail"]
+    except (ValueError, LookupError, TypeError):
+        detail = answer.reason_phrase
+    raise click.ClickException(f"{answer.status_code}: {detail}")

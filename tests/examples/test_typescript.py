@@ -1,0 +1,82 @@
+"""A client that is generated from the published API compiles, strictly, and works against the service.
+
+The generator and the compiler come from npm; where that cannot be reached there is nothing to test with.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "typescript"
+INSTALL_SECONDS = 120
+
+
+def run(folder: Path, *command: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds, env=os.environ
+    )
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example beside the published API, as in the repository, with what it needs installed."""
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        pytest.skip("node and npm are not installed, so no TypeScript client can be generated")
+    root = tmp_path_factory.mktemp("typescript")
+    shutil.copytree(ROOT / "openapi", root / "openapi")
+    folder = root / "examples" / "typescript"
+    ignored = shutil.ignore_patterns("node_modules", "build", "quire.d.ts")
+    shutil.copytree(EXAMPLE, folder, ignore=ignored)
+    options = ("--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000")
+    try:
+        done = run(folder, "npm", "install", *options, seconds=INSTALL_SECONDS)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm did not install the generator in time")
+    if done.returncode != 0:
+        pytest.skip(f"npm cannot install the generator: {done.stderr[-300:]}")
+    return folder
+
+
+def test_the_generated_client_compiles_and_works(project: Path, client: httpx.Client, base_url: str) -> None:
+    for script in ("generate", "build"):
+        done = run(project, "npm", "run", script)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = run(project, "npm", "run", "--silent", "start", "--", base_url)
+    assert done.stdout.splitlines() == [
+        "stored as message 1 on page 1",
+        f"a window of 2 messages, {_tokens(client)} of 8000 tokens",
+        "found: Which tea do I like?",
+        "unknown: 404 Not found",
+    ], done.stderr
+
+
+def _tokens(client: httpx.Client) -> int:
+    window = client.get("/conversations/from-typescript/context", params={"budget": 8000}).json()
+    total: int = window["usage"]["total"]
+    return total
+
+
+WRONG = (
+    "await quire.GET('/nowhere');",
+    "await quire.POST('/memories/search', { body: { user_id: 'me', query: 'tea', limit: 'ten' } });",
+    "await quire.GET('/conversations/{conversation_id}/context', { params: { path: {} } });",
+    "window.usage.sections.nothing;",
+)
+
+
+def test_what_the_api_does_not_have_does_not_compile(project: Path) -> None:
+    if not (project / "quire.d.ts").exists():
+        assert run(project, "npm", "run", "generate").returncode == 0
+    source = (EXAMPLE / "memory.ts").read_text()
+    (project / "memory.ts").write_text(source + "\n".join(WRONG))
+    done = run(project, "npm", "run", "build")
+    (project / "memory.ts").write_text(source)
+    lines = range(len(source.splitlines()) + 1, len(source.splitlines()) + 1 + len(WRONG))
+    assert [f"memory.ts({line}," in done.stdout for line in lines] == [True] * len(WRONG), done.stdout
