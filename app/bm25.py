@@ -63,13 +63,17 @@ STOP_PAIRS = frozenset(
 
 def terms(text: str) -> Iterator[str]:
     """The terms of a text, in order, with repetitions."""
-    for match in _RUN.finditer(unicodedata.normalize("NFKC", unescaped(text))):
-        run = match.group()
-        if _IS_CJK.match(run):
-            run = simplified(run)
-            yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
-            continue
-        yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
+    text = unescaped(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    for run in _RUN.findall(text):
+        if run[0].isascii() or not _IS_CJK.match(run):
+            yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
+        elif len(run) > 1:
+            han = simplified(run)
+            yield from (han[i : i + 2] for i in range(len(han) - 1))
+        else:
+            yield simplified(run)
 
 
 @lru_cache(maxsize=50_000)
@@ -116,12 +120,15 @@ def component(term: str) -> int:
 
 def document(text: str) -> str:
     """A text's vector as a sparsevec literal; of very many terms the most frequent."""
-    counts = Counter(term for term in terms(text) if term not in STOP_WORDS)
+    counts = Counter(terms(text))
+    for word in STOP_WORDS & counts.keys():
+        del counts[word]
     length = sum(counts.values())
+    norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
     weights: dict[int, float] = {}
     for term, frequency in counts.most_common(TERMS_MAX):
-        saturated = frequency * (K1 + 1) / (frequency + K1 * min(1 - B + B * length / LENGTH, NORM_MAX))
-        weights[component(term)] = max(saturated, weights.get(component(term), 0.0))
+        index = component(term)
+        weights[index] = max(frequency * (K1 + 1) / (frequency + norm), weights.get(index, 0.0))
     inside = ",".join(f"{index}:{weights[index]:.4g}" for index in sorted(weights))
     return f"{{{inside}}}/{DIMENSIONS}"
 
