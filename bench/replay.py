@@ -21,6 +21,7 @@ import tiktoken
 from app import tokens
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
+from bench import money
 from bench.house import Api, House
 from bench.tables import Table
 
@@ -29,6 +30,7 @@ DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" /
 """Transcripts that are not part of the project: beside it, or further up."""
 GOAL = 0.9
 LONG_TURNS = 100
+MONEY_TURNS = 30
 FRAME = 4
 QUICK_CONVERSATIONS = 1
 CALLS, TURNS = "model calls", "turns"
@@ -132,6 +134,9 @@ class Replay:
     seen: list[Window] = field(default_factory=list)
     history_tokens: int = 0
     """Of the whole history, summed over all model calls."""
+    history: list[money.Said] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    """How many messages there were at each model call."""
 
     def shares(self, name: str, counter: Counter, *, within_epoch: bool = False) -> list[float]:
         """Of each window but the first; or of those only that are of the same epoch as the one before."""
@@ -151,14 +156,16 @@ def run(house: House, *, quick: bool) -> list[Table]:
     rows: list[Sequence[str]] = []
     faults: list[Sequence[str]] = []
     long: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
+    bills: list[Sequence[str]] = []
     for name, transcripts in _sets(quick=quick):
         replays = [replay(house.api, f"replay-{name}-{i}", one, counter) for i, one in enumerate(transcripts)]
         for budget in BUDGETS:
             here = [found[budget] for found in replays]
             rows.append(_stability(name, budget, here, counter))
             faults.append(_faults(name, budget, here))
+            bills += _bills(name, budget, [found for found in here if found.turns > MONEY_TURNS], counter)
             long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
-    return [_stability_table(rows, long), _budget_table(faults)]
+    return [_stability_table(rows, long), _budget_table(faults), _money_table(bills)]
 
 
 def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
@@ -172,17 +179,21 @@ def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
 def replay(api: Api, conversation: str, transcript: Transcript, counter: Counter) -> dict[int, Replay]:
     plan = steps(transcript.messages, every_message=True)
     found = {budget: Replay(turns=plan[-1].turn) for budget in BUDGETS}
-    history = 0
+    history: list[money.Said] = []
     api.create(conversation)
     for step, following in zip(plan, [*plan[1:], None], strict=True):
         api.append(conversation, step.messages)
-        history += sum(counter.message(json.dumps(message, ensure_ascii=False)) for message in step.messages)
+        for message in step.messages:
+            text = json.dumps(message, ensure_ascii=False)
+            history.append(money.Said(text, counter.message(text), message["role"]))
         ends_turn = following is None or following.turn > step.turn
         calls_model = step.messages[-1]["role"] in ("user", "tool")
         for budget, so_far in found.items() if ends_turn or calls_model else ():
             window = Window.read(api.window(conversation, budget), counter)
             so_far.seen.append(window)
-            so_far.history_tokens += history if calls_model else 0
+            so_far.history = history
+            so_far.calls += [len(history)] if calls_model else []
+            so_far.history_tokens += sum(said.tokens for said in history) if calls_model else 0
             for name, wanted in ((CALLS, calls_model), (TURNS, ends_turn)):
                 so_far.series[name] += [window] if wanted else []
     return found
@@ -216,6 +227,58 @@ def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
         f"{whole:,}",
         f"{sent:,}",
         f"{1 - sent / whole:.0%}",
+    )
+
+
+def _bills(name: str, budget: int, replays: Sequence[Replay], counter: Counter) -> list[Sequence[str]]:
+    """A row for each conversation. (A budget that holds all of it saves nothing, and is left out.)"""
+    rows: list[Sequence[str]] = []
+    for number, one in enumerate(replays, 1):
+        if sum(said.tokens for said in one.history) <= budget:
+            continue
+        windows = [
+            [("tools", counter.text(window.tools)), *((text, counter.message(text)) for text in window.messages)]
+            for window in one.series[CALLS]
+        ]
+        ways = [
+            money.whole(one.history, one.calls),
+            money.newest(one.history, one.calls, budget),
+            money.summarised(one.history, one.calls, budget),
+            money.bill(windows),
+        ]
+        calls = len(one.calls)
+        least = min(way.cached for way in ways[:-1])
+        cells = [f"{way.plain / calls:,.0f} / {way.cached / calls:,.0f}" for way in ways]
+        rows.append((f"{name} {number}", f"{one.turns}", f"{budget:,}", *cells, f"{ways[-1].cached / least:.2f}"))
+    return rows
+
+
+def _money_table(rows: Sequence[Sequence[str]]) -> Table:
+    dearer = [row[0] for row in rows if float(row[-1]) > 1]
+    return Table(
+        "Money",
+        (
+            "conversation",
+            "turns",
+            "budget",
+            "whole history",
+            "newest",
+            "rolling summary",
+            "Quire",
+            "of the cheapest other",
+        ),
+        rows,
+        (
+            (
+                "Input tokens of a model call, without / with a prompt cache, in the price of a token that is not cached; a "
+                f"cached one costs {money.CACHED}. What each way is: bench/money.py. The newest messages and a rolling "
+                "summary lose what they leave out; Quire's can be recalled."
+            ),
+            (
+                f"Conversations of more than {MONEY_TURNS} turns. Goal: Quire is the cheapest in each; it is not in "
+                f"{len(dearer)} of {len(rows)}{': ' + ', '.join(dearer) if dearer else ''}."
+            ),
+        ),
     )
 
 
