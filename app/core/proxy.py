@@ -188,7 +188,8 @@ def sound_calls(calls: object) -> list[dict[str, Any]]:
 
 def names_of(tools: object) -> frozenset[str]:
     """The names of tools in OpenAI form."""
-    functions = [tool.get("function") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    found = tools if isinstance(tools, list | tuple) else ()
+    functions = [tool.get("function") for tool in found if isinstance(tool, dict)]
     return frozenset(f["name"] for f in functions if isinstance(f, dict) and isinstance(f.get("name"), str))
 
 

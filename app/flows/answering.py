@@ -142,7 +142,7 @@ class _Work:
         self._asked = asked
         self._turn = turn
         self._request = asked.request
-        self._own = names_of(list(self._request.tools))
+        self._own = names_of(self._request.tools)
         self._deltas = Deltas(tools.BY_NAME, self._own)
         self._usage: dict[str, Any] | None = None
         self._asks = 0
@@ -334,14 +334,12 @@ class _Work:
     async def _count(self, outcome: str) -> None:
         """What it has cost; an answer that nobody was given may have cost something too."""
         usage = self._usage or {}
-        spent = [n if type(n := usage.get(name)) is int else 0 for name in ("prompt_tokens", "completion_tokens")]
-        self._services.metrics.provider_call("proxy", outcome, *spent)
+        prompt, said = (n if type(n := usage.get(f"{name}_tokens")) is int else 0 for name in ("prompt", "completion"))
+        self._services.metrics.provider_call("proxy", outcome, prompt, said)
         if self._asks:
             with suppress(errors.QuireError):
-                name = self._asked.conversation.id
-                await spending.record(
-                    self._services.database, self._asked.tenant, name, "proxy", *spent, calls=self._asks
-                )
+                whose_ = (self._services.database, self._asked.tenant, self._asked.conversation.id)
+                await spending.record(*whose_, "proxy", prompt, said, self._asks)
 
 
 def _answer_tokens(body: Mapping[str, Any]) -> int:

@@ -1,9 +1,8 @@
 """One bounded request to an OpenAI-compatible API, by the openai package: JSON there, JSON back, or a ProviderError.
 
-Or a stream of JSON objects, as
-server-sent events. Nothing is retried here and no redirect followed. A body is cut off while it is read: beyond its limit an answer is
-refused and the connection closed, so that no provider can fill the memory; that is also why no compressed answer is
-taken. No error carries the key, in its text or as its cause.
+Or a stream of JSON objects, as server-sent events. Nothing is retried here and no redirect followed. A body is cut off
+while it is read: beyond its limit an answer is refused and the connection closed, so that no provider can fill the
+memory; that is also why no compressed answer is taken. No error carries the key, in its text or as its cause.
 """
 
 import json
