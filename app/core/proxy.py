@@ -61,14 +61,12 @@ def meet(said: Sequence[Said], same: int, tail: Sequence[Said], *, is_whole: boo
         return _ended(said, tail, both, retried=retried)
     if both == len(stored):
         return Met(same + both)
-    if retried and (end := _asked_last(rest, tail)):
+    if retried and (end := _asked_last(rest, tail)) is not None:
         return Met(len(said), end, tuple(range(end, len(tail))))
-    found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=False)
-    if found is not None and found.ahead:
-        return _ended(said, tail, len(tail) - found.ahead, retried=retried)
-    if found is None:
-        found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
+    found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
     assert found is not None
+    if found.ahead:
+        return _ended(said, tail, len(tail) - found.ahead, retried=retried)
     first = same + both
     return Met(first + found.new_from, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
@@ -80,7 +78,11 @@ def _ended(said: Sequence[Said], tail: Sequence[Said], end: int, *, retried: boo
         answers += 1
     if end + answers == len(tail) or (retried and answers):
         return Met(len(said), end, tuple(range(end, end + answers)))
-    return Met(_turn(said))
+    first = _turn(said)
+    again = _asked_last(said[first:], tail[end:])
+    if again is not None:  # it was said again already
+        return Met(len(said), end + again, tuple(range(end + again, len(tail))))
+    return Met(first)
 
 
 def _turn(said: Sequence[Said]) -> int:
@@ -91,13 +93,17 @@ def _turn(said: Sequence[Said]) -> int:
     return 0
 
 
-def _asked_last(rest: Sequence[Said], tail: Sequence[Said]) -> int:
-    """Where in the tail the list ends, if only answers follow there; 0 if it does not."""
+def _asked_last(turn: Sequence[Said], tail: Sequence[Said]) -> int | None:
+    """Where in the tail the turn ends, if nothing but answers follows there."""
+    listed, stored = _blurred(turn), _blurred(tail)
     end = len(tail)
-    while end and tail[end - 1][0] == "assistant":
+    while end >= len(turn):
+        if listed == stored[end - len(turn) : end]:
+            return end
+        if not end or tail[end - 1][0] != "assistant":
+            return None
         end -= 1
-    listed, stored = _blurred(rest), _blurred(tail[:end])
-    return end if end < len(tail) and len(rest) <= end and listed == stored[end - len(rest) :] else 0
+    return None
 
 
 def _blurred(said: Sequence[Said]) -> list[bytes]:

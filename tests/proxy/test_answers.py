@@ -161,7 +161,7 @@ def test_usage_is_that_of_all_calls(chat: openai.OpenAI, script: Script, stream:
         used = chat.chat.completions.create(**asked).usage
     else:
         options = {"include_usage": True}
-        *_, last = chat.chat.completions.create(**asked, stream=True, stream_options=options)
+        *_, last = chat.chat.completions.create(**asked, stream=True, stream_options=cast(Any, options))
         used = last.usage
         assert not last.choices
     assert used is not None

@@ -1,6 +1,7 @@
 """What was asked and whose calls an answer holds, as values."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +20,9 @@ def said(text: str) -> Said:
 
 
 def met(listed: str, stored: str, *, retried: bool = False) -> Met:
-    same = next(
-        (i for i, (a, b) in enumerate(zip(listed, stored, strict=False)) if a != b), min(len(listed), len(stored))
-    )
+    same = 0
+    while same < min(len(listed), len(stored)) and listed[same] == stored[same]:
+        same += 1
     return meet(said(listed), same, said(stored)[same:], is_whole=True, retried=retried)
 
 
@@ -127,7 +128,7 @@ calls = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(["", "{}", '{
 
 @given(text=st.sampled_from(["", "some words", "  spaced  "]), wanted=calls)
 def test_what_is_passed_on_in_parts_is_the_answer_without_the_recalls(text: str, wanted: list[tuple[str, str]]) -> None:
-    made = [
+    made: list[Any] = [
         {"id": f"i{n}", "type": "function", "function": {"name": name, "arguments": given}}
         for n, (name, given) in enumerate(wanted)
     ]
@@ -136,7 +137,8 @@ def test_what_is_passed_on_in_parts_is_the_answer_without_the_recalls(text: str,
     deltas = Deltas({"recall_page"}, ())
     deltas.begin()
     passed = [chunk for event in events_of(whole, usage=True) for chunk in deltas.feed(event)] + deltas.end_round()
-    content, outer = "", {}
+    content = ""
+    outer: dict[int, Any] = {}
     for chunk in passed:
         delta = chunk["choices"][0]["delta"]
         content += delta.get("content") or ""
