@@ -61,8 +61,9 @@ def meet(said: Sequence[Said], same: int, tail: Sequence[Said], *, is_whole: boo
         return _ended(said, tail, both, retried=retried)
     if both == len(stored):
         return Met(same + both)
-    if retried and (end := _asked_last(rest, tail)) is not None:
-        return Met(len(said), end, tuple(range(end, len(tail))))
+    begins_alike = same + both > 0  # else what is sent alone may be said again
+    if (begins_alike or retried) and (end := _asked_last(rest[both:], tail[both:])) is not None:
+        return Met(len(said), both + end, tuple(range(both + end, len(tail))))
     found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
     assert found is not None
     if found.ahead:

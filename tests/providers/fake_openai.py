@@ -372,6 +372,9 @@ class FakeOpenAI:
         events = events_of(whole, usage=(request.get("stream_options") or {}).get("include_usage", False))
         if behaviour.edit is not None:
             behaviour.edit({"events": events})
+        if behaviour.manner == "reset":
+            _reset(writer)
+            raise ConnectionAbortedError
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         for place, event in enumerate([*(_dump(event) for event in events), b"[DONE]"]):
             if place == len(events) // 2:

@@ -52,6 +52,7 @@ def test_answers_that_a_client_changed_are_those_that_were_given() -> None:
 
 def test_an_edited_turn_is_added_and_the_old_one_stays() -> None:
     assert after("aAc", "aAbB") == "aAbBc"
+    assert met("aAc", "aAbBcC") == Met(3, 3, (3,))
     assert after("aAcCd", "aAbBcC") == "aAbBcCd"
 
 
