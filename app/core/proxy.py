@@ -26,7 +26,7 @@ from app.core.sync import DIGEST_BYTES, match
 
 ANYTHING = b"an answer".ljust(DIGEST_BYTES)
 """Stands for what an assistant said."""
-PREFIXES_MAX = 256
+PREFIXES_MAX = 64
 """So many of the newest beginnings of a list may be where a conversation ended."""
 
 Said = tuple[str, bytes]
@@ -138,16 +138,17 @@ class Candidate:
 def continued(
     candidates: Sequence[Candidate], chains: Sequence[bytes], *, system: str | None, retried: bool
 ) -> str | None:
-    """Which of the conversations, the latest first, a list goes on with; the one that it has most of.
+    """Which of the conversations, the latest first, a list goes on with.
 
     One whose first answer is in the list; or, where the client says that it sent the request before, one that began
-    with this very request. That others begin with the same words is no sign.
+    with this very request. That others begin with the same words is no sign. Of several that say the same, one that
+    ends where the list goes on, before one in which the same was asked and answered; of those the longest.
     """
     place = {chain: index for index, chain in enumerate(chains)}
     known = [c for c in candidates if c.answered in place]
     if not known and retried:
         known = [c for c in candidates if c.asked == chains[-1] and c.system == system]
-    reached = [max(place.get(c.chain, 0), place.get(c.asked, 0)) for c in known]
+    reached = [(retried and c.asked == chains[-1], place.get(c.chain, 0), place.get(c.asked, 0)) for c in known]
     return known[reached.index(max(reached))].id if known else None
 
 

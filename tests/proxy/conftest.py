@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import openai
 import pytest
+from pydantic import SecretStr
 
 from app.embedded import EmbeddedPostgres
 from app.main import create_app
@@ -12,7 +13,7 @@ from tests.conftest import serving
 from tests.guards.conftest import superuser
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
-from tests.proxy.kit import Script, openai_of
+from tests.proxy.kit import SECRET, Script, openai_of
 
 __all__ = ["superuser"]
 
@@ -29,7 +30,12 @@ def always() -> Iterator[FakeOpenAI]:
 @pytest.fixture(scope="session")
 def proxy_settings(settings: Settings, always: FakeOpenAI) -> Settings:
     return settings.model_copy(
-        update={"quire_proxy_base_url": always.url, "quire_proxy_rounds": 2, "quire_proxy_seconds": SECONDS}
+        update={
+            "quire_proxy_base_url": always.url,
+            "quire_proxy_api_key": SecretStr(SECRET),
+            "quire_proxy_rounds": 2,
+            "quire_proxy_seconds": SECONDS,
+        }
     )
 
 

@@ -13,6 +13,8 @@ import openai
 
 from tests.api.kit import Json, history
 
+SECRET = "sk-proj-0123456789abcdef"
+"""The provider's key, which nobody is to be told."""
 KEY = "any key"
 """What clients send where no keys are: their packages want one."""
 

@@ -46,14 +46,13 @@ def leaving(base_url: str, body: Json, **headers: str) -> Iterator[Iterator[str]
 def test_after_a_failure_the_question_is_there_once(
     client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, stream: bool, retried: bool, fault: Any
 ) -> None:
+    retried = retried and not (stream and fault is fake.cut)  # a stream that has begun is not tried again
     api.chat.queue.append(fault())
     asking = chat.with_options(max_retries=2 if retried else 0)
     if not retried:
         with pytest.raises(openai.OpenAIError):
             ask(asking, [user("one")], stream=stream)
         assert stored(client, "c") == [("user", "one")]
-    if retried and stream and fault is fake.cut:
-        pytest.skip("the packages do not try again once a stream has begun")
     answer = ask(asking, [user("one")], stream=stream)
     assert stored(client, "c") == [("user", "one"), ("assistant", answer.content)]
 

@@ -103,6 +103,9 @@ def test_a_conversation_is_known_by_an_answer_of_its_own() -> None:
     assert found("a", [one, two], retried=True) == "1"
     assert found("a", [candidate("4", "aA", 1, answered=2, system="s")], retried=True) is None
     assert found("aAbBc", [one, candidate("5", "aAbB", 3, answered=2)]) == "5"
+    twins = [candidate("7", "aAbB", 3, answered=2), candidate("8", "aA", 1, answered=2)]
+    assert found("aAb", twins) == "8", "it ends where the list goes on"
+    assert found("aAb", twins, retried=True) == "7"
     assert found("aAb", [candidate("6", "aAbB", 3, answered=2)]) == "6"
 
 
