@@ -133,6 +133,7 @@ Index(
     conversations.c.tenant_id,
     conversations.c.user_id,
     conversations.c.chain,
+    conversations.c.updated_at,
     postgresql_where=conversations.c.answered.isnot(None),
 )
 Index(
@@ -140,6 +141,7 @@ Index(
     conversations.c.tenant_id,
     conversations.c.user_id,
     conversations.c.asked,
+    conversations.c.updated_at,
     postgresql_where=conversations.c.asked.isnot(None),
 )
 

@@ -19,6 +19,8 @@ KEPT_BYTES = 64 * 1024 * 1024
 """Of all answers together that were given."""
 KEPT_SECONDS = 600.0
 CLOSING_SECONDS = 20.0
+AT_ONCE_SECONDS = 1.0
+"""A request that comes so soon after the end of an answer was sent with the one that it answers."""
 
 
 class Turn:
@@ -57,7 +59,7 @@ class Turn:
             return True
         if self.failure is not None:
             return arrived < self.over_at and not retried
-        return retried or self.delivered_at is None or arrived < self.delivered_at
+        return retried or self.delivered_at is None or arrived < self.delivered_at + AT_ONCE_SECONDS
 
     async def begun(self) -> None:
         """Waits for its first part. Raises its failure if it has none."""

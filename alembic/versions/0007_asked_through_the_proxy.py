@@ -18,8 +18,8 @@ def upgrade() -> None:
     """One statement for each `op.execute`. What is stored already was not asked through the proxy."""
     op.add_column('conversations', sa.Column('asked', sa.LargeBinary(), nullable=True, comment='the chain where the newest request through the proxy ended'))
     op.add_column('conversations', sa.Column('answered', sa.LargeBinary(), nullable=True, comment='the chain after the first answer that the proxy gave'))
-    op.create_index('conversations_chain_idx', 'conversations', ['tenant_id', 'user_id', 'chain'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
-    op.create_index('conversations_asked_idx', 'conversations', ['tenant_id', 'user_id', 'asked'], unique=False, postgresql_where=sa.text('asked IS NOT NULL'))
+    op.create_index('conversations_chain_idx', 'conversations', ['tenant_id', 'user_id', 'chain', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
+    op.create_index('conversations_asked_idx', 'conversations', ['tenant_id', 'user_id', 'asked', 'updated_at'], unique=False, postgresql_where=sa.text('asked IS NOT NULL'))
 
 
 def downgrade() -> None:

@@ -15,7 +15,7 @@ from app.api import openai_errors, schemas
 from app.api.answers import json_text
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
-from app.api.scope import READS, IdempotencyKey, Writer
+from app.api.scope import READS, Writer
 from app.api.services import Wired
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Caller
@@ -62,7 +62,6 @@ async def create_chat_completion(
     conversation: ConversationHeader = None,
     user: UserHeader = None,
     budget: BudgetHeader = None,
-    key: IdempotencyKey = None,
 ) -> Response:
     """Answer as OpenAI's API does, with the memory of the conversation.
 
@@ -82,8 +81,7 @@ async def create_chat_completion(
         user_id=_user(caller, user, body.user),
         conversation_id=check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None,
         budget=budget,
-        retried=key is not None or request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
-        key=key,
+        retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=arrived,
     )
     stored = await ask(services, asked)

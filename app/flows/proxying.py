@@ -41,8 +41,6 @@ class ProxyRequest:
     budget: int | None = None
     retried: bool = False
     """The client says that it sent the request before."""
-    key: str | None = None
-    """Its Idempotency-Key."""
     arrived: float = 0.0
     """On the event loop's clock."""
 
@@ -75,7 +73,9 @@ class Asked:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (self.tenant, self.conversation.uid, self.through, self.digest)
+        """Which turn answers it. Where the past was changed, by an erasure perhaps, no earlier one does."""
+        generation = self.conversation.totals.generation
+        return (self.tenant, self.conversation.uid, generation, self.through, self.digest)
 
     def once(self, after: int) -> Once:
         """Under which an answer is stored, so that of several to one request only one is; ``after`` is the seq of the
@@ -103,8 +103,8 @@ async def ask(services: Services, request: ProxyRequest) -> Asked:
         conversation = await conversations.get(connection, tenant, name, bound_to=request.caller.user_id)
     through = appended[-1]["seq"] if appended else narrowed.through
     answers = () if appended else narrowed.answers
-    said = dumps([request.body, request.key])
-    return Asked(request, conversation, through, answers, hashlib.sha256(said.encode()).digest())
+    digest = hashlib.sha256(dumps(request.body).encode()).digest()
+    return Asked(request, conversation, through, answers, digest)
 
 
 async def _find(services: Services, request: ProxyRequest, found: CallersList) -> str | None:

@@ -17,9 +17,10 @@ _FIELDS = "id, chain, asked, answered, system, updated_at"
 # (Nobody's conversations have a statement of their own, so that an index finds them too.)
 _FIND = f"""
 SELECT * FROM (
-  (SELECT {_FIELDS} FROM conversations
-    WHERE tenant_id = $1 AND {{user}} AND answered IS NOT NULL AND chain = ANY ($3::bytea[])
-    ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX})
+  (SELECT f.* FROM unnest($3::bytea[]) AS e (ended) CROSS JOIN LATERAL (
+     SELECT {_FIELDS} FROM conversations
+      WHERE tenant_id = $1 AND {{user}} AND answered IS NOT NULL AND chain = e.ended
+      ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX}) f)
   UNION ALL
   (SELECT {_FIELDS} FROM conversations
     WHERE tenant_id = $1 AND {{user}} AND asked IS NOT NULL AND asked = $4

@@ -110,6 +110,10 @@ def test_recalls_are_no_part_of_a_synced_list(client: httpx.Client, chat: openai
     for asked, appended, ahead in (([*listed, user("two")], 1, 0), ([*listed, user("two")], 0, 0), (listed, 0, 1)):
         found = ok(client.post("/conversations/c/sync", json={"messages": asked}))
         assert (len(found["appended"]), found["ahead"]) == (appended, ahead)
+    moved = client.get("/conversations/c/export").text
+    ok(client.delete("/conversations/c"))
+    ok(client.post("/import", content=moved, headers={"content-type": "application/x-ndjson"}))
+    assert ok(client.post("/conversations/c/sync", json={"messages": [*listed, user("two")]}))["matched"] == 3
 
 
 @pytest.mark.parametrize("how", ["header", "body"])
