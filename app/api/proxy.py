@@ -51,9 +51,8 @@ BudgetHeader = Annotated[
 
 @router.post(
     "/chat/completions",
-    response_model=None,
+    response_model=schemas.ChatCompletion,
     openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
-    responses={200: {"description": "As the model's API answers, or a stream of server-sent events."}},
 )
 async def create_chat_completion(
     request: Request,
@@ -103,7 +102,7 @@ async def create_chat_completion(
     return json_text(text)
 
 
-@router.get("/models", response_model=None, dependencies=[READS])
+@router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
 async def list_models(services: Wired) -> Response:
     """The models behind the proxy, as their API lists them."""
     upstream = _upstream(services)

@@ -109,6 +109,26 @@ class ChatBody(RequestModel):
     tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own")
 
 
+class ChatCompletion(BaseModel):
+    """As the model's API answers; with `stream`, server-sent events of its chunks."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any] | None = Field(None, description="of all calls of the model for the answer")
+
+
+class ModelList(BaseModel):
+    """As the model's API lists them."""
+
+    object: str
+    data: list[dict[str, Any]]
+
+
 class ContextBody(RequestModel):
     """What the window is wanted for."""
 
