@@ -103,7 +103,8 @@ async def ask(services: Services, request: ProxyRequest) -> Asked:
         conversation = await conversations.get(connection, tenant, name, bound_to=request.caller.user_id)
     through = appended[-1]["seq"] if appended else narrowed.through
     answers = () if appended else narrowed.answers
-    digest = hashlib.sha256(dumps(request.body).encode()).digest()
+    said = dumps([request.body, request.caller.user_id, request.caller.sensitive])
+    digest = hashlib.sha256(said.encode()).digest()
     return Asked(request, conversation, through, answers, digest)
 
 
