@@ -5,9 +5,13 @@ from typing import Any
 
 import httpx
 import openai
+import psutil
 import pytest
 
 from tests.api.kit import append, history, ok, system, user
+from tests.conftest import wait_for
+from tests.providers import fake_openai as fake
+from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.kit import Script, ask, conversations, openai_of, sent, stored, tool
 
 Listed = list[Any]
@@ -137,14 +141,29 @@ def test_anothers_conversation_is_refused(client: httpx.Client, chat: openai.Ope
     assert len(stored(client, "c")) == 2
 
 
-def test_twenty_equal_requests_at_once_are_one_turn(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+def test_twenty_equal_requests_at_once_are_one_turn(
+    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script
+) -> None:
+    """The model is held until all are connected."""
     first = goes_on(chat, [], "one")
+    port = httpx.URL(str(chat.base_url)).port
     for listed in ([*first, user("two")], [user("alone")]):
+        api.hold()
+        api.chat.queue.append(fake.held())
         with ThreadPoolExecutor(20) as pool:
-            answers = set(pool.map(lambda _, asked=listed: ask(chat, asked).content, range(20)))
+            asked = [pool.submit(ask, chat, listed) for _ in range(20)]
+            wait_for(lambda: connected(port) >= 20)
+            api.wait_until(lambda: api.chat.running == 1)
+            api.release()
+            answers = {future.result().content for future in asked}
         assert len(answers) == 1
     assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 3
     assert len(script.asked) == 3
+
+
+def connected(port: int | None) -> int:
+    """Connections of this process to a port."""
+    return sum(bool(c.raddr) and c.raddr.port == port for c in psutil.Process().net_connections("tcp"))
 
 
 def test_twenty_requests_of_nobody_at_once_are_twenty(
