@@ -1,7 +1,7 @@
 """what was asked through the proxy.
 
 Revision: 0007
-Follows: 0005
+Follows: 0006
 """
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision: str = '0007'
-down_revision: str | None = '0005'
+down_revision: str | None = '0006'
 branch_labels: None = None
 depends_on: None = None
 

@@ -20,13 +20,14 @@ from app import errors
 from app.core.canonical import dumps
 from app.core.deltas import Deltas
 from app.core.messages import Limits, read
+from app.core.model import Context
 from app.core.profile import budget_of
 from app.core.proxy import Calls, added, joined, names_of, offered, sound_calls, whose
 from app.core.render import origins
 from app.db import Connection
 from app.flows import tool_calls
 from app.flows.append import AppendRequest, append
-from app.flows.context import Context, ContextRequest, context
+from app.flows.context import ContextRequest, context
 from app.flows.proxying import Asked
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import OverdueError, Upstream
