@@ -16,6 +16,7 @@
     │   └── IdempotencyMismatch 422 a key used again with another request
     ├── TooManyRequests        429  carries Retry-After
     ├── Overdue                503  the answer took too long; carries Retry-After
+    ├── Busy                   503  too much is under way; carries Retry-After
     ├── StorageUnavailable     503  the database is away, slow or busy; carries Retry-After
     └── UnsafeDatabase         500  start-up only: the database would not keep what Quire promises
 
@@ -187,6 +188,17 @@ class Overdue(QuireError):
 
     def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
         super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
+
+
+class Busy(QuireError):
+    """As much is under way as may be at once; trying again is right."""
+
+    status = 503
+    code = "busy"
+    title = "Busy"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail, headers={"Retry-After": "1"})
 
 
 class StorageUnavailable(QuireError):

@@ -24,6 +24,7 @@ from app.api import (
     openapi,
     operations,
     problem,
+    proxy,
     tools,
     users,
 )
@@ -34,6 +35,7 @@ from app.core.model import Policy
 from app.core.profile import Defaults
 from app.db import Database
 from app.providers import Chat, Embedder, build
+from app.providers.upstream import Upstream
 from app.services import Services
 from app.settings import Settings
 from app.tokens import TokenCounter
@@ -53,6 +55,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     conversations.router,
     messages.router,
     tools.router,
+    proxy.router,
     notes.router,
     archive.router,
     memories.router,
@@ -155,8 +158,12 @@ async def services_of(settings: Settings, dsn: str, models: Models | None = None
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
-            services = Services(*known, tracing=tracing)
+            upstream = upstream_of(settings)
+            services = Services(*known, tracing=tracing, upstream=upstream)
             yield services
+            await services.turns.close()
+            if upstream is not None:
+                await upstream.close()
             await asyncio.gather(*services.door.tasks)
             await anyio.to_thread.run_sync(tracing.close)
         finally:
@@ -165,6 +172,21 @@ async def services_of(settings: Settings, dsn: str, models: Models | None = None
                     await provider.close()
     finally:
         await database.close()
+
+
+def upstream_of(settings: Settings) -> Upstream | None:
+    """The chat API behind the proxy. The LLM's key goes to the LLM's API only."""
+    base_url, key = settings.quire_proxy_base_url, settings.quire_proxy_api_key
+    if base_url in (None, settings.memory_llm_base_url):
+        base_url, key = base_url or settings.memory_llm_base_url, key or settings.memory_llm_api_key
+    if base_url is None and key is None:
+        return None
+    return Upstream(
+        base_url=base_url or build.BASE_URL,
+        api_key=key.get_secret_value() if key else None,
+        timeout_seconds=settings.quire_proxy_seconds,
+        connections=settings.quire_proxy_concurrency,
+    )
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:

@@ -17,11 +17,13 @@ from app.core.rate import Bucket
 from app.db import Database
 from app.metrics import Metrics
 from app.providers import Chat, Embedder
+from app.providers.upstream import Upstream
 from app.settings import Settings
 from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 from app.tokens import TokenCounter
 from app.tracing import Tracing
+from app.turns import Turns
 
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
@@ -38,6 +40,7 @@ QUERY_VECTORS_CACHED = 1_000
 """Some 4 kB each, as text."""
 EXPANSIONS_CACHED = 1_000
 EXPANSION_SECONDS = 300.0
+MODELS_SECONDS = 60.0
 COUNTED_CHARACTERS_MAX = 20_000
 """Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
 
@@ -134,6 +137,11 @@ class Services:
         default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
     )
     """By tenant, scope and query."""
+    upstream: Upstream | None = None
+    """The chat API behind the proxy. None: none is configured."""
+    turns: Turns = field(default_factory=Turns)
+    models: TTLCache[str, str] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
+    """The list of the models behind the proxy."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
 
     def archive_expiry(self, now: datetime) -> datetime | None:

@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.core.budget import BUDGET_MAX
+
 
 class Settings(BaseSettings):
     """A setting is the environment variable of the same name in capitals.
@@ -112,6 +114,35 @@ class Settings(BaseSettings):
     )
     quire_body_max_bytes: int = Field(33_554_432, ge=1024, description="Largest request body, in bytes.")
     quire_messages_max: int = Field(1000, ge=1, description="Messages that one append may carry.")
+
+    quire_proxy_base_url: str | None = Field(
+        None, description="Base URL of the chat API behind the proxy at /v1. Unset: MEMORY_LLM_BASE_URL."
+    )
+    quire_proxy_api_key: SecretStr | None = Field(
+        None, description="Key of the chat API behind the proxy. Unset: MEMORY_LLM_API_KEY, for the same base URL only."
+    )
+    quire_proxy_models: str = Field(
+        "", description="Models that clients of the proxy may name, joined by commas. Empty: all that the API has."
+    )
+    quire_proxy_model: str | None = Field(
+        None, description="The model of requests to the proxy that name none. Unset: MEMORY_LLM_MODEL."
+    )
+    quire_proxy_budget: int = Field(
+        0,
+        ge=0,
+        le=BUDGET_MAX,
+        description="Tokens of a window that the proxy makes, where neither a request nor its conversation says. "
+        "0: inferred from the model.",
+    )
+    quire_proxy_rounds: int = Field(
+        4, ge=0, le=20, description="Times that the model may recall something through the proxy for one answer."
+    )
+    quire_proxy_seconds: float = Field(
+        600, ge=1, le=86_400, description="Longest that an answer through the proxy may take, from its first call on."
+    )
+    quire_proxy_concurrency: int = Field(
+        64, ge=1, le=10_000, description="Answers that a process has under way for the proxy at once; then 503."
+    )
 
     otel_exporter_otlp_endpoint: str | None = Field(
         None,

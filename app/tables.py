@@ -114,6 +114,8 @@ conversations = Table(
         comment="messages up to it are kept as marks and in search only",
     ),
     Column("chain", LargeBinary, comment="after its last message; null: not known yet"),
+    Column("asked", LargeBinary, comment="the chain where the newest request through the proxy ended"),
+    Column("answered", LargeBinary, comment="the chain after the first answer that the proxy gave"),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
@@ -125,6 +127,22 @@ Index(
     conversations.c.user_id,
     conversations.c.updated_at,
     conversations.c.uid,
+)
+Index(
+    "conversations_chain_idx",
+    conversations.c.tenant_id,
+    conversations.c.user_id,
+    conversations.c.chain,
+    conversations.c.updated_at,
+    postgresql_where=conversations.c.answered.isnot(None),
+)
+Index(
+    "conversations_asked_idx",
+    conversations.c.tenant_id,
+    conversations.c.user_id,
+    conversations.c.asked,
+    conversations.c.updated_at,
+    postgresql_where=conversations.c.asked.isnot(None),
 )
 
 messages = Table(

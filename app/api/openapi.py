@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
-from app.api import body, problem
+from app.api import body, openai_errors, problem
 from app.api.scope import Needs
 from app.core.caller import Scope
 
@@ -19,6 +19,7 @@ TAGS = [
     {"name": "archive", "description": "Large tool results, kept whole."},
     {"name": "memories", "description": "Search over everything that was said or archived."},
     {"name": "users", "description": "A user's data as a whole: taken out, put in, erased."},
+    {"name": "proxy", "description": "A model with this memory, as OpenAI's clients speak to one."},
     {"name": "tools", "description": "What a model recalls with."},
     {"name": "keys", "description": "Who may do what."},
     {"name": "jobs", "description": "What is done in the background, and what could not be."},
@@ -64,6 +65,7 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas["Problem"] = problem.SCHEMA
+    schemas["OpenAIError"] = openai_errors.SCHEMA
     models = [(model, "validation") for model in body.BODY_MODELS.values()]
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))
@@ -75,7 +77,7 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _answer_with_problems(operation["responses"])
+            _answer_with_problems(operation["responses"], is_openai=path.startswith(openai_errors.PREFIX))
             if (scope := needed[path, method]) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
@@ -91,8 +93,9 @@ def _scope(route: APIRoute) -> Scope | None:
     return needs[0].scope if needs else None
 
 
-def _answer_with_problems(responses: dict[str, Any]) -> None:
-    content = {problem.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+def _answer_with_problems(responses: dict[str, Any], *, is_openai: bool) -> None:
+    kind, name = ("application/json", "OpenAIError") if is_openai else (problem.MEDIA_TYPE, "Problem")
+    content = {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     responses.pop("422", None)
     responses["4XX"] = {"description": "The request cannot be served as it is.", "content": content}
     responses["5XX"] = {"description": "Something is wrong on our side; try again.", "content": content}

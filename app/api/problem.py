@@ -17,6 +17,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors, logs
+from app.api import openai_errors
 from app.api.body import field_errors
 
 MEDIA_TYPE = "application/problem+json"
@@ -110,6 +111,8 @@ class RequestId:
 
 def problem(request: Request, error: errors.QuireError) -> Response:
     """The answer for an error."""
+    if openai_errors.is_wanted(request):
+        return openai_errors.answer(error)
     return _render(
         request,
         status=error.status,
@@ -138,6 +141,8 @@ _HTTP_DETAILS = {404: "There is nothing at this path.", 405: "The method is not 
 
 def _refused(request: Request, error: HTTPException, headers: Mapping[str, str]) -> Response:
     title = str(error.detail)
+    if openai_errors.is_wanted(request):
+        return openai_errors.of_status(error.status_code, _HTTP_DETAILS.get(error.status_code, title))
     return _render(
         request,
         status=error.status_code,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app.api.body import RequestModel
 from app.api.times import Time
@@ -94,6 +94,39 @@ class SyncBody(RequestModel):
     user_id: str | None = Field(None, description="creates the conversation if it is new")
     system: str | None = Field(None, max_length=1_000_000, description="before what the list's system messages say")
     on_fork: Literal["error", "append"] = Field("error", description="where the list contradicts what is stored")
+
+
+class ChatBody(RequestModel):
+    """A request for a chat completion. Members beside these go to the model's API as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str | None = Field(None, min_length=1, max_length=200, description="as the model's API names it")
+    messages: list[Any] = Field(description="the whole list, or what is new of it")
+    stream: bool | None = None
+    n: int | None = Field(None, description="1: one answer is stored")
+    user: str | None = Field(None, description="whose conversation it is, where no header says")
+    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own")
+
+
+class ChatCompletion(BaseModel):
+    """As the model's API answers; with `stream`, server-sent events of its chunks."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any] | None = Field(None, description="of all calls of the model for the answer")
+
+
+class ModelList(BaseModel):
+    """As the model's API lists them."""
+
+    object: str
+    data: list[dict[str, Any]]
 
 
 class ContextBody(RequestModel):

@@ -30,6 +30,10 @@ from app.core.messages import THINKING_PARTS, Draft
 LOOK_BACK = 1_000
 """Of the stored messages after those that the list begins with, the newest so many are compared one by one."""
 DIGEST_BYTES = 16
+INNER = b""
+"""The digest of a message that is in no caller's list: Quire itself had the model recall something. Such a message has
+the chain of the one before it.
+"""
 BEHIND_MIN = 2
 """A single message that is not the newest is no sign that the list is an old one: people say "ok" again."""
 OVERLAP_MIN = 2

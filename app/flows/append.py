@@ -29,7 +29,7 @@ from app.core.placeholder import ArchiveCard, placeholder
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.core.scope import scope_of
-from app.core.sync import digest, link
+from app.core.sync import INNER, digest, link
 from app.db import Connection
 from app.extractive.calls import call_line
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
@@ -94,6 +94,14 @@ class AppendRequest:
     """Members that the answer begins with."""
     member: str = "messages"
     """The answer's member for what was stored."""
+    creates: bool = False
+    """A conversation that is new may be nobody's."""
+    asks: bool = False
+    """The drafts end a request to the proxy."""
+    answers: bool = False
+    """The drafts end the proxy's answer."""
+    inner: frozenset[int] = frozenset()
+    """Indices of drafts that are in no caller's list: see core.sync.INNER."""
 
 
 Narrow = Callable[[Connection, Conversation | None, AppendRequest], Awaitable[AppendRequest]]
@@ -312,7 +320,7 @@ async def _current(services: Services, tenant: UUID, conversation_id: str) -> Co
 
 def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
-        if request.user_id is None:
+        if request.user_id is None and not request.creates:
             raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
     elif _is_unseen(known, request):
         raise conversations.unknown()
@@ -400,13 +408,15 @@ async def _decide(
     archives = [a for p, s in placed for a in _archives(bench, p, s, conversation_id, scope, language)]
     totals = known.totals if known else Totals()
     chain = known.chain if known else b""
-    rows, totals = _rows(bench, placements, shapes, totals, chain, language or "en")
+    rows, totals = _rows(bench, placements, shapes, totals, chain, language or "en", request.inner)
     prompt = sum(bench.weight(s.view) for p, s in placed if p.kind == "prompt")
     first_page = [NewPage(1, 1, titles.get(1, ""), bench.tokens.get(titles.get(1, ""), 0))]
     pages = [NewPage(p.page, p.seq, titles[p.seq], bench.tokens[titles[p.seq]]) for p in placements if _opens(p)]
     pages = ([] if known and known.tail.last_seq else first_page) + [p for p in pages if p.page > 1]
     after = _after(bench, known, conversation_id, request, tail, totals, language, prompt, titles.get(1))
-    after = replace(after, chain=rows[-1].chain)
+    chain = rows[-1].chain
+    asked, answered = chain if request.asks else after.asked, after.answered or (chain if request.answers else None)
+    after = replace(after, chain=chain, asked=asked, answered=answered)
     response = _response(request, placements, shapes, rows, after)
     memories = _memories(bench, placements, scope, conversation_id, after.uid)
     return _Decided(
@@ -423,6 +433,8 @@ async def _decide(
             tail=tail,
             totals=totals,
             chain=after.chain,
+            asked=after.asked,
+            answered=after.answered,
             created_at=bench.now,
             messages=rows,
             pages=pages,
@@ -600,13 +612,16 @@ def _rows(
     totals: Totals,
     chain: bytes | None,
     language: Language,
+    inner: frozenset[int],
 ) -> tuple[list[NewMessage], Totals]:
     """The rows, each with the sums of what weighs before it; and the sums after them."""
     rows = []
     full_sum, short_sum, history = totals.full, totals.short, totals.history
     for placement, found in zip(placements, shapes, strict=True):
         weighed = weights(found, placement.kind, bench.weight, bench.tokens.__getitem__)
-        if chain is not None and placement.kind != "prompt":
+        if placement.index in inner:
+            bench.digests[placement.index] = INNER
+        elif chain is not None and placement.kind != "prompt":
             chain = link(chain, bench.digests[placement.index])
         rows.append(_row(bench, placement, found, weighed, full_sum, short_sum, chain))
         full_sum += weighed.full

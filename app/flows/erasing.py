@@ -69,7 +69,7 @@ def forget(services: Services, tenant: UUID, conversation_ids: Iterable[str]) ->
     for cache in (services.epochs, services.windows):
         for key in [k for k in cache if k[0] == tenant and k[1] in gone]:
             cache.pop(key, None)
-    for texts in (services.counts, services.query_vectors, services.expansions):
+    for texts in (services.counts, services.query_vectors, services.expansions, services.turns.given):
         texts.clear()
 
 

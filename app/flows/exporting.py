@@ -17,6 +17,7 @@ from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.placeholder import erased
 from app.core.scope import scope_of
+from app.core.sync import INNER
 from app.db import Connection
 from app.flows import inspect
 from app.flows.inspect import time_text
@@ -115,6 +116,8 @@ async def _message_line(connection: Connection, tenant: UUID, known: Conversatio
         "created_at": time_text(row["created_at"]),
         "message": _as_sent(json.loads(row["body"]), texts, known),
     }
+    if row["digest"] == INNER:
+        line["inner"] = True
     if row["archive_ids"]:
         cards = await connection.fetch(portable.CARDS, tenant, row["archive_ids"])
         by_call = _calls(row)

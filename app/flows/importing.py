@@ -267,7 +267,9 @@ async def _flush(job: _Import) -> None:
         ids=[line.id for line in lines], cards=cards,
         archives=any("archives" in line.model_fields_set for line in lines),
     )  # fmt: skip
-    request = AppendRequest([draft for _, _, draft in waiting], imported=imported, bound_to=job.limit.user_id)
+    inner = frozenset(index for index, line in enumerate(lines) if line.inner)
+    drafts = [draft for _, _, draft in waiting]
+    request = AppendRequest(drafts, imported=imported, bound_to=job.limit.user_id, inner=inner)
     try:
         await append(job.services, job.tenant, into.id, request, None)
     except QuireError as error:

@@ -84,6 +84,8 @@ class MessageLine(Line):
     created_at: Time | None = None
     message: Any
     """As it was sent."""
+    inner: bool = False
+    """It is in no caller's list: see core.sync.INNER."""
     archives: dict[str, Card] = {}
     """By the id of the call that was answered. In a line without it, what is long is archived anew."""
 

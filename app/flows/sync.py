@@ -7,7 +7,7 @@ No text is read, and none is counted but that of new messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -45,7 +45,7 @@ class SyncRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
+class CallersList:
     """The list as read. ``lead`` messages are its prompt; digests and chains are of those after it."""
 
     drafts: Sequence[Draft]
@@ -57,22 +57,39 @@ class _List:
     joins_forks: bool
 
 
+New = Callable[[Connection, UUID, Conversation, AppendRequest, CallersList, Limits], Awaitable[AppendRequest]]
+"""Decides what of a list is left to append to a conversation that there is."""
+
+
 async def sync(
     services: Services, tenant: UUID, conversation_id: str, request: SyncRequest, once: Once | None
 ) -> Appended:
     """Append what is new in the list, all or nothing. Raises Fork, and what ``append`` raises."""
+    found = await anyio.to_thread.run_sync(read_list, request, services.defaults.limits)
+    whole = AppendRequest(found.drafts, request.user_id, found.system, bound_to=request.bound_to, member="appended")
+    return await sync_list(services, tenant, conversation_id, found, whole, once, _new)
+
+
+async def sync_list(
+    services: Services,
+    tenant: UUID,
+    conversation_id: str,
+    found: CallersList,
+    whole: AppendRequest,
+    once: Once | None,
+    new: New,
+) -> Appended:
+    """The same for a list that is read already; ``new`` decides."""
     limits = services.defaults.limits
-    found = await anyio.to_thread.run_sync(_read, request, limits)
 
     async def narrow(connection: Connection, known: Conversation | None, whole: AppendRequest) -> AppendRequest:
         if known is None:
-            return _rest(whole, found, 0, limits)
+            return rest(whole, found, 0, limits)
         if known.chain is None:
             raise _Unchained
         system = await _system(connection, tenant, known, found)
-        return replace(await _new(connection, tenant, known, whole, found, limits), system=system)
+        return replace(await new(connection, tenant, known, whole, found, limits), system=system)
 
-    whole = AppendRequest(found.drafts, request.user_id, found.system, bound_to=request.bound_to, member="appended")
     try:
         return await append(services, tenant, conversation_id, whole, once, narrow)
     except _Unchained:
@@ -84,7 +101,8 @@ class _Unchained(Exception):  # noqa: N818 - no error: it is told to ourselves
     """The conversation is older than chains are."""
 
 
-def _read(request: SyncRequest, limits: Limits) -> _List:
+def read_list(request: SyncRequest, limits: Limits) -> CallersList:
+    """Raises Invalid or PayloadTooLarge. Takes long for a long list."""
     drafts = read(request.messages, replace(limits, messages=limits.listed))
     lead = len(list(takewhile(lambda draft: draft.role in ("system", "developer"), drafts)))
     if lead == len(drafts):
@@ -98,10 +116,12 @@ def _read(request: SyncRequest, limits: Limits) -> _List:
     if system is not None and "\x00" in system:
         raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
     digests = [digest(draft) for draft in drafts]
-    return _List(drafts, lead, digests[:lead], digests[lead:], chains(digests[lead:]), system, request.joins_forks)
+    return CallersList(
+        drafts, lead, digests[:lead], digests[lead:], chains(digests[lead:]), system, request.joins_forks
+    )
 
 
-async def _system(connection: Connection, tenant: UUID, known: Conversation, found: _List) -> str | None:
+async def _system(connection: Connection, tenant: UUID, known: Conversation, found: CallersList) -> str | None:
     """The system prompt that the conversation gets; None to leave it as it is."""
     through = known.tail.prompt_through
     if not through or not found.lead:
@@ -118,18 +138,22 @@ async def _system(connection: Connection, tenant: UUID, known: Conversation, fou
 
 
 async def _new(
-    connection: Connection, tenant: UUID, known: Conversation, whole: AppendRequest, found: _List, limits: Limits
+    connection: Connection,
+    tenant: UUID,
+    known: Conversation,
+    whole: AppendRequest,
+    found: CallersList,
+    limits: Limits,
 ) -> AppendRequest:
     """What is left to append. Raises Fork."""
-    prompt = known.tail.prompt_through
-    stored = known.tail.last_seq - prompt
-    same = await _same(connection, tenant, known, found, stored)
-    rest = found.digests[same:]
+    same, through = await common(connection, tenant, known, found)
+    digests = found.digests[same:]
+    stored = known.tail.last_seq - through
     tail: list[bytes] = []
-    if rest and same < stored:
-        tail = await messages.newest_digests(connection, tenant, known.id, prompt + same, LOOK_BACK)
-    matched = match(rest, tail, stored=stored - same, joins_forks=found.joins_forks)
-    index, seq = found.lead + same, prompt + same + 1
+    if digests and stored:
+        tail = [told.digest for told in await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)]
+    matched = match(digests, tail, stored=stored, joins_forks=found.joins_forks)
+    index, seq = found.lead + same, through + 1
     if matched is None:
         raise errors.Fork(
             f"The list says otherwise than what is stored, from its message {index} on; nothing was stored.",
@@ -137,10 +161,11 @@ async def _new(
             extra={"index": index, "seq": seq},
         )
     answer = {"ahead": matched.ahead, "passed_over": [index + i for i in matched.passed_over]}
-    return _rest(whole, found, same + matched.new_from, limits, **answer)
+    return rest(whole, found, same + matched.new_from, limits, **answer)
 
 
-def _rest(whole: AppendRequest, found: _List, new_from: int, limits: Limits, **answer: Any) -> AppendRequest:
+def rest(whole: AppendRequest, found: CallersList, new_from: int, limits: Limits, **answer: Any) -> AppendRequest:
+    """What of the list is appended when it is new from there on. Raises Invalid if that is too much at once."""
     first = found.lead + new_from
     drafts = found.drafts[first:]
     if len(drafts) > limits.messages:
@@ -155,21 +180,26 @@ def _rest(whole: AppendRequest, found: _List, new_from: int, limits: Limits, **a
     )
 
 
-async def _same(connection: Connection, tenant: UUID, known: Conversation, found: _List, stored: int) -> int:
-    """With how many of the stored messages the list begins."""
-    top = min(len(found.digests), stored)
-    if top == stored and found.chains[top] == known.chain:
-        return top
-    low, high = 0, top + 1  # so many are the same; so many are not
+async def common(connection: Connection, tenant: UUID, known: Conversation, found: CallersList) -> tuple[int, int]:
+    """With how many of its messages the list begins as the conversation does, and up to which seq that is so.
+
+    Chains are found by what they are, since a message that is in no caller's list has that of the one before it.
+    """
+    place = {chain: index for index, chain in enumerate(found.chains)}
+    prompt, last = known.tail.prompt_through, known.tail.last_seq
+    if known.chain in place:
+        return place[known.chain], last
+    same, low, high = 0, prompt, last  # up to low they are the same; at high they are not
     while high - low > 1:
         step = max(1, (high - low - 1) // PROBES)
         probes = [*range(low + 1, high - 1, step), high - 1]
-        prompt = known.tail.prompt_through
-        there = await messages.chains(connection, tenant, known.id, [prompt + probe for probe in probes])
-        agree = [probe for probe in probes if there.get(prompt + probe) == found.chains[probe]]
-        low = max(agree, default=low)
+        there = await messages.chains(connection, tenant, known.id, probes)
+        agree = [probe for probe in probes if there.get(probe) in place]
+        if agree:
+            low = max(agree)
+            same = place[there[low] or b""]
         high = min((probe for probe in probes if probe > low), default=high)
-    return low
+    return same, low
 
 
 # --- What was stored before there were chains -----------------------------------------------------------

@@ -1,14 +1,14 @@
 """One bounded request to an OpenAI-compatible API, by the openai package: JSON there, JSON back, or a ProviderError.
 
-Nothing is retried here and no redirect followed. A body is cut off while it is read: beyond its limit an answer is
-refused and the connection closed, so that no provider can fill the memory; that is also why no compressed answer is
-taken. No error carries the key, in its text or as its cause.
+Or a stream of JSON objects, as server-sent events. Nothing is retried here and no redirect followed. A body is cut off
+while it is read: beyond its limit an answer is refused and the connection closed, so that no provider can fill the
+memory; that is also why no compressed answer is taken. No error carries the key, in its text or as its cause.
 """
 
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -27,6 +27,12 @@ NO_KEY = "none"
 """The openai package wants a key, and would take one from the environment that was meant for somebody else."""
 
 
+class Refuse(Protocol):
+    """The error that an answer with a status other than 200 is."""
+
+    def __call__(self, status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError: ...
+
+
 class Wire:
     """The connections to one API."""
 
@@ -39,9 +45,13 @@ class Wire:
         timeout_seconds: float,
         connections: int,
         epoch: Callable[[], float] = time.time,
+        refuse: Refuse = refusal,
     ) -> None:
-        """``epoch`` tells seconds since 1970, for a Retry-After that is a date."""
+        """``epoch`` tells seconds since 1970, for a Retry-After that is a date. ``refuse`` judges answers that are
+        errors.
+        """
         _check_base_url(base_url)
+        self._refuse = refuse
         self._key = api_key
         self._answer_bytes_max = answer_bytes_max
         self._epoch = epoch
@@ -65,17 +75,58 @@ class Wire:
             response = await self._client.post(
                 path, body=_scalar(body), cast_to=httpx2.Response, options={"follow_redirects": False}
             )
-        except openai.APIStatusError as error:
-            asked = asked_seconds(error.response.headers.get("Retry-After"), self._epoch())
-            failure = refusal(error.status_code, error.body, retry_after=asked, key=self._key)
-        except openai.APITimeoutError:
-            failure = TemporaryError("the provider took too long")
-        except (openai.APIConnectionError, httpx2.RequestError) as error:
-            failure = TemporaryError(f"no connection to the provider ({type(error.__cause__ or error).__name__})")
+        except (openai.OpenAIError, httpx2.RequestError) as error:
+            failure = self._failure(error)
         else:
             return self._envelope(response.content)
         # Outside of the handler, so that no request with its headers hangs on the error as its context.
         raise failure
+
+    async def get(self, path: str) -> Mapping[str, Any]:
+        """As ``post``."""
+        failure: ProviderError
+        try:
+            response = await self._client.get(path, cast_to=httpx2.Response, options={"follow_redirects": False})
+        except (openai.OpenAIError, httpx2.RequestError) as error:
+            failure = self._failure(error)
+        else:
+            return self._envelope(response.content)
+        raise failure
+
+    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+        """The JSON objects of a stream, as they come. Raises a ProviderError, also within it."""
+        failure: ProviderError
+        try:
+            chunks = await self._client.post(
+                path, body=_scalar(body), cast_to=object, stream=True, stream_cls=openai.AsyncStream[object],
+                options={"follow_redirects": False},
+            )  # fmt: skip
+            async with chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, Mapping):
+                        yield chunk
+        except (openai.OpenAIError, httpx2.RequestError) as error:
+            failure = self._failure(error)
+        except (ValueError, RecursionError):
+            failure = TemporaryError("a part of the answer is not JSON")
+        else:
+            return
+        raise failure
+
+    def _failure(self, error: Exception) -> ProviderError:
+        match error:
+            case openai.APIStatusError():
+                asked = asked_seconds(error.response.headers.get("Retry-After"), self._epoch())
+                return self._refuse(error.status_code, error.body, retry_after=asked, key=self._key)
+            case openai.APITimeoutError():
+                return TemporaryError("the provider took too long")
+            case openai.APIConnectionError() | httpx2.RequestError():
+                name = type(error.__cause__ or error).__name__
+                return TemporaryError(f"no connection to the provider ({name})")
+            case openai.APIError():  # within a stream
+                body = {"error": error.body} if isinstance(error.body, Mapping) else {"error": True}
+                return refusal_in_200(body, key=self._key) or UnusableReply("the answer is an error")
+        raise error
 
     async def close(self) -> None:
         await self._client.close()

@@ -50,6 +50,10 @@ class Conversation:
     epoch: int = 0
     chain: bytes | None = b""
     """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
+    asked: bytes | None = None
+    """The chain where the newest request through the proxy ended; None if there was none."""
+    answered: bytes | None = None
+    """The chain after the first answer that the proxy gave in it."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 
@@ -71,7 +75,7 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain"""
+ c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain, c.asked, c.answered"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -108,7 +112,7 @@ def read_conversation(row: Record) -> Conversation:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    through = ("indexed_through", "summary_through")
+    through = ("indexed_through", "summary_through", "asked", "answered")
     values = {name: row[name] for name in (*plain, *more, *through)}
     return Conversation(**values, tail=tail, totals=totals, chain=chain, own=own)
 

@@ -141,6 +141,8 @@ class Append:
     tail: Tail
     totals: Totals
     chain: bytes | None
+    asked: bytes | None
+    answered: bytes | None
     created_at: datetime
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
@@ -202,7 +204,8 @@ def _select(alias: str, names: Sequence[str]) -> str:
 # What both kinds of append leave in the conversation's row.
 _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
-    "history_total", "prompt_tokens", "language", "updated_at", "chain",
+    "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
+    "answered",
 )  # fmt: skip
 _FIRST = 6
 
@@ -277,7 +280,7 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     arguments: list[object] = [str(tenant), append.conversation_id, append.uid, append.version, append.created_at]
     arguments += [tail.last_seq, tail.last_page, tail.user_seq, tail.prompt_through, tail.group, calls_text(tail)]
     arguments += [totals.full, totals.short, totals.history, append.prompt_tokens, append.language, append.created_at]
-    arguments += [append.chain]
+    arguments += [append.chain, append.asked, append.answered]
     if append.version < 0:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
     arguments += columns_of(NewMessage, append.messages) + columns_of(NewPage, append.pages)
@@ -406,9 +409,16 @@ async def page_messages(connection: Connection, tenant: UUID, conversation_id: s
 CHAINS = """
 SELECT seq, chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = ANY ($3::int[])
 """
-# The digests of the newest messages after one, newest first.
+# The digests of the newest messages after one that callers know of, newest first. An empty digest: see core.sync.INNER.
 NEWEST_DIGESTS = """
-SELECT digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 ORDER BY seq DESC LIMIT $4
+SELECT seq, role, digest FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND digest IS DISTINCT FROM ''
+ ORDER BY seq DESC LIMIT $4
+"""
+# The newest message up to one that callers know of.
+LAST_TOLD = """
+SELECT seq FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq <= $3 AND digest IS DISTINCT FROM '' ORDER BY seq DESC LIMIT 1
 """
 # The digests of the leading system messages, in order.
 PROMPT_DIGESTS = """
@@ -423,12 +433,25 @@ async def chains(
     return {row["seq"]: row["chain"] for row in rows}
 
 
-async def newest_digests(
-    connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int
-) -> list[bytes]:
-    """Oldest first; zeros for a message without one, which is like no other."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A stored message as callers' lists know it."""
+
+    seq: int
+    role: str
+    digest: bytes
+    """Zeros where it has none yet, which is like no other."""
+
+
+async def newest_told(connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int) -> list[Told]:
+    """Oldest first."""
     rows = await connection.fetch(NEWEST_DIGESTS, tenant, conversation_id, after, limit)
-    return [row["digest"] or bytes(DIGEST_BYTES) for row in reversed(rows)]
+    return [Told(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES)) for row in reversed(rows)]
+
+
+async def last_told(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> int:
+    """0 if there is none."""
+    return int(await connection.fetchval(LAST_TOLD, tenant, conversation_id, through) or 0)
 
 
 async def prompt_digests(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> list[bytes]:

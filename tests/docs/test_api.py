@@ -52,9 +52,3 @@ def test_the_limits_are_those_of_the_code() -> None:
     ):
         row = next(line for line in API.splitlines() if line.startswith(f"| {what} |"))
         assert str(limit) in row.replace(" ", ""), row
-
-
-def test_what_is_not_there_yet_is_not_there_yet(client: httpx.Client) -> None:
-    paths = client.get("/openapi.json").json()["paths"]
-    for name in ("v1",):
-        assert not [path for path in paths if f"/{name}" in path], f"docs/api.md says that /{name} is not there"

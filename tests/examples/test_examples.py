@@ -12,8 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
+from app.embedded import EmbeddedPostgres
+from app.main import create_app
+from app.settings import Settings
 from app.tokens import TokenCounter
+from tests.conftest import serving
 from tests.examples.scripted_model import Json, ScriptedModel, calling, scripted_model
+from tests.providers.fake_openai import FakeOpenAI
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BUDGET = 8000
@@ -107,6 +112,22 @@ def test_the_curl_example_runs_to_its_end(client: httpx.Client, base_url: str, t
     assert done.returncode == 0, done.stderr + done.stdout
     assert "take an umbrella" in done.stdout.splitlines()[-1]
     assert client.get("/conversations/from-the-shell").json()["messages"] == 5
+
+
+def test_the_proxy_gives_any_openai_client_memory(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> None:
+    asked = []
+
+    def answers(request: Json) -> str:
+        asked.append(request["messages"])
+        return f"It is {found[1]}." if (found := re.search("code .* is (\\S+?)\\.", text_of(asked[-1]))) else "No."
+
+    with FakeOpenAI(reply=answers) as api:
+        server = serving(create_app(settings.model_copy(update={"quire_proxy_base_url": api.url}), postgres.app_dsn))
+        command = [sys.executable, str(EXAMPLES / "openai_proxy.py"), "depots/7", f"Mind: {LITERAL}.", "Which is it?"]
+        done = run(command, EXAMPLES, next(server))
+        next(server, None)
+    assert done.stdout == "It is QX7-4410.\nIt is QX7-4410.\n", done.stderr
+    assert [message["role"] for message in asked[1]] == ["system", "user", "assistant", "user"]
 
 
 def test_the_mcp_client_lists_the_tools_and_recalls(client: httpx.Client, base_url: str, tmp_path: Path) -> None:

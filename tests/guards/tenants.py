@@ -48,6 +48,12 @@ async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
     async with made.database.begin(tenant) as connection:
         await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
         await learn(connection, tenant, "c")
+        for name, user in (("proxied", "u"), ("nobodys", None)):
+            await connection.execute(
+                "INSERT INTO conversations (tenant_id, id, uid, user_id, system, chain, asked, answered)"
+                " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')",
+                tenant, name, user, f"prompt of {tenant}",
+            )  # fmt: skip
         await connection.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)
         )
@@ -70,10 +76,11 @@ async def fill(
     await superuser.execute("SET session_replication_role = replica")  # foreign keys are not what is tested
     await superuser.execute(f"""
     INSERT INTO conversations (tenant_id, id, uid, user_id, version, last_seq, last_page, user_seq, full_total,
-                               short_total, history_total, indexed_through, language)
+                               short_total, history_total, indexed_through, language, chain, asked, answered)
     SELECT '{tenant}', '{conversation}' || CASE WHEN n > 0 THEN n::text ELSE '' END,
            CASE n WHEN 0 THEN '{tenant}' ELSE gen_random_uuid() END, 'u', 1,
-           s, s / 2, s - 1, s * 40, s * 40, s * 40, greatest(0, s / 2 - 30), 'en'
+           s, s / 2, s - 1, s * 40, s * 40, s * 40, greatest(0, s / 2 - 30), 'en',
+           ('end' || n)::bytea, ('asked' || n)::bytea, 'first'
       FROM (SELECT n, CASE n WHEN 0 THEN {messages} ELSE 2 END AS s FROM generate_series(0, {others}) n) n""")
     await superuser.execute(f"""
     INSERT INTO messages (tenant_id, conversation_id, seq, id, client_id, page, user_seq, call_group, kind, role, body,

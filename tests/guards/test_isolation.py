@@ -30,6 +30,7 @@ from app.store import (
     notes,
     page_index,
     portable,
+    proxied,
     pruning,
     remembered,
     summaries,
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.anyio
 
 STORE = (
     archives, conversations, embeddings, erasing, idempotency, keys, memories, messages, notes, page_index, portable,
-    pruning, remembered, summaries, windows,
+    proxied, pruning, remembered, summaries, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
@@ -64,6 +65,10 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "client ids": (messages.TAKEN_CLIENT_IDS, ("c", ["m1"])),
     "chains": (messages.CHAINS, ("c", [1, 2])),
     "newest digests": (messages.NEWEST_DIGESTS, ("c", 0, 10)),
+    "last told": (messages.LAST_TOLD, ("c", LAST)),
+    "ends like a list": (proxied.FIND, ("u", [b"end"], b"other")),
+    "asked what a list asks": (proxied.FIND, ("u", [], b"asked")),
+    "nobody's, ends like a list": (proxied.FIND_NOBODYS, (None, [b"end"], b"other")),
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
     "listable pages": (windows.LISTABLE, ("c", 40, 0, 0, 100)),

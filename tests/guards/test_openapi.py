@@ -57,7 +57,8 @@ def test_every_operation_says_what_it_answers(document: Json) -> None:
         else:
             assert "$ref" in good["content"]["application/json"]["schema"], name
         for status in ("4XX", "5XX"):
-            assert answers[status]["content"].keys() == {"application/problem+json"}, name
+            kind = "application/json" if " /v1/" in name else "application/problem+json"
+            assert answers[status]["content"].keys() == {kind}, name
 
 
 def test_every_body_has_a_schema_and_an_example_that_works(document: Json, client: httpx.Client) -> None:
@@ -74,6 +75,8 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
             answer = client.post(path, content=content["example"], headers={"content-type": LINES})
             assert answer.is_success, f"{name}: {answer.text}"
             continue
+        if " /v1/" in name:
+            continue  # a model is behind it: tests/proxy
         if name == "post /keys":
             continue  # every other test's server would ask for keys from then on; tests/keys makes some
         content = operation["requestBody"]["content"]["application/json"]

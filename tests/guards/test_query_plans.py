@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.db import Connection, Database
-from app.store import conversations, erasing, growth, keys, messages, page_index, summaries, windows
+from app.store import conversations, erasing, growth, keys, messages, page_index, proxied, summaries, windows
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +56,9 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
         (ANN, "few", None, "2100-01-01", UUID(int=0), 51),
     ),
     "what recall tools brought in": (erasing.LOADED, (ANN, False, "u", None, "", 0, 50)),
+    "ends like a list": (proxied.FIND, (ANN, "u", [f"end{n}" for n in range(64)], "asked5")),
+    "nobody's, ends like a list": (proxied.FIND_NOBODYS, (ANN, None, ["end1", "end2"], "asked5")),
+    "last told": (messages.LAST_TOLD, (ANN, "c", 5000)),
     "key": (keys.LOOK_UP, (str(ANN), ANN)),
     "use of a key": (keys.USED, (ANN, ANN)),
     "keys": (keys.LIST, (ANN, UUID(int=2**128 - 1), 51)),

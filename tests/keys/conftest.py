@@ -11,6 +11,7 @@ from app.main import create_app
 from app.settings import Settings
 from tests.conftest import serving
 from tests.keys.kit import Mint, minting
+from tests.providers.fake_openai import FakeOpenAI
 
 Serve = Callable[..., httpx.Client]
 
@@ -18,7 +19,9 @@ Serve = Callable[..., httpx.Client]
 @pytest.fixture(scope="session")
 def locked_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """A server for all tests that never go in without a key."""
-    yield from serving(create_app(settings.model_copy(update={"quire_require_keys": True}), postgres.app_dsn))
+    with FakeOpenAI() as api:
+        changes = {"quire_require_keys": True, "quire_proxy_base_url": api.url}
+        yield from serving(create_app(settings.model_copy(update=changes), postgres.app_dsn))
 
 
 @pytest.fixture

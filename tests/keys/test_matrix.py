@@ -131,6 +131,12 @@ ROUTES: dict[str, Route] = {
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
 }
+ROUTES |= {
+    "post /v1/chat/completions": Route(
+        "write", "names", "/v1/chat/completions", {"model": "fake", "user": "ann", "messages": [user("hello")]}
+    ),
+    "get /v1/models": Route("read", "alike", "/v1/models"),
+}
 OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
 FOUND_BY = {
     "post /mcp",
@@ -232,10 +238,10 @@ def test_who_gets_in_and_what_is_there(scene: Scene, mint: Mint, run_as_superuse
     before = state(run_as_superuser)
     refused = {scene.ask(name, key).content for key in (None, "no key", "qk_" + "0" * 32, scene.ann[:-1] + "g")}
     assert len(refused) == 1
-    problem(scene.ask(name, None), 401)
+    refuses(scene.ask(name, None), 401)
     for lacking in combinations(sorted(ALL_SCOPES - {route.scope}), 3):
-        problem(scene.ask(name, mint(scopes=lacking)), 403, route.scope)
-        problem(scene.ask(name, mint(scopes=lacking, user="ann")), 403, route.scope)
+        refuses(scene.ask(name, mint(scopes=lacking)), 403, route.scope)
+        refuses(scene.ask(name, mint(scopes=lacking, user="ann")), 403, route.scope)
     _others(scene, name, route)
     if route.kind == "tenant":
         assert "anns" in scene.ask(name, scene.all_here).text
@@ -250,6 +256,15 @@ def test_who_gets_in_and_what_is_there(scene: Scene, mint: Mint, run_as_superuse
         assert MARK in own.text
     if not name.startswith("delete") and name != "post /conversations":
         assert scene.ask(name, scene.all_here).is_success
+
+
+def refuses(answer: httpx.Response, status: int, *names: str) -> None:
+    """As a problem; under /v1 as OpenAI's clients know it."""
+    if not answer.request.url.path.startswith("/v1/"):
+        problem(answer, status, *names)
+        return
+    assert answer.status_code == status, answer.text
+    assert all(name in answer.json()["error"]["message"] for name in names), answer.text
 
 
 def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR0912 - a case for each kind
@@ -267,7 +282,7 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
                 assert answer.status_code == 200
                 assert MARK not in answer.text
         case "names":
-            problem(scene.ask(name, scene.bob), 403, "user")
+            refuses(scene.ask(name, scene.bob), 403, "user")
             answer = scene.ask(name, scene.elsewhere)
             assert answer.is_success, answer.text
             assert MARK not in answer.text

@@ -50,7 +50,7 @@ class Behaviour:
     """Makes the answer from the proper one."""
     body: Callable[[bytes], bytes] | None = None
     """Makes the bytes that are sent from the proper ones."""
-    manner: Literal["whole", "reset", "reset within", "cut", "hang", "drip", "held"] = "whole"
+    manner: Literal["whole", "reset", "reset within", "cut", "hang", "drip", "held", "held within"] = "whole"
     after_seconds: float = 0.0
     """Before the answer; between two bytes of one that drips."""
 
@@ -85,6 +85,11 @@ def hang() -> Behaviour:
 def held() -> Behaviour:
     """Answers once `FakeOpenAI.release` was called."""
     return Behaviour(manner="held")
+
+
+def held_within() -> Behaviour:
+    """Of a streamed answer, its second half."""
+    return Behaviour(manner="held within")
 
 
 def late(seconds: float) -> Behaviour:
@@ -349,6 +354,9 @@ class FakeOpenAI:
                 await _stay(reader, None)
             elif behaviour.manner != "drip" and behaviour.after_seconds:
                 await _stay(reader, behaviour.after_seconds)
+            if request.body.get("stream") and behaviour.status == 200 and behaviour.body is None:
+                await self._stream(writer, behaviour, proper(request.body, behaviour), request.body)
+                return
             answer: object = proper(request.body, behaviour)
             if behaviour.edit is not None:
                 answer = behaviour.edit(proper(request.body, behaviour))
@@ -358,6 +366,34 @@ class FakeOpenAI:
             with self._changed:
                 endpoint.running -= 1
                 self._changed.notify_all()
+
+    async def _stream(self, writer: asyncio.StreamWriter, behaviour: Behaviour, whole: Json, request: Json) -> None:
+        """As server-sent events, each in a chunk of its own. An ``edit`` is of the list of what they carry."""
+        events = events_of(whole, usage=(request.get("stream_options") or {}).get("include_usage", False))
+        if behaviour.edit is not None:
+            behaviour.edit({"events": events})
+        if behaviour.manner == "reset":
+            _reset(writer)
+            raise ConnectionAbortedError
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for place, event in enumerate([*(_dump(event) for event in events), b"[DONE]"]):
+            if place == len(events) // 2:
+                match behaviour.manner:
+                    case "held within":
+                        await self._released.wait()
+                    case "cut":
+                        writer.close()
+                        raise ConnectionAbortedError
+                    case "reset within":
+                        _reset(writer)
+                        raise ConnectionAbortedError
+            data = b"data: " + event + b"\n\n"
+            writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            await writer.drain()
+            if behaviour.manner == "drip":
+                await asyncio.sleep(behaviour.after_seconds)
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
 
     def _completion(self, request: Json, behaviour: Behaviour) -> Json:
         reply = behaviour.reply if behaviour.reply is not None else self.reply(request)
@@ -392,6 +428,25 @@ class FakeOpenAI:
             name: {"requests": len(endpoint.requests), "queued": len(endpoint.queue), "running": endpoint.running}
             for name, endpoint in endpoints.items()
         }
+
+
+def events_of(whole: Json, *, usage: bool) -> list[Json]:
+    """The chunks of a completion: its text word by word, a call's name before its arguments, these in two pieces."""
+    [choice] = whole["choices"]
+    message = choice["message"]
+    deltas: list[Json] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": word} for word in re.findall(r"\S+\s*|\s+", message.get("content") or "")]
+    for index, call in enumerate(message.get("tool_calls") or []):
+        name, arguments = call["function"]["name"], call["function"]["arguments"]
+        half = len(arguments) // 2
+        deltas.append({"tool_calls": [{**call, "index": index, "function": {"name": name, "arguments": ""}}]})
+        for piece in (arguments[:half], arguments[half:]):
+            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    head = {**whole, "object": "chat.completion.chunk"}
+    del head["usage"]
+    chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    return [*chunks, {**head, "choices": [], "usage": whole["usage"]}] if usage else chunks
 
 
 MODELS: Json = {"object": "list", "data": [{"id": "fake", "object": "model", "created": 0, "owned_by": "tests"}]}

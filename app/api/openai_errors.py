@@ -1,0 +1,135 @@
+"""Errors as OpenAI's clients know them: everything under /v1 is answered so, and not with a problem.
+
+Statuses are chosen by what those clients do with them. They try again after 408, 409, 429 and 5xx, so what would fail
+again alike has another one, or the header ``x-should-retry: false``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app import errors
+from app.core.canonical import dumps
+from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError
+from app.providers.upstream import TOLD, OverdueError, RefusalError
+
+PREFIX = "/v1/"
+STATUSES = {409: 400, 422: 400}
+CODES = {"unauthorized": "invalid_api_key", "budget-too-small": "context_length_exceeded"}
+AWAY = frozenset({408, 425, 503})
+NEVER = {"x-should-retry": "false"}
+
+SCHEMA: dict[str, Any] = {
+    "title": "OpenAIError",
+    "type": "object",
+    "description": "Why a request failed, as OpenAI's clients know it.",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                "code": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+        }
+    },
+}
+
+
+def is_wanted(request: Request) -> bool:
+    return str(request.scope["path"]).startswith(PREFIX)
+
+
+def answer(error: Exception) -> Response:
+    """The answer for an error of ours or of the model's provider."""
+    status, headers = _status(error)
+    return Response(dumps(body(error)), status, headers, "application/json")
+
+
+def of_status(status: int, message: str) -> Response:
+    return Response(dumps(_body(message, _type(status), None, None)), status, media_type="application/json")
+
+
+def body(error: Exception) -> dict[str, Any]:
+    """What is said of an error; within a stream, all that is."""
+    status, _ = _status(error)
+    if isinstance(error, RefusalError):
+        if error.status == 429 or error.status in TOLD:
+            named = error.identifiers
+            message = error.message or f"The model's provider answered {error.status}."
+            return _body(message, named.get("type") or _type(status), named.get("param"), named.get("code"))
+        return _body(_refused(error.status), "server_error", None, "upstream_error")
+    if isinstance(error, ProviderError):
+        code = "upstream_timeout" if isinstance(error, OverdueError) else "upstream_error"
+        text = str(error)
+        said = text if isinstance(error, OverdueError) else f"The model's provider failed: {text}."
+        return _body(said, _type(status), None, code)
+    if isinstance(error, errors.QuireError):
+        more = "".join(f" {_param(found['loc'])}: {found['msg']}." for found in error.errors[:3])
+        param = _param(error.errors[0]["loc"]) if error.errors else None
+        code = CODES.get(error.code, error.code.replace("-", "_"))
+        return _body(error.detail + more, _type(status), param, code)
+    return _body("Something went wrong on our side.", "server_error", None, "internal")
+
+
+def _body(message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def _status(error: Exception) -> tuple[int, dict[str, str]]:
+    if isinstance(error, RefusalError):
+        return _status_of(error)
+    if isinstance(error, RefusedCaller):
+        return 502, NEVER
+    after = _after(error.retry_after) if isinstance(error, TemporaryError) else {}
+    for kind, status in ((RefusedInput, 400), (OverdueError, 504), (ProviderError, 502)):
+        if isinstance(error, kind):
+            return status, after
+    if isinstance(error, errors.QuireError):
+        return STATUSES.get(error.status, error.status), dict(error.headers)
+    return 500, {}
+
+
+def _status_of(error: RefusalError) -> tuple[int, dict[str, str]]:
+    after = _after(error.retry_after)
+    if error.status in TOLD or error.status == 429:
+        return STATUSES.get(error.status, error.status), after
+    if error.status in AWAY:
+        return 503, after
+    if error.status >= 500:
+        return 502, after
+    return 502, NEVER  # it does not take us: a person must mend that
+
+
+def _refused(status: int) -> str:
+    if status >= 500 or status in AWAY:
+        return f"The model's provider answered {status}."
+    return f"The model's provider does not take this service's requests ({status})."
+
+
+def _after(seconds: float | None) -> dict[str, str]:
+    return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}
+
+
+def _type(status: int) -> str:
+    if status >= 500:
+        return "server_error"
+    return {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
+        status, "invalid_request_error"
+    )
+
+
+def _param(loc: Sequence[str | int]) -> str:
+    """A place as OpenAI writes it: messages[3].content."""
+    text = ""
+    for part in loc[1:] if loc and loc[0] in ("body", "header", "query", "path") else loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

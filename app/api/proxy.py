@@ -1,0 +1,179 @@
+"""An OpenAI-compatible API in front of a model: any client of one has memory when this is its base URL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+from urllib.parse import quote, unquote
+
+from fastapi import APIRouter, Header, Request
+from starlette.responses import Response, StreamingResponse
+
+from app import errors
+from app.api import openai_errors, schemas
+from app.api.answers import json_text
+from app.api.body import json_body, parse_model, read_json
+from app.api.paths import check_id
+from app.api.scope import READS, Writer
+from app.api.services import Wired
+from app.core.budget import BUDGET_MAX
+from app.core.caller import Caller
+from app.core.canonical import dumps
+from app.flows.answering import answer
+from app.flows.proxying import ProxyRequest, ask
+from app.providers import ProviderError
+from app.providers.upstream import Upstream
+from app.services import Services
+from app.settings import Settings
+from app.turns import Turn
+
+router = APIRouter(prefix="/v1", tags=["proxy"])
+
+EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which tea did I like?"}], "user": "me"}
+CONVERSATION = "X-Quire-Conversation"
+
+ConversationHeader = Annotated[
+    str | None,
+    Header(
+        alias=CONVERSATION,
+        description="The conversation's id, percent-encoded; one that is new is made. Without it the conversation is"
+        " found by the list of messages, and its id is in the answer's header of the same name.",
+    ),
+]
+UserHeader = Annotated[
+    str | None, Header(alias="X-Quire-User", description="Whose it is, percent-encoded; else the body's `user`.")
+]
+BudgetHeader = Annotated[
+    int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
+]
+
+
+@router.post(
+    "/chat/completions",
+    response_model=schemas.ChatCompletion,
+    openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
+)
+async def create_chat_completion(
+    request: Request,
+    caller: Writer,
+    services: Wired,
+    conversation: ConversationHeader = None,
+    user: UserHeader = None,
+    budget: BudgetHeader = None,
+) -> Response:
+    """Answer as OpenAI's API does, with the memory of the conversation.
+
+    What is new in `messages` is stored, the model behind the proxy is asked with the conversation's window and the
+    recall tools, what it recalls is brought in, and its answer is passed on as it comes and stored. Members that are
+    not Quire's matter go to the model as they are. docs/proxy.md says which conversation a list is of.
+    """
+    arrived = asyncio.get_running_loop().time()
+    caller.require("read")
+    upstream = _upstream(services)
+    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    body = parse_model(schemas.ChatBody, value)
+    _check(body)
+    asked = ProxyRequest(
+        caller=caller,
+        body={**value, "model": _model(services.settings, body.model)},
+        user_id=_user(caller, user, body.user),
+        conversation_id=check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None,
+        budget=budget,
+        retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
+        arrived=arrived,
+    )
+    stored = await ask(services, asked)
+    request.state.headers = {
+        **getattr(request.state, "headers", {}),
+        CONVERSATION: _encoded(stored.conversation.id),
+    }
+    try:
+        turn = await answer(services, upstream, stored)
+        await turn.begun()
+    except ProviderError as error:
+        return openai_errors.answer(error)
+    if asked.streams:
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingResponse(_events(turn), media_type="text/event-stream", headers=headers)
+    text = b"".join([part async for part in turn.read()]).decode()
+    if not await request.is_disconnected():
+        turn.delivered()
+    return json_text(text)
+
+
+@router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
+async def list_models(services: Wired) -> Response:
+    """The models behind the proxy, as their API lists them."""
+    upstream = _upstream(services)
+    if (known := services.models.get("")) is None:
+        try:
+            found = dict(await upstream.models())
+        except ProviderError as error:
+            return openai_errors.answer(error)
+        allowed = _allowed(services.settings)
+        if allowed and isinstance(found.get("data"), list):
+            found["data"] = [m for m in found["data"] if isinstance(m, dict) and m.get("id") in allowed]
+        known = services.models[""] = dumps(found)
+    return json_text(known)
+
+
+async def _events(turn: Turn) -> AsyncIterator[bytes]:
+    """The answer as it comes. Its end is sent when it is stored; without one, it is not."""
+    try:
+        async for part in turn.read():
+            yield part
+    except (ProviderError, errors.QuireError) as error:
+        yield f"data: {dumps(openai_errors.body(error))}\n\n".encode()
+    except Exception as error:
+        yield f"data: {dumps(openai_errors.body(error))}\n\n".encode()
+        raise
+    else:
+        turn.delivered()
+
+
+def _upstream(services: Services) -> Upstream:
+    if services.upstream is None:
+        raise errors.NotFound("No model is behind the proxy: QUIRE_PROXY_BASE_URL is not set.")
+    return services.upstream
+
+
+def _check(body: schemas.ChatBody) -> None:
+    """Raises Invalid for what cannot be stored as one answer."""
+    if body.n not in (None, 1):
+        raise errors.Invalid(
+            "One answer is stored to a request.", errors=[{"loc": ["body", "n"], "msg": "must be 1: ask again instead"}]
+        )
+    for name in ("functions", "function_call"):
+        if (body.model_extra or {}).get(name) is not None:
+            raise errors.Invalid(
+                "Functions are taken as tools.", errors=[{"loc": ["body", name], "msg": "is not supported; use tools"}]
+            )
+
+
+def _allowed(settings: Settings) -> list[str]:
+    return [name.strip() for name in settings.quire_proxy_models.split(",") if name.strip()]
+
+
+def _model(settings: Settings, named: str | None) -> str:
+    model = named or settings.quire_proxy_model or settings.memory_llm_model
+    if not model:
+        raise errors.Invalid("No model is named.", errors=[{"loc": ["body", "model"], "msg": "is missing"}])
+    allowed = _allowed(settings)
+    if allowed and model not in allowed:
+        raise errors.NotFound("There is no such model.", errors=[{"loc": ["body", "model"], "msg": "is not offered"}])
+    return model
+
+
+def _user(caller: Caller, header: str | None, named: str | None) -> str | None:
+    """Whose conversation it is: by the header, the body, or the key."""
+    loc: list[str | int] = ["header", "X-Quire-User"] if header else ["body", "user"]
+    user_id = unquote(header) if header else named
+    if user_id is not None:
+        check_id(user_id, loc)
+    return caller.user(user_id, loc)
+
+
+def _encoded(text: str) -> str:
+    """For a header: percent-encoded as far as it must be."""
+    return quote(text, safe="/:@~")

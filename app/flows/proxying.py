@@ -1,0 +1,153 @@
+"""What a client of the proxy asks: which conversation it is of, what of its list is new, and what of it is answered.
+
+Gather: the list's chains, and the conversations that end like a beginning of it. Decide: app.core.proxy. Apply: an
+append of what is new, before any model is asked, so that what was asked is kept whatever becomes of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+
+from app.core.caller import Caller
+from app.core.canonical import dumps
+from app.core.messages import Limits
+from app.core.proxy import Met, answered_prefixes, continued, meet
+from app.core.sync import LOOK_BACK
+from app.db import Connection
+from app.flows.append import AppendRequest
+from app.flows.once import Once
+from app.flows.sync import CallersList, SyncRequest, common, read_list, rest, sync_list
+from app.ids import uuid7
+from app.services import Services
+from app.store import conversations, messages, proxied
+from app.store.conversations import Conversation
+from app.store.messages import Told
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRequest:
+    caller: Caller
+    body: dict[str, Any]
+    """As sent, with the model that is asked."""
+    user_id: str | None = None
+    conversation_id: str | None = None
+    """As the client names it; None: it is found by the list."""
+    budget: int | None = None
+    retried: bool = False
+    """The client says that it sent the request before."""
+    arrived: float = 0.0
+    """On the event loop's clock."""
+
+    @property
+    def streams(self) -> bool:
+        return bool(self.body.get("stream"))
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self.body.get("tools") or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request whose messages are stored."""
+
+    request: ProxyRequest
+    conversation: Conversation
+    """As it is now."""
+    through: int
+    """The seq of the last message that was asked; what came after it answers it."""
+    answers: tuple[int, ...]
+    """The seqs of the answers that are stored already."""
+    digest: bytes
+    """What the same request means."""
+
+    @property
+    def tenant(self) -> UUID:
+        return self.request.caller.tenant
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Which turn answers it. Where the past was changed, by an erasure perhaps, no earlier one does."""
+        generation = self.conversation.totals.generation
+        return (self.tenant, self.conversation.uid, generation, self.through, self.digest)
+
+    def once(self, after: int) -> Once:
+        """Under which an answer is stored, so that of several to one request only one is; ``after`` is the seq of the
+        last message that was there when it was begun.
+        """
+        text = f"{self.conversation.uid} {self.through} {after} {self.digest.hex()}"
+        digest = hashlib.sha256(text.encode())
+        return Once(f"proxy:{digest.hexdigest()}", digest.digest())
+
+
+async def ask(services: Services, request: ProxyRequest) -> Asked:
+    """Store what is new of the list. Raises Invalid, PayloadTooLarge, NotFound, Conflict."""
+    tenant = request.caller.tenant
+    wanted = SyncRequest(request.body.get("messages"), request.user_id, joins_forks=True)
+    found = await anyio.to_thread.run_sync(read_list, wanted, services.defaults.limits)
+    name = request.conversation_id or await _find(services, request, found) or str(uuid7())
+    narrowed = _Narrowed(request.retried)
+    whole = AppendRequest(
+        found.drafts, request.user_id, found.system, bound_to=request.caller.user_id, member="appended", creates=True,
+        asks=True,
+    )  # fmt: skip
+    done = await sync_list(services, tenant, name, found, whole, None, narrowed.new)
+    appended = json.loads(done.response)["appended"]
+    async with services.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, name, bound_to=request.caller.user_id)
+    through = appended[-1]["seq"] if appended else narrowed.through
+    answers = () if appended else narrowed.answers
+    said = dumps([request.body, request.caller.user_id, request.caller.sensitive])
+    digest = hashlib.sha256(said.encode()).digest()
+    return Asked(request, conversation, through, answers, digest)
+
+
+async def _find(services: Services, request: ProxyRequest, found: CallersList) -> str | None:
+    """The conversation that the list goes on with, if it shows that it does."""
+    roles = [draft.role for draft in found.drafts[found.lead :]]
+    ends = answered_prefixes(roles, found.chains)
+    if not ends and not request.retried:
+        return None
+    async with services.database.snapshot(request.caller.tenant) as connection:
+        known = await proxied.candidates(connection, request.caller.tenant, request.user_id, ends, found.chains[-1])
+    return continued(known, found.chains, system=found.system, retried=request.retried)
+
+
+class _Narrowed:
+    """What of a list is left to append, and where the request ends if that is nothing. The last decision counts: it
+    is that on which the append was made.
+    """
+
+    def __init__(self, retried: bool) -> None:
+        self._retried = retried
+        self.through = 0
+        self.answers: tuple[int, ...] = ()
+
+    async def new(
+        self,
+        connection: Connection,
+        tenant: UUID,
+        known: Conversation,
+        whole: AppendRequest,
+        found: CallersList,
+        limits: Limits,
+    ) -> AppendRequest:
+        same, through = await common(connection, tenant, known, found)
+        tail: list[Told] = []
+        if known.tail.last_seq > through:
+            tail = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
+        said = [(d.role, digest) for d, digest in zip(found.drafts[found.lead :], found.digests, strict=True)]
+        stored = [(told.role, told.digest) for told in tail]
+        met: Met = meet(said, same, stored, is_whole=len(tail) < LOOK_BACK, retried=self._retried)
+        self.answers = tuple(tail[i].seq for i in met.answers)
+        if met.asked:
+            self.through = tail[met.asked - 1].seq
+        else:
+            self.through = await messages.last_told(connection, tenant, known.id, through)
+        return rest(whole, found, met.new_from, limits, passed_over=[found.lead + i for i in met.passed_over])

@@ -1,0 +1,131 @@
+"""Answers that are under way in this process, or were given a while ago, and whoever reads along.
+
+An answer belongs to nobody's connection: it goes on when its reader leaves, and who asks the same again meanwhile
+reads the same answer from its beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cachetools import TTLCache
+
+from app import errors
+
+KEPT_BYTES = 64 * 1024 * 1024
+"""Of all answers together that were given."""
+KEPT_SECONDS = 600.0
+CLOSING_SECONDS = 20.0
+AT_ONCE_SECONDS = 1.0
+"""A request that comes so soon after the end of an answer was sent with the one that it answers."""
+
+
+class Turn:
+    """One answer: its parts as they are sent, whether it is over, and how it ended."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 1
+        self.is_over = False
+        self.failure: Exception | None = None
+        self.over_at = 0.0
+        """On the event loop's clock, as the next."""
+        self.delivered_at: float | None = None
+        """When somebody had the whole of it."""
+        self._more = asyncio.Event()
+
+    def put(self, part: bytes) -> None:
+        self.parts.append(part)
+        self.size += len(part)
+        self._wake()
+
+    def end(self, failure: Exception | None = None) -> None:
+        self.is_over, self.failure = True, failure
+        self.over_at = asyncio.get_running_loop().time()
+        self._wake()
+
+    def delivered(self) -> None:
+        if self.delivered_at is None:
+            self.delivered_at = asyncio.get_running_loop().time()
+
+    def is_for(self, arrived: float, *, retried: bool) -> bool:
+        """Whether a request that came then is to be answered with this: not if it could know a whole answer already,
+        or the failure; then it wants another.
+        """
+        if not self.is_over:
+            return True
+        if self.failure is not None:
+            return arrived < self.over_at and not retried
+        return retried or self.delivered_at is None or arrived < self.delivered_at + AT_ONCE_SECONDS
+
+    async def begun(self) -> None:
+        """Waits for its first part. Raises its failure if it has none."""
+        while not self.parts:
+            if self.failure is not None:
+                raise self.failure
+            if self.is_over:
+                return
+            await self._more.wait()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        """All of its parts, from the first. Raises its failure."""
+        at = 0
+        while True:
+            while at < len(self.parts):
+                yield self.parts[at]
+                at += 1
+            if self.failure is not None:
+                raise self.failure
+            if self.is_over:
+                return
+            await self._more.wait()
+
+    def _wake(self) -> None:
+        woken, self._more = self._more, asyncio.Event()
+        woken.set()
+
+
+@dataclass
+class Turns:
+    """By what was asked: the tenant, where in which conversation, and the request."""
+
+    running: dict[Hashable, Turn] = field(default_factory=dict)
+    given: TTLCache[Hashable, Turn] = field(
+        default_factory=lambda: TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda turn: turn.size)
+    )
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def find(self, key: Hashable) -> Turn | None:
+        return self.running.get(key) or self.given.get(key)
+
+    def start(self, key: Hashable, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> Turn:
+        """Work on an answer beside the request that asked for it; ``work`` ends the turn, however it goes."""
+        turn = self.running[key] = Turn()
+        task = asyncio.create_task(self._run(key, turn, work))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return turn
+
+    async def _run(self, key: Hashable, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work(turn)
+        except Exception as error:  # noqa: BLE001 - it is raised where the turn is read
+            turn.end(error)
+        finally:
+            if not turn.is_over:
+                turn.end(errors.Overdue("The service is stopped; send it again."))
+            if self.running.get(key) is turn:  # else the same was asked anew before this was over
+                del self.running[key]
+                if turn.size <= KEPT_BYTES:
+                    self.given[key] = turn
+
+    async def close(self) -> None:
+        """Answers that nobody waits for any more are finished, if that does not take long."""
+        if self.tasks:
+            _, late = await asyncio.wait(self.tasks, timeout=CLOSING_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)

@@ -1,0 +1,185 @@
+"""Which conversation a list is of: the one that a header names, or the one whose own answer it holds."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import openai
+import psutil
+import pytest
+
+from tests.api.kit import append, history, ok, system, user
+from tests.conftest import wait_for
+from tests.providers import fake_openai as fake
+from tests.providers.fake_openai import FakeOpenAI
+from tests.proxy.kit import Script, ask, conversations, openai_of, sent, stored, tool
+
+Listed = list[Any]
+
+
+def goes_on(client: openai.OpenAI, listed: Listed, text: str, **body: Any) -> Listed:
+    asked = [*listed, user(text)]
+    return [*asked, sent(ask(client, asked, **body))]
+
+
+def test_a_list_without_a_name_goes_on_where_it_was(
+    client: httpx.Client, nameless: openai.OpenAI, script: Script
+) -> None:
+    listed: Listed = []
+    for text in ("one", "two", "three"):
+        listed = goes_on(nameless, listed, text)
+    [name] = conversations(client)
+    assert stored(client, name) == [(m["role"], m["content"]) for m in listed]
+
+
+def test_the_answer_names_the_conversation(client: httpx.Client, nameless: openai.OpenAI, script: Script) -> None:
+    made = nameless.chat.completions.with_raw_response.create(model="fake", messages=[{"role": "user", "content": "a"}])
+    [name] = conversations(client)
+    assert made.headers["x-quire-conversation"] == name
+    named = openai_of(str(nameless.base_url).removesuffix("/v1/"), "team%2F%E8%8C%B6")
+    again = named.chat.completions.with_raw_response.create(model="fake", messages=[{"role": "user", "content": "a"}])
+    assert again.headers["x-quire-conversation"] == "team/%E8%8C%B6"
+    assert ok(client.get("/conversations/team%2F%E8%8C%B6"))["id"] == "team/茶"
+
+
+def test_equal_beginnings_are_two_conversations(client: httpx.Client, nameless: openai.OpenAI, script: Script) -> None:
+    one, two = goes_on(nameless, [], "hi"), goes_on(nameless, [], "hi")
+    assert one != two
+    goes_on(nameless, one, "and on")
+    goes_on(nameless, two, "and on")
+    found = [stored(client, name) for name in conversations(client)]
+    assert [len(said) for said in found] == [4, 4]
+    assert {said[1][1] for said in found} == {one[1]["content"], two[1]["content"]}
+
+
+def test_examples_in_a_list_are_no_answers_of_ours(client: httpx.Client, nameless: openai.OpenAI) -> None:
+    examples: Listed = [user("2+2?"), {"role": "assistant", "content": "4"}]
+    goes_on(nameless, examples, "3+3?")
+    goes_on(nameless, examples, "3+3?")
+    assert len(conversations(client)) == 2
+
+
+def test_a_branch_leaves_the_conversation_as_it_is(
+    client: httpx.Client, nameless: openai.OpenAI, script: Script
+) -> None:
+    listed = goes_on(nameless, goes_on(nameless, [], "one"), "two")
+    [first] = conversations(client)
+    kept = stored(client, first)
+    goes_on(nameless, listed[:2], "another two")
+    assert stored(client, first) == kept
+    [other] = set(conversations(client)) - {first}
+    assert [text for _, text in stored(client, other)][:3] == ["one", listed[1]["content"], "another two"]
+    goes_on(nameless, listed, "three")
+    assert stored(client, first)[: len(kept)] == kept
+    assert len(stored(client, first)) == 6
+
+
+def test_a_branch_of_a_named_conversation_is_added_to_it(
+    client: httpx.Client, chat: openai.OpenAI, script: Script
+) -> None:
+    listed = goes_on(chat, goes_on(chat, [], "one"), "two")
+    goes_on(chat, listed[:2], "another two")
+    assert [text for role, text in stored(client, "c") if role == "user"] == ["one", "two", "another two"]
+
+
+def test_answers_that_a_client_changes_are_not_stored_again(
+    client: httpx.Client, chat: openai.OpenAI, script: Script
+) -> None:
+    listed: Listed = []
+    for text in ("one", "two", "three"):
+        listed = goes_on(chat, listed, text)
+        listed[-1]["content"] = listed[-1]["content"][:5]
+    assert [text for _, text in stored(client, "c")] == [
+        "one", "Answer 1 to one.", "two", "Answer 2 to two.", "three", "Answer 3 to three.",
+    ]  # fmt: skip
+
+
+def test_what_was_said_before_the_proxy_is_taken_in(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+    append(client, "c", [system("s"), user("one"), {"role": "assistant", "content": "1"}], user_id="u")
+    goes_on(chat, [system("s"), user("one"), {"role": "assistant", "content": "1"}], "two")
+    assert [text for _, text in stored(client, "c")] == ["s", "one", "1", "two", "Answer 1 to two."]
+    synced = [m for m in history(client, "c") if m["role"] != "system"]
+    found = client.post(
+        "/conversations/c/sync",
+        json={"messages": [{"role": m["role"], "content": m["content"]} for m in synced] + [user("three")]},
+    )
+    assert ok(found)["matched"] == 4
+
+
+def test_recalls_are_no_part_of_a_synced_list(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+    function = {"name": "recall_page", "arguments": '{"page": 1}'}
+    script.says({"content": None, "tool_calls": [{"id": "r", "type": "function", "function": function}]}, "Here.")
+    listed = goes_on(chat, [], "one")
+    assert len(stored(client, "c")) == 4
+    for asked, appended, ahead in (([*listed, user("two")], 1, 0), ([*listed, user("two")], 0, 0), (listed, 0, 1)):
+        found = ok(client.post("/conversations/c/sync", json={"messages": asked}))
+        assert (len(found["appended"]), found["ahead"]) == (appended, ahead)
+    moved = client.get("/conversations/c/export").text
+    ok(client.delete("/conversations/c"))
+    ok(client.post("/import", content=moved, headers={"content-type": "application/x-ndjson"}))
+    assert ok(client.post("/conversations/c/sync", json={"messages": [*listed, user("two")]}))["matched"] == 3
+
+
+@pytest.mark.parametrize("how", ["header", "body"])
+def test_users_are_apart(client: httpx.Client, nameless: openai.OpenAI, script: Script, how: str) -> None:
+    bodies: dict[str, Any] = {
+        name: {"user": name} if how == "body" else {"extra_headers": {"X-Quire-User": name}} for name in ("ann", "bob")
+    }
+    one = goes_on(nameless, [], "hi", **bodies["ann"])
+    goes_on(nameless, one, "and on", **bodies["bob"])
+    goes_on(nameless, one, "and on", **bodies["ann"])
+    goes_on(nameless, one, "and on")
+    found = {c["user_id"]: c["messages"] for c in client.get("/conversations").json()["items"]}
+    assert found == {"ann": 4, "bob": 4, None: 4}
+
+
+def test_anothers_conversation_is_refused(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+    ask(chat, [user("hi")], user="ann")
+    with pytest.raises(openai.BadRequestError, match="belongs to another user") as caught:
+        ask(chat, [user("hi")], user="bob")
+    assert (caught.value.code, caught.value.type) == ("conflict", "invalid_request_error")
+    assert len(stored(client, "c")) == 2
+
+
+def test_twenty_equal_requests_at_once_are_one_turn(
+    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script
+) -> None:
+    """The model is held until all are connected."""
+    first = goes_on(chat, [], "one")
+    port = httpx.URL(str(chat.base_url)).port
+    for listed in ([*first, user("two")], [user("alone")]):
+        api.hold()
+        api.chat.queue.append(fake.held())
+        with ThreadPoolExecutor(20) as pool:
+            asked = [pool.submit(ask, chat, listed) for _ in range(20)]
+            wait_for(lambda: connected(port) >= 20)
+            api.wait_until(lambda: api.chat.running == 1)
+            api.release()
+            answers = {future.result().content for future in asked}
+        assert len(answers) == 1
+    assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 3
+    assert len(script.asked) == 3
+
+
+def connected(port: int | None) -> int:
+    """Connections of this process to a port."""
+    return sum(bool(c.raddr) and c.raddr.port == port for c in psutil.Process().net_connections("tcp"))
+
+
+def test_twenty_requests_of_nobody_at_once_are_twenty(
+    client: httpx.Client, nameless: openai.OpenAI, script: Script
+) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(lambda _: ask(nameless, [user("hi")]), range(20)))
+    assert len(conversations(client)) == 20
+
+
+def test_parallel_turns_of_a_conversation_are_all_stored(
+    client: httpx.Client, chat: openai.OpenAI, script: Script
+) -> None:
+    first = goes_on(chat, [], "one")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: ask(chat, [*first, user(f"q{n}")], tools=[tool("look")]), range(8)))
+    kept = stored(client, "c")
+    assert sorted(text for role, text in kept if role == "user") == sorted(["one", *(f"q{n}" for n in range(8))])
+    assert len(kept) == 18

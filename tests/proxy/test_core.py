@@ -1,0 +1,165 @@
+"""What was asked and whose calls an answer holds, as values."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.core.deltas import Deltas
+from app.core.proxy import Candidate, Met, added, answered_prefixes, continued, meet, sound_calls
+from app.core.sync import DIGEST_BYTES, chains
+from tests.providers.fake_openai import events_of
+
+Said = list[tuple[str, bytes]]
+
+
+def said(text: str) -> Said:
+    """Messages of a letter each: capitals are an assistant's."""
+    return [("assistant" if c.isupper() else "user", c.encode() * DIGEST_BYTES) for c in text]
+
+
+def met(listed: str, stored: str, *, retried: bool = False) -> Met:
+    same = 0
+    while same < min(len(listed), len(stored)) and listed[same] == stored[same]:
+        same += 1
+    return meet(said(listed), same, said(stored)[same:], is_whole=True, retried=retried)
+
+
+def after(listed: str, stored: str) -> str:
+    """What is stored once the list was asked."""
+    return stored + listed[met(listed, stored).new_from :]
+
+
+talks = st.text("abAB", max_size=8)
+
+
+def test_a_list_goes_on_is_new_or_is_known() -> None:
+    assert after("aAb", "aA") == "aAb"
+    assert after("b", "aA") == "aAb"
+    assert after("aAb", "aAb") == "aAb"
+    assert met("aAb", "aAbBC").answers == (0, 1)
+    assert after("Ab", "aA") == "aAb"
+    assert after("aAbBc", "aA") == "aAbBc"
+
+
+def test_answers_that_a_client_changed_are_those_that_were_given() -> None:
+    assert after("aXb", "aA") == "aAb"
+    assert after("aXbYc", "aAbB") == "aAbBc"
+    assert met("aXb", "aAbB") == Met(3, 2, (2,))
+    assert after("aXaYa", "aAaB") == "aAaBa"
+
+
+def test_an_edited_turn_is_added_and_the_old_one_stays() -> None:
+    assert after("aAc", "aAbB") == "aAbBc"
+    assert met("aAc", "aAbBcC") == Met(3, 3, (3,))
+    assert after("aAcCd", "aAbBcC") == "aAbBcCd"
+
+
+def test_an_earlier_turn_that_is_asked_again_is_said_again() -> None:
+    assert after("a", "aAbB") == "aAbBa"
+    assert after("aAb", "aAbBcC") == "aAbBcCb"
+    assert met("aAb", "aAbBcC", retried=True) == Met(3, 0, (0,))
+
+
+def test_what_is_sent_alone_is_new_unless_the_client_says_that_it_is_not() -> None:
+    assert after("b", "aAbB") == "aAbBb"
+    assert met("b", "aAbB", retried=True) == Met(1, 3, (3,))
+    assert after("b", "aAb") == "aAb"
+
+
+turns = st.lists(st.sampled_from(["a", "b", "aA", "bB", "aB"]), max_size=6).map("".join)
+"""As conversations are: they begin with a user, and an answer follows a question."""
+
+
+@settings(derandomize=True)  # of lists that repeat themselves one in a thousand can be taken in two ways
+@given(listed=turns.map(lambda talk: talk + "a"), stored=turns)
+def test_what_was_asked_is_stored_once_however_often_it_is_asked(listed: str, stored: str) -> None:
+    once = after(listed, stored)
+    assert once.startswith(stored)
+    assert after(listed, once) == once
+
+
+@given(stored=talks, new=st.text("ab", min_size=1, max_size=3))
+def test_a_whole_list_adds_what_is_new_and_nothing_else(stored: str, new: str) -> None:
+    assert after(stored + new, stored) == stored + new
+
+
+def candidate(name: str, text: str, asked: int, *, answered: int | None, system: str | None = None) -> Candidate:
+    found = chains([digest for _, digest in said(text)])
+    return Candidate(name, found[-1], found[asked], found[answered] if answered else None, system)
+
+
+def found(listed: str, candidates: Sequence[Candidate], *, retried: bool = False) -> str | None:
+    links = chains([digest for _, digest in said(listed)])
+    ends = answered_prefixes([role for role, _ in said(listed)], links)
+    known = [c for c in candidates if c.chain in ends or c.asked == links[-1]]
+    return continued(known, links, system=None, retried=retried)
+
+
+def test_a_conversation_is_known_by_an_answer_of_its_own() -> None:
+    one, two = candidate("1", "aA", 1, answered=2), candidate("2", "aB", 1, answered=2)
+    assert found("aBc", [one, two]) == "2"
+    assert found("a", [one, two]) is None, "others say the same first"
+    assert found("aCc", [one, two]) is None
+    examples = candidate("3", "aAb", 3, answered=None)
+    assert found("aAb", [examples]) is None, "the answer in it is not ours"
+    assert found("aAb", [examples], retried=True) == "3"
+    assert found("a", [one, two], retried=True) == "1"
+    assert found("a", [candidate("4", "aA", 1, answered=2, system="s")], retried=True) is None
+    assert found("aAbBc", [one, candidate("5", "aAbB", 3, answered=2)]) == "5"
+    twins = [candidate("7", "aAbB", 3, answered=2), candidate("8", "aA", 1, answered=2)]
+    assert found("aAb", twins) == "8", "it ends where the list goes on"
+    assert found("aAb", twins, retried=True) == "7"
+    assert found("aAb", [candidate("6", "aAbB", 3, answered=2)]) == "6"
+
+
+def test_calls_get_what_they_lack() -> None:
+    calls = [{"function": {"name": "f"}}, {"id": "x", "function": {"name": "g", "arguments": {"a": 1}}}, {"id": "y"}]
+    again = [*calls, {"id": "x", "function": {"name": "h", "arguments": ""}}]
+    found = [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in sound_calls(again)]
+    assert found == [("call_0", "f", "{}"), ("x", "g", '{"a": 1}'), ("call_2", "h", "")]
+    assert sound_calls("no list") == []
+
+
+def test_usage_adds_up() -> None:
+    one = {"total_tokens": 3, "details": {"cached": 1}, "tier": "a"}
+    assert added(one, {"total_tokens": 4, "details": {"cached": 2, "new": 1}, "tier": "b"}) == {
+        "total_tokens": 7, "details": {"cached": 3, "new": 1}, "tier": "b",
+    }  # fmt: skip
+    assert added(None, None) is None
+    assert added(one, None) == one
+
+
+NAMES = ("recall_page", "look", "see")
+calls = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(["", "{}", '{"page": 1}'])), max_size=4)
+
+
+@given(text=st.sampled_from(["", "some words", "  spaced  "]), wanted=calls)
+def test_what_is_passed_on_in_parts_is_the_answer_without_the_recalls(text: str, wanted: list[tuple[str, str]]) -> None:
+    made: list[Any] = [
+        {"id": f"i{n}", "type": "function", "function": {"name": name, "arguments": given}}
+        for n, (name, given) in enumerate(wanted)
+    ]
+    message = {"role": "assistant", "content": text, "tool_calls": made}
+    whole = {"id": "1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": {"n": 1}}
+    deltas = Deltas({"recall_page"}, ())
+    deltas.begin()
+    passed = [chunk for event in events_of(whole, usage=True) for chunk in deltas.feed(event)] + deltas.end_round()
+    content = ""
+    outer: dict[int, Any] = {}
+    for chunk in passed:
+        delta = chunk["choices"][0]["delta"]
+        content += delta.get("content") or ""
+        for part in delta.get("tool_calls", ()):
+            known = outer.setdefault(part["index"], {"id": part.get("id"), "name": "", "arguments": ""})
+            known["name"] += part["function"].get("name", "")
+            known["arguments"] += part["function"]["arguments"]
+    assert content == text == deltas.text
+    assert [chunk["choices"][0]["delta"].get("role") for chunk in passed].count("assistant") == 1
+    assert [deltas.calls[i]["function"] for i in range(len(made))] == [call["function"] for call in made]
+    kept = [call for call in made if call["function"]["name"] != "recall_page"]
+    assert [(c["id"], c["name"], c["arguments"]) for _, c in sorted(outer.items())] == [
+        (call["id"], call["function"]["name"], call["function"]["arguments"]) for call in kept
+    ]
+    assert deltas.usage == {"n": 1}
