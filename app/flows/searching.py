@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -288,19 +289,30 @@ def preview(text: str, query: str) -> str:
 
 
 def _first_match(text: str, query: str) -> tuple[int, int]:
-    """Where the longest of the query's words first stands in a text, of Chinese the pairs that go on from it too;
-    (0, 0) if none does.
+    """Where the longest of the query's words first stands in a text, and its length there: in whatever form it has, of
+    Chinese with the pairs that go on from it; (0, 0) if none does.
     """
     folded = fold_each(text)
     words = set(bm25.terms(query)) - bm25.STOP_WORDS
-    found = [(-len(word), at) for word in words if (at := folded.find(word)) >= 0]
-    if not found:
-        return 0, 0
-    length, at = min(found)
-    end = at - length
-    while not folded[at].isascii() and folded[end - 1 : end + 1] in words:
-        end += 1
-    return at, end - at
+    for word in sorted(words, key=lambda word: (-len(word), folded.find(word))):
+        at = folded.find(word)
+        if at < 0:
+            continue
+        if folded[at].isascii():
+            return _whole_word(folded, word) or (at, len(word))
+        end = at + len(word)
+        while folded[end - 1 : end + 1] in words:
+            end += 1
+        return at, end - at
+    return 0, 0
+
+
+def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
+    """The first word that a term is of: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
+    for found in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
+        if term in bm25.terms(found[0]):
+            return found.start(), len(found[0])
+    return None
 
 
 def detail(moment: Moment) -> dict[str, Any]:

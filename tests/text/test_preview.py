@@ -1,0 +1,28 @@
+"""What a search shows of a match."""
+
+import pytest
+
+from app.flows.searching import PREVIEW_CHARACTERS, preview
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        ("I like longjing tea", "longjing", "I like **longjing** tea"),
+        ("A steak, then tea.", "tea", "A steak, then **tea**."),
+        ("the runner is running", "run", "the runner is **running**"),
+        ("call getUserName() now", "user", "call get**User**Name() now"),
+        ("mail a.b@c.de today", "a.b@c.de", "mail **a.b@c.de** today"),
+        ("我们去杭州喝龙井茶吧", "龙井茶", "我们去杭州喝**龙井茶**吧"),
+        ("nothing", "tea", "nothing"),
+        ("", "", ""),
+    ],
+)
+def test_the_whole_word_is_marked_that_was_meant(text: str, query: str, shown: str) -> None:
+    assert preview(text, query) == shown
+
+
+def test_a_preview_is_around_its_match() -> None:
+    shown = preview("a " * 500 + "zebrafish" + " b" * 500, "zebrafish")
+    assert "a **zebrafish** b" in shown
+    assert len(shown) <= PREVIEW_CHARACTERS + 2
