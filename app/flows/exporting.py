@@ -7,7 +7,7 @@ it was at the beginning; messages do not change, so what is appended meanwhile i
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -81,9 +81,8 @@ async def _conversation(
             async for line in _learnt(services, tenant, known, revision, row["revision"]):
                 yield line
             revision = row["revision"]
-            async with services.database.snapshot(tenant) as connection:
-                line = dumps(await _message_line(connection, tenant, known, row))
-            yield line
+            texts, cards = await _archived(services, tenant, row["archive_ids"])
+            yield dumps(_message_line(known, row, texts, cards))
         after = rows[-1]["seq"]
     async for line in _learnt(services, tenant, known, revision, known.revision):
         yield line
@@ -105,9 +104,20 @@ def _conversation_line(known: Conversation) -> dict[str, Any]:
     return {"type": "conversation", **{name: view[name] for name in kept}}
 
 
-async def _message_line(connection: Connection, tenant: UUID, known: Conversation, row: Record) -> dict[str, Any]:
+async def _archived(
+    services: Services, tenant: UUID, archive_ids: Sequence[UUID]
+) -> tuple[dict[UUID, str], Sequence[Record]]:
+    """The texts and the cards of what was archived of a message; most messages have none."""
+    if not archive_ids:
+        return {}, ()
+    async with services.database.snapshot(tenant) as connection:
+        texts = await messages.archived_texts(connection, tenant, archive_ids)
+        return texts, await connection.fetch(portable.CARDS, tenant, archive_ids)
+
+
+def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> dict[str, Any]:
     """The message as it was sent, and the cards of what was archived of it."""
-    texts = await messages.archived_texts(connection, tenant, row["archive_ids"]) if row["archive_ids"] else {}
+    by_call = _calls(row) if cards else {}
     line = {
         "type": "message",
         "conversation_id": known.id,
@@ -115,16 +125,9 @@ async def _message_line(connection: Connection, tenant: UUID, known: Conversatio
         "id": str(row["id"]),
         "created_at": time_text(row["created_at"]),
         "message": _as_sent(json.loads(row["body"]), texts, known),
+        "archives": {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call},
     }
-    if row["digest"] == INNER:
-        line["inner"] = True
-    if row["archive_ids"]:
-        cards = await connection.fetch(portable.CARDS, tenant, row["archive_ids"])
-        by_call = _calls(row)
-        line["archives"] = {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call}
-    else:
-        line["archives"] = {}
-    return line
+    return {**line, "inner": True} if row["digest"] == INNER else line
 
 
 def _as_sent(body: dict[str, Any], texts: dict[UUID, str], known: Conversation) -> dict[str, Any]:
