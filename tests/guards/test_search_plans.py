@@ -80,8 +80,8 @@ async def test_a_search_reads_covering_indexes_once(connection: Connection, name
     scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
     assert scans
     for step in scans:
-        if step.get("Index Name") == "memories_pkey":  # what is returned
-            assert step["Actual Loops"] * step["Actual Rows"] <= 10
+        if step.get("Index Name") == "memories_pkey":  # what may be lifted by its neighbours, and what is returned
+            assert step["Actual Loops"] * step["Actual Rows"] <= memories.LOOKED_AT + memories.LOOKED_AT_EACH * 10
             continue
         assert step["Node Type"] == "Index Only Scan", json.dumps(step)
         assert step["Index Name"] in ("memories_search_idx", "embeddings_search_idx"), step
