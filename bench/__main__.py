@@ -8,7 +8,7 @@ from itertools import groupby
 import click
 from rich.console import Console
 
-from bench import archive, cost, cost_of_memory, embeddings, house, keys, overhead, replay, retrieval, sizes, tables
+from bench import archive, cost, cost_of_memory, embeddings, house, keys, large, overhead, replay, retrieval, search_sizes, sizes, tables
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
@@ -21,12 +21,20 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "sizes": sizes.run,
     "embeddings": embeddings.run,
     "retrieval": retrieval.run,
+    "search-sizes": search_sizes.run,
+    "large": large.run,
 }
 
 API_ALONE = frozenset({"cost", "overhead", "keys"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
-DOCUMENTS = {"archive": archive.DOCUMENT, "retrieval": retrieval.DOCUMENT, "sizes": sizes.DOCUMENT}
+DOCUMENTS = {
+    "archive": archive.DOCUMENT,
+    "retrieval": retrieval.DOCUMENT,
+    "search-sizes": search_sizes.DOCUMENT,
+    "sizes": sizes.DOCUMENT,
+    "large": large.DOCUMENT,
+}
 """Where a benchmark's tables go, if not with the others."""
 
 PLAIN_WIDTH = 140
@@ -36,14 +44,16 @@ PLAIN_WIDTH = 140
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 @click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories: for a look, not for the docs.")
 @click.option("--write", is_flag=True, help="Put the tables into docs/.")
-def main(names: tuple[str, ...], quick: bool, write: bool) -> None:
+@click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="How many `large` fills in.")
+def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     for alone, some in groupby(names or BENCHMARKS, key=API_ALONE.__contains__):
         with house.opened({"QUIRE_WORKER": "false"} if alone else None) as opened:
             for name in some:
                 begun = time.monotonic()
-                found = BENCHMARKS[name](opened, quick=quick)
+                more = {"messages": messages} if name == "large" else {}
+                found = BENCHMARKS[name](opened, quick=quick, **more)
                 for table in found:
                     tables.show(console, table)
                 console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")

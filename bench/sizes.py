@@ -56,7 +56,7 @@ def memory(opened: House, characters: int) -> Table:
         before, other = _peak(pid), _peak(opened.quire.process.pid)
         uuid = json.loads(api.call("POST", "/archive", body))["uuid"]
         rows.append(_row("archive it", before, _peak(pid), size))
-        _until_idle(api)
+        until_idle(api)
         more = max(_peak(pid) - before, _peak(opened.quire.process.pid) - other)  # either's worker may have done it
         rows.append(_row("and index it to its end", before, before + more, size))
     part = {"offset": characters - 2_000, "length": 1_000}
@@ -90,7 +90,7 @@ def _fresh(opened: House) -> Iterator[tuple[Api, int]]:
         api.close()
 
 
-def _until_idle(api: Api) -> None:
+def until_idle(api: Api) -> None:
     """Until the jobs are done."""
     for _ in range(POLLS_MAX):
         status = json.loads(api.call("GET", "/jobs"))
@@ -127,7 +127,7 @@ def many(opened: House, archives: int) -> Table:
         turns = [message for turn in range(archives) for message in _turn(turn, length)]
         for at in range(0, len(turns), 999):
             opened.api.call("POST", f"/conversations/{conversation}/messages", {"messages": turns[at : at + 999]})
-    _until_idle(opened.api)
+    until_idle(opened.api)
     opened.analyze()
     series = {name: Series() for name in names}
     for turn in range(ROUNDS):

@@ -1,0 +1,213 @@
+"""Large tables: what a request costs beside millions of messages, and what they take on disk.
+
+`python -m bench large --messages N`. One conversation is appended through the API and worked on by the jobs; its rows
+are then copied under other names until there are so many messages. What a service would have written is in all tables
+and indexes, then, and in the order in which conversations go on beside each other: turn by turn, not one after the
+other. The texts repeat; no statement looks at one of another user. No vectors are made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, replace
+from statistics import median
+
+import asyncpg
+
+from app.tenancy import DEFAULT_TENANT
+from bench import tables
+from bench.cost import BLOCK, BUDGET, Series, block, bodies
+from bench.house import House
+from bench.load import Job
+from bench.sizes import until_idle
+from bench.tables import Table, milliseconds
+from bench.words import history
+
+DOCUMENT = tables.DOCUMENT.with_name("performance.md")
+MESSAGES = 1_000_000
+MESSAGES_EACH, CONVERSATIONS_EACH_USER = 200, 5
+PROBE_MESSAGES = 1_000
+AT_ONCE = 250
+"""Conversations that go on beside each other."""
+ROUNDS = 8
+OPERATIONS = ("append", f"window {BUDGET}", "search, keyword")
+PROJECTED = 100_000_000
+
+
+def run(house: House, *, quick: bool, messages: int = MESSAGES) -> list[Table]:
+    wanted = messages // 20 if quick else messages
+    series: dict[tuple[str, str], Series] = {}
+    _probe(house, "empty", series)
+    house.api.append("template", history(MESSAGES_EACH, seed=7))
+    until_idle(house.api)
+    begun = time.perf_counter()
+    asyncio.run(_fill(house.postgres.superuser_dsn, wanted))
+    seconds = time.perf_counter() - begun
+    _probe(house, "large", series)
+    sizes = asyncio.run(_sizes(house.postgres.superuser_dsn, wanted))
+    return [_costs(series, wanted, seconds), _space(sizes, wanted)]
+
+
+# --- What a request costs ----------------------------------------------------------------------------
+
+
+def _probe(house: House, name: str, series: dict[tuple[str, str], Series]) -> None:
+    """A conversation of its own, with a user of its own, measured in turns of all operations."""
+    conversation = f"probe-{name}"
+    house.api.call("POST", "/conversations", {"id": conversation, "user_id": name, "budget": BUDGET})
+    for at in range(0, PROBE_MESSAGES, PROBE_MESSAGES // 2):
+        part = history(PROBE_MESSAGES, seed=1)[at : at + PROBE_MESSAGES // 2]
+        house.api.call("POST", f"/conversations/{conversation}/messages", {"messages": part})
+    until_idle(house.api)
+    house.analyze()
+    port = house.quire.port
+    targets = {
+        OPERATIONS[0]: Job(port, "POST", [f"/conversations/{conversation}/messages"], requests=BLOCK),
+        OPERATIONS[1]: Job(port, "GET", [f"/conversations/{conversation}/context"], requests=BLOCK),
+        OPERATIONS[2]: Job(
+            port, "GET",
+            [f"/memories/search?user_id={name}&query={word}%20invoices&search_mode=keyword" for word in ("Lyon", "ramp")],
+            requests=BLOCK,
+        ),
+    }  # fmt: skip
+    for turn in range(ROUNDS + 1):
+        for operation, job in targets.items():
+            wanted = replace(job, bodies=bodies(turn)) if job.method == "POST" else job
+            found = series.setdefault((operation, name), Series()) if turn else Series()  # the first warms up
+            block(house, wanted, found)
+            until_idle(house.api)
+
+
+def _costs(series: dict[tuple[str, str], Series], messages: int, seconds: float) -> Table:
+    rows = []
+    for operation in OPERATIONS:
+        empty = series[operation, "empty"]
+        for name, shown in (("empty", "0"), ("large", f"{messages:,}")):
+            found = series[operation, name]
+            rows.append(
+                (
+                    operation,
+                    shown,
+                    milliseconds(median(found.latencies)),
+                    milliseconds(found.cpu_each.server),
+                    milliseconds(found.cpu_each.postgres),
+                    f"{found.cpu_each.total / empty.cpu_each.total:.2f}",
+                )
+            )
+    return Table(
+        "Large tables: what a request costs",
+        ("operation", "messages of others", "median ms", "CPU ms: server", "PostgreSQL", "ratio of CPU"),
+        rows,
+        (
+            f"A conversation of {PROBE_MESSAGES:,} messages, beside nothing and then, with the same messages, beside "
+            f"those of others. {ROUNDS * BLOCK} requests in each row. Putting the rows there took {seconds:.0f} s.",
+        ),
+    )
+
+
+# --- Filling -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """A table whose rows of the template are copied, and in which order."""
+
+    name: str
+    order: str
+
+
+COPIED = (
+    _Copied("conversations", "n"),
+    _Copied("messages", "t.seq, n"),
+    _Copied("memories", "t.seq, n"),
+    _Copied("pages", "t.page, n"),
+    _Copied("page_index", "t.page, n"),
+    _Copied("epochs", "t.number, n"),
+    _Copied("topic_mentions", "t.page, n"),
+    _Copied("summaries", "t.version, n"),
+)
+USER = f"(n / {CONVERSATIONS_EACH_USER})"
+VALUES = {
+    "conversation_id": "'fill-' || n",
+    "uid": "md5('uid' || n)::uuid",
+    "conversation_uid": "md5('uid' || n)::uuid",
+    "user_id": f"'user-' || {USER}",
+    "owner": f"md5('owner' || {USER})::uuid",
+    "id": "uuidv7()",
+}
+
+
+async def _fill(dsn: str, messages: int) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute("SET session_replication_role = replica")  # what was checked once need not be again
+    await connection.execute("SET synchronous_commit = off")
+    statements = [await _copying(connection, copied) for copied in COPIED]
+    conversations = messages // MESSAGES_EACH
+    for at in range(0, conversations, AT_ONCE):
+        for statement in statements:
+            await connection.execute(statement, DEFAULT_TENANT, at, min(at + AT_ONCE, conversations) - 1)
+    for copied in COPIED:
+        await connection.execute(f"VACUUM ANALYZE {copied.name}")
+    await connection.execute("CHECKPOINT")
+    await connection.close()
+
+
+async def _copying(connection: asyncpg.Connection, copied: _Copied) -> str:
+    columns = [
+        row[0]
+        for row in await connection.fetch(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1",
+            copied.name,
+        )
+    ]
+    values = VALUES | ({"id": "'fill-' || n"} if copied.name == "conversations" else {})
+    key = "id" if copied.name == "conversations" else "conversation_id"
+    return (
+        f"INSERT INTO {copied.name} ({', '.join(columns)})"
+        f" SELECT {', '.join(values.get(column, f't.{column}') for column in columns)}"
+        f" FROM {copied.name} t, generate_series($2::int, $3::int) n"
+        f" WHERE t.tenant_id = $1 AND t.{key} = 'template' ORDER BY {copied.order}"
+    )
+
+
+# --- Space -------------------------------------------------------------------------------------------
+
+SIZES = """
+SELECT c.relname AS name, i.relname AS index, pg_relation_size(coalesce(i.oid, c.oid)) AS bytes
+  FROM pg_class c LEFT JOIN LATERAL (
+       SELECT NULL::oid AS oid, NULL::name AS relname UNION ALL
+       SELECT i.oid, i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid) i ON true
+ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND pg_total_relation_size(c.oid) > $1
+ ORDER BY pg_total_relation_size(c.oid) DESC, i.relname NULLS FIRST
+"""
+
+
+async def _sizes(dsn: str, messages: int) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return list(await connection.fetch(SIZES, messages))  # of which each message has more than a byte
+    finally:
+        await connection.close()
+
+
+def _space(sizes: list[asyncpg.Record], messages: int) -> Table:
+    total = sum(row["bytes"] for row in sizes)
+    rows = [
+        (row["index"] or f"**{row['name']}**", f"{row['bytes'] / 1e6:,.0f}", f"{row['bytes'] / messages:,.0f}")
+        for row in sizes
+        if row["bytes"] > messages
+    ]
+    rows.append(("all", f"{total / 1e6:,.0f}", f"{total / messages:,.0f}"))
+    text = len(json.dumps(history(2, seed=7)[0]["content"]))
+    return Table(
+        "Large tables: space",
+        ("**table** or index", "MB", "bytes a message"),
+        rows,
+        (
+            f"{messages:,} messages of {text} characters in conversations of {MESSAGES_EACH}; {AT_ONCE} conversations "
+            "go on beside each other. Tables and indexes of less than a byte a message are left out. At the same rate "
+            f"{PROJECTED:,} messages take {total / messages * PROJECTED / 1e9:,.0f} GB, without vectors.",
+        ),
+    )
