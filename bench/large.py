@@ -101,8 +101,10 @@ def _costs(series: dict[tuple[str, str], Series], messages: int, seconds: float)
         ("operation", "messages of others", "median ms", "CPU ms: server", "PostgreSQL", "ratio of CPU"),
         rows,
         (
-            f"A conversation of {PROBE_MESSAGES:,} messages, beside nothing and then, with the same messages, beside "
-            f"those of others. {ROUNDS * BLOCK} requests in each row. Putting the rows there took {seconds:.0f} s.",
+            (
+                f"A conversation of {PROBE_MESSAGES:,} messages, beside nothing and then, with the same messages, beside "
+                f"those of others. {ROUNDS * BLOCK} requests in each row. Putting the rows there took {seconds:.0f} s."
+            ),
         ),
     )
 
@@ -165,7 +167,7 @@ async def _copying(connection: asyncpg.Connection, copied: _Copied) -> str:
     values = VALUES | ({"id": "'fill-' || n"} if copied.name == "conversations" else {})
     key = "id" if copied.name == "conversations" else "conversation_id"
     return (
-        f"INSERT INTO {copied.name} ({', '.join(columns)})"
+        f"INSERT INTO {copied.name} ({', '.join(columns)})"  # noqa: S608 - names of ours
         f" SELECT {', '.join(values.get(column, f't.{column}') for column in columns)}"
         f" FROM {copied.name} t, generate_series($2::int, $3::int) n"
         f" WHERE t.tenant_id = $1 AND t.{key} = 'template' ORDER BY {copied.order}"
@@ -206,8 +208,10 @@ def _space(sizes: list[asyncpg.Record], messages: int) -> Table:
         ("**table** or index", "MB", "bytes a message"),
         rows,
         (
-            f"{messages:,} messages of {text} characters in conversations of {MESSAGES_EACH}; {AT_ONCE} conversations "
-            "go on beside each other. Tables and indexes of less than a byte a message are left out. At the same rate "
-            f"{PROJECTED:,} messages take {total / messages * PROJECTED / 1e9:,.0f} GB, without vectors.",
+            (
+                f"{messages:,} messages of {text} characters in conversations of {MESSAGES_EACH}; {AT_ONCE} conversations "
+                "go on beside each other. Tables and indexes of less than a byte a message are left out. At the same rate "
+                f"{PROJECTED:,} messages take {total / messages * PROJECTED / 1e9:,.0f} GB, without vectors."
+            ),
         ),
     )

@@ -13,14 +13,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from random import Random
-from statistics import fmean, median
-from time import perf_counter
+from statistics import fmean
 from typing import Any
-from uuid import UUID
-
-import asyncpg
-import psutil
 
 from app import bm25, migrate, tokens
 from app.core.messages import Limits, read
@@ -30,15 +24,13 @@ from app.flows import searching
 from app.flows.append import AppendRequest, append
 from app.flows.context import ContextRequest, context
 from app.flows.searching import SearchRequest
-from app.ids import uuid7
 from app.main import defaults
 from app.providers import local_embeddings
 from app.services import Services
 from app.settings import Settings
-from app.store import embeddings, memories
-from app.store.memories import Meaning, owner_of
+from app.store.memories import owner_of
 from app.tenancy import DEFAULT_TENANT
-from bench import house, replay, tables, talks, words
+from bench import house, replay, tables, talks
 from bench.house import House
 from bench.tables import Table
 from bench.talks import Question, Talk, TalkSet
@@ -47,11 +39,9 @@ DOCUMENT = tables.DOCUMENT.with_name("retrieval.md")
 KS = (5, 10, 20)
 DEPTH = 60
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
-SIZES = (1_000, 10_000, 100_000)
 QUICK_STEP = 5
 APPENDED_AT_ONCE = 200
 RRF = 60
-ROUNDS = 15
 EMBEDDING_SECONDS_MAX = 1_800
 GOALS = (
     "Goals: LoCoMo without the adversarial questions R@10 74, adversarial 84; MADial Chinese 70; hybrid in no category "
@@ -80,7 +70,6 @@ async def _run(opened: House, *, quick: bool) -> list[Table]:
                 await _load(services, talk)
             await _embedded(services)
             found += [await _recalls(services, some, asked), await _windows(services, some, asked)]
-        found.append(await _latency(services, opened, SIZES[:-1] if quick else SIZES))
         return found
     finally:
         await database.close()
@@ -269,89 +258,3 @@ async def _last(services: Services, texts: Sequence[str], budget: int) -> str:
             break
         kept.append(text)
     return "\n".join(kept)
-
-
-# --- Latency -----------------------------------------------------------------------------------------
-
-
-async def _latency(services: Services, opened: House, sizes: Sequence[int]) -> Table:
-    superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
-    rows = []
-    try:
-        name, dimensions = "multilingual-e5-small", 384
-        model = embeddings.model_id(name, dimensions)
-        for size in sizes:
-            owner = owner_of(f"u:of-{size}")
-            await _fill(superuser, owner, model, dimensions, size)
-            rng = Random(size)
-            terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
-            meaning = Meaning(model, _random(rng, dimensions), 0.79, 0.02)
-            for mode, vector in (("keyword", None), ("hybrid", meaning)):
-                wall, server = await _timed(services, opened, owner, terms, vector)
-                rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
-    finally:
-        await superuser.close()
-    notes = (
-        "Made-up memories of 30 words and 384 dimensions, of one user; median of the wall times of the statement.",
-    )
-    return Table("Search by the number of memories", ("memories", "ms", "ms CPU of PostgreSQL"), rows, notes)
-
-
-async def _timed(
-    services: Services, opened: House, owner: UUID, terms: Sequence[int], meaning: Meaning | None
-) -> tuple[float, float]:
-    walls: list[float] = []
-    postmaster: psutil.Process = opened.quire.postmaster
-    async with services.database.snapshot(DEFAULT_TENANT) as connection:
-        backend = next(p for p in postmaster.children(recursive=True) if p.pid == connection.get_server_pid())
-        before = backend.cpu_times()
-        for round_ in range(ROUNDS + 2):
-            if round_ == 2:  # the first two plan and warm up
-                before = backend.cpu_times()
-            begun = perf_counter()
-            await memories.search(connection, DEFAULT_TENANT, owner, terms, meaning=meaning)
-            walls.append(perf_counter() - begun)
-        after = backend.cpu_times()
-    used = after.user + after.system - before.user - before.system
-    return median(walls[2:]), used / ROUNDS
-
-
-def _random(rng: Random, dimensions: int) -> str:
-    values = [rng.gauss(0, 1) for _ in range(dimensions)]
-    length = sum(value * value for value in values) ** 0.5
-    return embeddings.literal([value / length for value in values])
-
-
-KINDS = 1_000
-"""Different texts and vectors; rows repeat them."""
-
-
-async def _fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensions: int, size: int) -> None:
-    rng = Random(1)
-    vocabulary = [*words.WORDS, *(f"word{i}" for i in range(3_000))]
-    texts = [
-        " ".join(vocabulary[min(len(vocabulary) - 1, int(rng.paretovariate(0.7)))] for _ in range(30))
-        for _ in range(KINDS)
-    ]
-    await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
-    await superuser.execute("DROP TABLE IF EXISTS pg_temp.kinds")
-    await superuser.execute("CREATE TEMP TABLE kinds (i int PRIMARY KEY, terms sparsevec, embedding halfvec)")
-    await superuser.executemany(
-        "INSERT INTO kinds VALUES ($1, $2::text::sparsevec, $3::text::halfvec)",
-        [(i, bm25.document(text), _random(rng, dimensions)) for i, text in enumerate(texts)],
-    )
-    ids = [uuid7() for _ in range(size)]
-    await superuser.execute(
-        "INSERT INTO memories (tenant_id, id, owner, type, conversation_uid, seq, page, start, length, terms)"
-        " SELECT $1, x.id, $2, 'episode', $2, x.n, (x.n + 1) / 2, 0, 100, k.terms"
-        " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n) JOIN kinds k ON k.i = (x.n * 7919) % $4::int",
-        DEFAULT_TENANT, owner, ids, KINDS,
-    )  # fmt: skip
-    await superuser.execute(
-        "INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)"
-        " SELECT $1, x.id, $2, $5, k.embedding"
-        " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n) JOIN kinds k ON k.i = (x.n * 7919) % $4::int",
-        DEFAULT_TENANT, owner, ids, KINDS, model,
-    )  # fmt: skip
-    for name in ("memories", "embeddings"):
-        await superuser.execute(f"VACUUM ANALYZE {name}")

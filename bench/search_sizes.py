@@ -1,0 +1,131 @@
+"""What a search takes by the number of memories that a user has: `python -m bench search-sizes`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from random import Random
+from statistics import median
+from time import perf_counter
+from uuid import UUID
+
+import asyncpg
+import psutil
+
+from app import bm25
+from app.db import Connection, Database
+from app.ids import uuid7
+from app.store import embeddings, memories
+from app.store.memories import Meaning, owner_of
+from app.tenancy import DEFAULT_TENANT
+from bench import tables, words
+from bench.house import House
+from bench.tables import Table
+
+DOCUMENT = tables.DOCUMENT.with_name("retrieval.md")
+SIZES = (1_000, 10_000, 100_000, 200_000)
+ROUNDS, LOOKED_AT = 8, 400_000
+"""As many searches, or more of small users: until so many memories were looked at, at most sixty."""
+
+
+def run(opened: House, *, quick: bool) -> list[Table]:
+    return [asyncio.run(_run(opened, SIZES[:2] if quick else SIZES))]
+
+
+async def _run(opened: House, sizes: Sequence[int]) -> Table:
+    database = await Database.connect(opened.postgres.app_dsn, pool_size=1)
+    try:
+        return await _latency(database, opened, sizes)
+    finally:
+        await database.close()
+
+
+async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> Table:
+    superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
+    rows = []
+    try:
+        name, dimensions = "multilingual-e5-small", 384
+        model = embeddings.model_id(name, dimensions)
+        for size in sizes:
+            owner = owner_of(f"u:of-{size}")
+            await _fill(superuser, owner, model, dimensions, size)
+            rng = Random(size)
+            terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
+            meaning = Meaning(model, _random(rng, dimensions), 0.79, 0.02)
+            for mode, vector in (("keyword", None), ("semantic", meaning), ("hybrid", meaning)):
+                search = partial(
+                    memories.search, tenant=DEFAULT_TENANT, owner=owner, terms=terms, meaning=vector,
+                    only_meaning=mode == "semantic",
+                )  # fmt: skip
+                wall, server = await _timed(database, opened, size, search)
+                rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
+    finally:
+        await superuser.close()
+    notes = (
+        "Made-up memories of 30 words and 384 dimensions, of one user; median of the wall times of the statement.",
+    )
+    return Table(
+        "Search by the number of memories", ("memories of the user", "ms", "ms CPU of PostgreSQL"), rows, notes
+    )
+
+
+async def _timed(
+    database: Database, opened: House, size: int, search: Callable[[Connection], Awaitable[object]]
+) -> tuple[float, float]:
+    walls: list[float] = []
+    rounds = min(max(ROUNDS, LOOKED_AT // size), 60)
+    postmaster: psutil.Process = opened.quire.postmaster
+    async with database.snapshot(DEFAULT_TENANT) as connection:
+        backend = next(p for p in postmaster.children(recursive=True) if p.pid == connection.get_server_pid())
+        before = backend.cpu_times()
+        for round_ in range(rounds + 2):
+            if round_ == 2:  # the first two plan and warm up
+                before = backend.cpu_times()
+            begun = perf_counter()
+            await search(connection)
+            walls.append(perf_counter() - begun)
+        after = backend.cpu_times()
+    used = after.user + after.system - before.user - before.system
+    return median(walls[2:]), used / rounds
+
+
+def _random(rng: Random, dimensions: int) -> str:
+    values = [rng.gauss(0, 1) for _ in range(dimensions)]
+    length = sum(value * value for value in values) ** 0.5
+    return embeddings.literal([value / length for value in values])
+
+
+KINDS = 1_000
+"""Different texts and vectors; rows repeat them."""
+
+
+async def _fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensions: int, size: int) -> None:
+    rng = Random(1)
+    vocabulary = [*words.WORDS, *(f"word{i}" for i in range(3_000))]
+    texts = [
+        " ".join(vocabulary[min(len(vocabulary) - 1, int(rng.paretovariate(0.7)))] for _ in range(30))
+        for _ in range(KINDS)
+    ]
+    await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
+    await superuser.execute("DROP TABLE IF EXISTS pg_temp.kinds")
+    await superuser.execute("CREATE TEMP TABLE kinds (i int PRIMARY KEY, terms sparsevec, embedding halfvec)")
+    await superuser.executemany(
+        "INSERT INTO kinds VALUES ($1, $2::text::sparsevec, $3::text::halfvec)",
+        [(i, bm25.document(text), _random(rng, dimensions)) for i, text in enumerate(texts)],
+    )
+    ids = [uuid7() for _ in range(size)]
+    await superuser.execute(
+        "INSERT INTO memories (tenant_id, id, owner, type, conversation_uid, seq, page, start, length, terms)"
+        " SELECT $1, x.id, $2, 'episode', $2, x.n, (x.n + 1) / 2, 0, 100, k.terms"
+        " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n) JOIN kinds k ON k.i = (x.n * 7919) % $4::int",
+        DEFAULT_TENANT, owner, ids, KINDS,
+    )  # fmt: skip
+    await superuser.execute(
+        "INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)"
+        " SELECT $1, x.id, $2, $5, k.embedding"
+        " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n) JOIN kinds k ON k.i = (x.n * 7919) % $4::int",
+        DEFAULT_TENANT, owner, ids, KINDS, model,
+    )  # fmt: skip
+    for name in ("memories", "embeddings"):
+        await superuser.execute(f"VACUUM ANALYZE {name}")
