@@ -8,7 +8,21 @@ from itertools import groupby
 import click
 from rich.console import Console
 
-from bench import archive, cost, cost_of_memory, embeddings, house, keys, large, overhead, replay, retrieval, search_sizes, sizes, tables
+from bench import (
+    archive,
+    cost,
+    cost_of_memory,
+    embeddings,
+    house,
+    keys,
+    large,
+    overhead,
+    replay,
+    retrieval,
+    search_sizes,
+    sizes,
+    tables,
+)
 from bench.tables import Table
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {

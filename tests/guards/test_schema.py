@@ -145,3 +145,13 @@ def test_no_role_of_ours_passes_row_level_security_by(run_as_superuser: Ask) -> 
     found = run_as_superuser("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname LIKE 'quire%'")
     assert len(found) == 2
     assert not any(row["rolsuper"] or row["rolbypassrls"] for row in found)
+
+
+def test_tables_whose_indexes_are_read_alone_are_vacuumed_as_they_grow(run_as_superuser: Ask) -> None:
+    """Else up to a fifth of them is looked up in the table, row by row."""
+    found = run_as_superuser(
+        "SELECT relname, option_value::float AS factor FROM pg_class, pg_options_to_table(reloptions)"
+        " WHERE relnamespace = 'public'::regnamespace AND option_name = 'autovacuum_vacuum_insert_scale_factor'"
+    )
+    factors = {row["relname"]: row["factor"] for row in found}
+    assert factors == {"messages": 0.02, "memories": 0.02, "embeddings": 0.02}
