@@ -108,10 +108,10 @@ WITH terms AS MATERIALIZED (
               ELSE words * coverage + $12 * closeness END AS score
     FROM (SELECT m.id, m.type, m.conversation_uid, m.archive_id, m.expires_at, m.sensitive, m.terms, q.words,
                  -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
-            FROM query q, {"closeness c, " if vectors else ""}memories m {_JOIN if vectors else ""}
-           WHERE m.tenant_id = $1 AND m.owner = $2
-          OFFSET 0) r -- joined before anything is filtered: else a planner that expects few rows looks each vector up
-   WHERE (coverage > 0 OR closeness IS NOT NULL)
+            FROM query q, {"closeness c, " if vectors else ""}
+                 (SELECT * FROM memories WHERE tenant_id = $1 AND owner = $2) m {_JOIN if vectors else ""}
+          OFFSET 0) r -- joined before anything is filtered
+   WHERE id IS NOT NULL AND (coverage > 0 OR closeness IS NOT NULL)
      AND (expires_at IS NULL OR expires_at > now())
      AND ($4::uuid IS NULL OR conversation_uid = $4)
      AND ($5::text[] IS NULL OR type = ANY ($5))
@@ -172,8 +172,11 @@ _CLOSENESS = f"""), sample AS MATERIALIZED (
     FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
-_JOIN = """LEFT JOIN embeddings e
-      ON e.tenant_id = $1 AND e.owner = $2 AND e.model = $16 AND e.memory_id = m.id"""
+# A full join, though no vector is without its memory: it alone is never done by a look-up, or by a scan of all vectors,
+# for each row, which is what a planner does that knows nothing of an owner and expects a row or two.
+_JOIN = """FULL JOIN
+                 (SELECT memory_id, embedding FROM embeddings
+                   WHERE tenant_id = $1 AND owner = $2 AND model = $16) e ON e.memory_id = m.id"""
 
 BY_WORDS = _statement(vectors=False)
 SEARCH = _statement(vectors=True)

@@ -92,13 +92,32 @@ async def test_a_search_reads_covering_indexes_once(connection: Connection, name
 
 async def test_a_small_owner_beside_a_huge_one_is_searched_in_full(connection: Connection) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
-    hits, total = await memories.search(
-        connection, ANN, SMALL_OWNER, [], meaning=meaning, only_meaning=True, limit=100, score_min=-1e9
-    )
-    assert len(hits) == SMALL
-    assert total == SMALL
     own = {row["id"] for row in await connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
-    assert {hit.id for hit in hits} == own
+    terms = bm25.query("green tea")
+    for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
+        hits, total = await memories.search(
+            connection, ANN, SMALL_OWNER, asked, meaning=more, only_meaning=alone, limit=100, score_min=-1e9
+        )
+        assert total == len(hits) == SMALL
+        assert {hit.id for hit in hits} == own
+
+
+@pytest.mark.parametrize("plan", ["custom", "generic"])
+async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
+    connection: Connection, superuser: asyncpg.Connection, plan: str
+) -> None:
+    """A new user with an import's worth of memories, before the statistics are made anew: one row is expected."""
+    new, size = UUID(int=3), 3_000
+    await remember(superuser, ANN, new, size)
+    arguments = [f"'{ANN}'", f"'{new}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
+    await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
+    await connection.execute(f"PREPARE search AS {memories.SEARCH}")
+    [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
+    await connection.execute("DEALLOCATE search")
+    scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
+    read = {step["Relation Name"]: step for step in scans if step["Actual Rows"] == size}
+    assert set(read) == {"memories", "embeddings"}
+    assert all(step["Actual Loops"] == 1 for step in read.values()), scans
 
 
 async def test_an_owner_of_another_tenant_has_nothing_here(connection: Connection) -> None:
