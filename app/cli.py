@@ -378,7 +378,7 @@ def _on_database(work: Callable[[Database], Awaitable[None]]) -> None:
     """Do something on the database that the settings name, beside a service or without one."""
 
     async def run(dsn: str) -> None:
-        async with _connected(dsn) as database:
+        async with _connected(settings, dsn) as database:
             await work(database)
 
     settings = _settings()
@@ -442,7 +442,7 @@ def _upgrade(owner_dsn: str) -> None:
 def _needs_key(settings: Settings, dsn: str) -> bool:
     """Whether callers do. Raises ClickException for a database that is not safe, or a door that would be open."""
     with _errors_in_words():
-        needs_key = uvloop.run(_require_safe_database(dsn)) or settings.quire_require_keys
+        needs_key = uvloop.run(_require_safe_database(settings, dsn)) or settings.quire_require_keys
     _refuse_open_door(settings, needs_key=needs_key)
     return needs_key
 
@@ -485,9 +485,9 @@ def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:
     return WELCOME.format(url=url, where=where, header=header, door=door)
 
 
-async def _require_safe_database(dsn: str) -> bool:
+async def _require_safe_database(settings: Settings, dsn: str) -> bool:
     """Asked before uvicorn starts, which could only answer with a traceback. Whether callers need a key."""
-    async with _connected(dsn) as database:
+    async with _connected(settings, dsn) as database:
         try:
             return await is_keyed(database)
         except errors.StorageUnavailable:  # the schema is not there yet: /readyz says so
@@ -495,9 +495,9 @@ async def _require_safe_database(dsn: str) -> bool:
 
 
 @asynccontextmanager
-async def _connected(dsn: str) -> AsyncIterator[Database]:
+async def _connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
     """A connection for a command. Raises UnsafeDatabase or StorageUnavailable."""
-    database = await Database.connect(dsn, pool_size=1)
+    database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
     try:
         await database.assert_role_is_safe()
         yield database

@@ -12,7 +12,7 @@ Results are text where PostgreSQL has `json` or `jsonb`: they are passed on unpa
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -25,6 +25,7 @@ from app import errors
 # In quotes: generic in their stubs only.
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+Check: TypeAlias = Callable[[Connection], Awaitable[None]]
 
 CONNECT_SECONDS = 5.0
 ACQUIRE_SECONDS = 5.0
@@ -58,13 +59,16 @@ _logger = logging.getLogger(__name__)
 class Database:
     """A pool of connections, lent out for one transaction or one statement at a time."""
 
-    def __init__(self, pool: Pool, *, preamble: str) -> None:
+    def __init__(self, pool: Pool, *, preamble: str, check: Check | None = None) -> None:
         self._pool = pool
         self._preamble = preamble
+        self._check = check
 
     @classmethod
-    async def connect(cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True) -> "Database":
-        """Open the pool. Raises StorageUnavailable when the database cannot be reached.
+    async def connect(
+        cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True, at_once: bool = True
+    ) -> "Database":
+        """Open the pool. Raises StorageUnavailable when the database cannot be reached, unless it is not `at_once`.
 
         `statement_cache=False` is for PgBouncer in transaction mode: no prepared statements, and
         the time-outs are set in each transaction, because a session is not ours to configure.
@@ -73,7 +77,7 @@ class Database:
         with _translated():
             pool = await asyncpg.create_pool(
                 dsn,
-                min_size=1,
+                min_size=1 if at_once else 0,
                 max_size=pool_size,
                 timeout=CONNECT_SECONDS,
                 command_timeout=STATEMENT_SECONDS,
@@ -82,6 +86,10 @@ class Database:
                 reset=_keep_session,
             )
         return cls(pool, preamble="" if statement_cache else _set_local(SERVER_TIMEOUTS))
+
+    def after(self, check: Check) -> "Database":
+        """The same connections, each lent only after a check, which may raise."""
+        return Database(self._pool, preamble=self._preamble, check=check)
 
     def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """A READ COMMITTED transaction of one tenant; committed when the block ends, not later.
@@ -168,8 +176,12 @@ class Database:
         with _translated():
             connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS)
             try:
+                if self._check is not None:
+                    await self._check(connection)
                 yield connection
             except _CUT_SHORT:
+                # At once, before asyncpg asks the server to cancel: a commit that waits for a synchronous standby would
+                # then count without it, and be acknowledged when it is sent again.
                 connection.terminate()
                 raise
             finally:

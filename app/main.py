@@ -34,8 +34,10 @@ from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
 from app.db import Database
+from app.metrics import Metrics
 from app.providers import Chat, Embedder, build
 from app.providers.upstream import Upstream
+from app.replica import Replica
 from app.services import Services
 from app.settings import Settings
 from app.tokens import TokenCounter
@@ -135,12 +137,15 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with services_of(settings, dsn, models) as services:
             app.state.services, app.state.mcp = services, mcp.manager(services)
-            watch = asyncio.create_task(services.metrics.watch_lag())
+            watches = [asyncio.create_task(services.metrics.watch_lag())]
+            if services.replica is not None:
+                watches.append(asyncio.create_task(services.replica.watch()))
             try:
                 async with app.state.mcp.run(), _working(services, pace, wanted=with_worker):
                     yield
             finally:
-                watch.cancel()
+                for watch in watches:
+                    watch.cancel()
 
     return lifespan
 
@@ -158,14 +163,15 @@ async def services_of(settings: Settings, dsn: str, models: Models | None = None
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
-            upstream = upstream_of(settings)
-            services = Services(*known, tracing=tracing, upstream=upstream)
-            yield services
-            await services.turns.close()
-            if upstream is not None:
-                await upstream.close()
-            await asyncio.gather(*services.door.tasks)
-            await anyio.to_thread.run_sync(tracing.close)
+            metrics, upstream = Metrics(), upstream_of(settings)
+            async with _replica(settings, database, metrics) as replica:
+                services = Services(*known, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
+                yield services
+                await services.turns.close()
+                if upstream is not None:
+                    await upstream.close()
+                await asyncio.gather(*services.door.tasks)
+                await anyio.to_thread.run_sync(tracing.close)
         finally:
             for provider in (chat, embedder):
                 if provider is not None:
@@ -187,6 +193,23 @@ def upstream_of(settings: Settings) -> Upstream | None:
         timeout_seconds=settings.quire_proxy_seconds,
         connections=settings.quire_proxy_concurrency,
     )
+
+
+@asynccontextmanager
+async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> AsyncIterator[Replica | None]:
+    """The replica that the settings name. It may be away: then, and until it is looked at, it is not asked."""
+    if settings.database_replica_url is None:
+        yield None
+        return
+    size, cache = settings.quire_pool_size, settings.quire_statement_cache
+    database = await Database.connect(
+        settings.database_replica_url, pool_size=size, statement_cache=cache, at_once=False
+    )
+    replica = Replica(primary, database, metrics.read)
+    try:
+        yield replica
+    finally:
+        await replica.close()
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from asyncpg import Record
@@ -18,12 +20,15 @@ from app.db import Database
 from app.metrics import Metrics
 from app.providers import Chat, Embedder
 from app.providers.upstream import Upstream
+from app.replica import Replica
 from app.settings import Settings
 from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 from app.tokens import TokenCounter
 from app.tracing import Tracing
 from app.turns import Turns
+
+T = TypeVar("T")
 
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
@@ -113,6 +118,8 @@ class Services:
     """None: no LLM is configured, and everything is extractive."""
     embedder: Embedder | None = None
     """None: search goes by keywords alone."""
+    replica: Replica | None = None
+    """None: the primary answers every read."""
     work_came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
     door: Door = field(default_factory=Door)
@@ -143,6 +150,12 @@ class Services:
     models: TTLCache[str, str] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
     """The list of the models behind the proxy."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
+
+    async def read(self, work: Callable[[Database], Awaitable[T]], *, wait_seconds: float = 0.0) -> T:
+        """Do what only reads, perhaps twice: on a replica that has all that was acknowledged, or on the primary."""
+        if self.replica is None:
+            return await work(self.database)
+        return await self.replica.read(work, wait_seconds=wait_seconds)
 
     def archive_expiry(self, now: datetime) -> datetime | None:
         """When what is archived now is to be erased; None for never."""

@@ -10,3 +10,7 @@ ALTER DEFAULT PRIVILEGES FOR ROLE quire_owner IN SCHEMA public
   GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO quire_app;
 ALTER DEFAULT PRIVILEGES FOR ROLE quire_owner IN SCHEMA public
   GRANT USAGE, SELECT ON SEQUENCES TO quire_app;
+-- What Quire sets for each session, where sessions are a pooler's: PgBouncer in transaction mode.
+ALTER ROLE quire_app SET statement_timeout = '5s';
+ALTER ROLE quire_app SET lock_timeout = '2s';
+ALTER ROLE quire_app SET idle_in_transaction_session_timeout = '10s';

@@ -27,7 +27,7 @@ from app.core.profile import Profile, budget_of, offers_tools, policy_of, profil
 from app.core.quote import archive_text, moment_line, moments_heading
 from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
-from app.db import Connection
+from app.db import Connection, Database
 from app.flows import archiving, epochs, recalling, searching
 from app.flows.archiving import Wanted
 from app.flows.searching import Moment, Query
@@ -122,7 +122,9 @@ async def _read(
 ) -> WindowParts:
     asked = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
-    parts = await windows.load(services.database, tenant, conversation_id, asked, anthropic=anthropic)
+    parts = await services.read(
+        lambda database: windows.load(database, tenant, conversation_id, asked, anthropic=anthropic)
+    )
     if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
     return parts
@@ -241,11 +243,15 @@ async def _epoch(
         own = FoundEpoch(conversation.uid, conversation.own[0], parts.own_epoch)
         if own.available == available and own.epoch.layout.holds(conversation.totals):
             return own.epoch, parts
-    async with services.database.snapshot(tenant) as connection:
-        current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
-        epoch = await epochs.derive(services, connection, tenant, current, wanted)
-        asked = (current.uid, epoch.layout)
-        again = await windows.load(connection, tenant, conversation.id, asked, anthropic=request.format == "anthropic")
+
+    async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
+        async with database.snapshot(tenant) as connection:
+            current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
+            epoch = await epochs.derive(services, connection, tenant, current, wanted)
+            asked, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
+            return current, epoch, await windows.load(connection, tenant, conversation.id, asked, anthropic=anthropic)
+
+    current, epoch, again = await services.read(derive)
     if again is None:
         raise conversations.unknown()
     services.epochs[key] = FoundEpoch(current.uid, available, epoch)
@@ -263,25 +269,48 @@ async def _tail(
     """What this call asked for, framed and weighed. What cannot be found is said in a warning."""
     if not request.asks_for_tail:
         return [], ()
-    free = free_for_tail(window)
     query = await searching.ready(services, tenant, request.query) if request.query else None
-    async with services.database.snapshot(tenant) as connection:
-        if request.pages and not await conversations.is_still(connection, tenant, conversation):
-            raise conversations.unknown()
-        pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
-        free -= sum(item.tokens for item in pages)
-        archives, no_archive = await _archives(
-            services, connection, tenant, conversation, request, query, free, language
-        )
-        free -= sum(item.tokens for item in archives)
-        moments = (
-            await _moments(connection, tenant, conversation, query, window, sensitive=request.sensitive)
-            if query
-            else []
-        )
+
+    async def read(database: Database) -> _Found:
+        async with database.snapshot(tenant) as connection:
+            return await _find(services, connection, tenant, conversation, request, query, window, language)
+
+    found = await services.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
+    free = free_for_tail(window) - sum(item.tokens for item in found.asked)
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
-    tail = [*archives, *pages, *_relevant(services, conversation, moments, free, language)]
-    return tail, (*no_archive, *no_page, *_degraded(query))
+    tail = [*found.asked, *_relevant(services, conversation, found.moments, free, language)]
+    return tail, (*found.missing, *_degraded(query))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a call asked for, as far as it is there."""
+
+    asked: list[TailItem]
+    """Archives, then pages."""
+    missing: list[WindowWarning]
+    moments: list[Moment]
+
+
+async def _find(
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation: Conversation,
+    request: ContextRequest,
+    query: Query | None,
+    window: Window,
+    language: Language,
+) -> _Found:
+    if request.pages and not await conversations.is_still(connection, tenant, conversation):
+        raise conversations.unknown()
+    pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
+    free = free_for_tail(window) - sum(item.tokens for item in pages)
+    archives, no_archive = await _archives(services, connection, tenant, conversation, request, query, free, language)
+    moments = (
+        await _moments(connection, tenant, conversation, query, window, sensitive=request.sensitive) if query else []
+    )
+    return _Found([*archives, *pages], [*no_archive, *no_page], moments)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:

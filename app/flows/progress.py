@@ -112,6 +112,7 @@ async def measure(services: Services) -> None:
     in_use, idle = services.database.connections()
     metrics.pool.labels("in use").set(in_use)
     metrics.pool.labels("idle").set(idle)
+    metrics.replica_usable.set(services.replica is not None and services.replica.usable)
     try:
         for tenant in await tenants(services.database):
             await _measure_work(services, tenant)

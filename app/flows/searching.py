@@ -18,7 +18,7 @@ from app import bm25
 from app.core import relevance as relevances
 from app.core import scope as scopes
 from app.core.embedded import last_speaker, middle, query_text
-from app.db import Connection
+from app.db import Connection, Database
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.flows.inspect import time_text
@@ -35,6 +35,8 @@ Mode = Literal["hybrid", "semantic", "keyword"]
 
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
+REPLICA_WAIT_SECONDS = 0.05
+"""For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
 _logger = logging.getLogger(__name__)
 
@@ -151,31 +153,43 @@ async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
 
 
 async def search(services: Services, tenant: UUID, request: SearchRequest) -> Found:
-    """What the memories of a user, or of a conversation, say about a query. Takes its own connection.
+    """What the memories of a user, or of a conversation, say about a query. Takes its own connection, of a replica
+    where there is one.
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
     query = await ready(services, tenant, request.query, request.mode)
     keywords = [term for word in request.keywords for term in bm25.query(word)]
-    async with services.database.snapshot(tenant) as connection:
-        scope, uid = scopes.scope_of(request.user_id, None), None
-        if request.conversation_id is not None:
-            conversation = await conversations.get(connection, tenant, request.conversation_id)
-            if request.user_id is not None and conversation.user_id != request.user_id:
-                raise conversations.unknown()
-            scope, uid = scope_of(conversation), conversation.uid
-        hits, total = await memories.search(
-            connection, tenant, memories.owner_of(scope), query.terms or keywords,
-            meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
-            conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
-            until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
-            limit=request.limit,
-        )  # fmt: skip
-        found = await moments(connection, tenant, hits, sensitive=request.sensitive)
+
+    async def read(database: Database) -> tuple[list[Moment], int]:
+        async with database.snapshot(tenant) as connection:
+            return await _search(connection, tenant, request, query, keywords)
+
+    found, total = await services.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
     warnings = list(query.warnings)
     if not query.terms and not keywords and query.meaning is None:
         warnings.append(NO_WORDS)
     return Found(_each_once(found), total, query.mode, None, warnings)
+
+
+async def _search(
+    connection: Connection, tenant: UUID, request: SearchRequest, query: Query, keywords: Sequence[int]
+) -> tuple[list[Moment], int]:
+    """What is found, and how much there would be."""
+    scope, uid = scopes.scope_of(request.user_id, None), None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        if request.user_id is not None and conversation.user_id != request.user_id:
+            raise conversations.unknown()
+        scope, uid = scope_of(conversation), conversation.uid
+    hits, total = await memories.search(
+        connection, tenant, memories.owner_of(scope), query.terms or keywords,
+        meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
+        conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
+        until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+        limit=request.limit,
+    )  # fmt: skip
+    return await moments(connection, tenant, hits, sensitive=request.sensitive), total
 
 
 def _each_once(found: Sequence[Moment]) -> list[Moment]:

@@ -1,0 +1,26 @@
+-- Distributes Quire's tables over the nodes of a Citus cluster by tenant. Not run anywhere yet: see docs/operations.md.
+-- By the owner of the tables, on the coordinator, after `quire migrate` and while nothing serves:
+--   psql -v ON_ERROR_STOP=1 -1 -d quire -f deploy/citus.sql
+-- A table comes after those that it refers to. All of a tenant's rows are on one node, so every key, constraint and
+-- statement that names a tenant stays within it. What is left out, alembic_version, stays on the coordinator.
+SELECT create_distributed_table('tenants', 'tenant_id');
+SELECT create_distributed_table('archive_contents', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('conversations', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('embedding_models', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('idempotency', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('spending', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('archives', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('conversation_spending', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('epochs', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('keys', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('messages', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('notes', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('page_index', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('pages', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('recalls', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('summaries', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('topic_mentions', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('work', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('memories', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('embeddings', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('unembedded', 'tenant_id', colocate_with => 'tenants');

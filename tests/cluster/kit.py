@@ -1,0 +1,138 @@
+"""More than one server: standbys, made of the embedded PostgreSQL by its own pg_basebackup; and Quire's processes."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+import asyncpg
+import httpx
+import psutil
+
+from app import embedded
+from app.embedded import EmbeddedPostgres
+from tests.conftest import wait_for
+from tests.test_embedded import servers_of
+
+QUIRE = [sys.executable, "-m", "app", "serve"]
+PROGRAMS = embedded._binary("pg_ctl").parent
+SERVER_USER = "pgserver" if os.geteuid() == 0 else None
+
+
+def run_program(name: str, *arguments: str) -> None:
+    """One of PostgreSQL's programs, as the user that its servers run as."""
+    with tempfile.TemporaryFile() as said:  # a pipe would be held open by the server that pg_ctl leaves behind
+        done = subprocess.run(
+            [PROGRAMS / name, *arguments], user=SERVER_USER, group=SERVER_USER, stdin=subprocess.DEVNULL,
+            stdout=said, stderr=said, cwd="/", start_new_session=True, check=False,
+        )  # fmt: skip
+        said.seek(0)
+        assert done.returncode == 0, said.read().decode(errors="replace")
+
+
+def folder() -> Path:
+    """For a server or a pooler: its user's own."""
+    made = Path(tempfile.mkdtemp(prefix="quire-c-"))
+    if SERVER_USER is not None:
+        shutil.chown(made, SERVER_USER, SERVER_USER)
+    return made
+
+
+def ask(dsn: str, sql: str) -> list[asyncpg.Record]:
+    async def connect_and_ask() -> list[asyncpg.Record]:
+        connection = await asyncpg.connect(dsn, timeout=10)
+        try:
+            return await connection.fetch(sql)
+        finally:
+            await connection.close()
+
+    return asyncio.run(connect_and_ask())
+
+
+class Standby:
+    """A streaming copy of a server, with a socket of its own."""
+
+    def __init__(self, primary: EmbeddedPostgres, name: str = "standby") -> None:
+        self.folder = folder()
+        self.name = name
+        self._cluster = self.folder / "cluster"
+        run_program("pg_basebackup", "-D", str(self._cluster), "-R", "-c", "fast", "-d", primary.superuser_dsn)
+        self.start()
+
+    def dsn(self, role: str) -> str:
+        return f"postgresql://{role}@/quire?host={quote(str(self.folder), safe='')}"
+
+    def start(self) -> None:
+        options = f"-c unix_socket_directories={self.folder} -c cluster_name={self.name}"
+        arguments = ("-w", "-s", "-D", str(self._cluster), "-l", str(self.folder / "log"), "-o", options)
+        run_program("pg_ctl", *arguments, "start")
+
+    def ask(self, sql: str) -> list[asyncpg.Record]:
+        return ask(self.dsn("postgres"), sql)
+
+    def promote(self) -> None:
+        assert self.ask("SELECT pg_promote()")[0][0]
+
+    def processes(self) -> list[psutil.Process]:
+        return [process for server in servers_of(self.folder) for process in (server, *server.children())]
+
+    def signal(self, number: int) -> None:
+        for process in self.processes():
+            process.send_signal(number)
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        wait_for(lambda: not servers_of(self.folder))
+        for left in (self._cluster / "postmaster.pid", self.folder / ".s.PGSQL.5432.lock"):
+            left.unlink(missing_ok=True)  # in a container nobody reaps its process, which then looks alive
+
+    def remove(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder)
+
+
+def kill_server(data_dir: Path) -> None:
+    """The embedded server of a folder, as a machine that loses its power does."""
+    for server in servers_of(data_dir):
+        for process in (server, *server.children()):
+            process.send_signal(signal.SIGKILL)
+    wait_for(lambda: not servers_of(data_dir))
+
+
+@contextmanager
+def quire(environment: Mapping[str, str]) -> Iterator[httpx.Client]:
+    """A process of `quire serve`, and a client of it."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))}
+    own |= {"MEMORY_EMBEDDING_MODEL": "none", "QUIRE_PORT": "0", **environment}
+    with subprocess.Popen(QUIRE, env=own, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            with httpx.Client(base_url=_url(process.stdout), timeout=30) as client:
+                yield client
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _url(said: IO[str] | None) -> str:
+    assert said is not None
+    for line in said:
+        if "/docs" in line:
+            return line.split("/docs")[0].split()[-1]
+    raise AssertionError("it ended at its start")
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")), 0.0)
+
+
+def read_by(client: httpx.Client) -> dict[str, float]:
+    return {by: metric(client, f'quire_reads_total{{by="{by}"}}') for by in ("primary", "replica")}
