@@ -108,7 +108,8 @@ def field_errors(found: Any) -> list[errors.FieldError]:
 
 def json_body(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
     """`openapi_extra` of a route that reads this model with `read_json`; registers its schema."""
-    BODY_MODELS[model.__name__] = model
+    if BODY_MODELS.setdefault(model.__name__, model) is not model:
+        raise ValueError(f"two models are named {model.__name__}")
     content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
     if example is not None:
         content["example"] = example

@@ -7,7 +7,7 @@ again alike has another one, or the header ``x-should-retry: false``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -54,8 +54,8 @@ def answer(error: Exception) -> Response:
     return Response(dumps(body(error)), status, headers, "application/json")
 
 
-def of_status(status: int, message: str) -> Response:
-    return Response(dumps(_body(message, _type(status), None, None)), status, media_type="application/json")
+def of_status(status: int, message: str, headers: Mapping[str, str]) -> Response:
+    return Response(dumps(_body(message, _type(status), None, None)), status, dict(headers), "application/json")
 
 
 def body(error: Exception) -> dict[str, Any]:

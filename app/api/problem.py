@@ -142,7 +142,7 @@ _HTTP_DETAILS = {404: "There is nothing at this path.", 405: "The method is not 
 def _refused(request: Request, error: HTTPException, headers: Mapping[str, str]) -> Response:
     title = str(error.detail)
     if openai_errors.is_wanted(request):
-        return openai_errors.of_status(error.status_code, _HTTP_DETAILS.get(error.status_code, title))
+        return openai_errors.of_status(error.status_code, _HTTP_DETAILS.get(error.status_code, title), headers)
     return _render(
         request,
         status=error.status_code,

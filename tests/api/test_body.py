@@ -20,7 +20,7 @@ from tests.conftest import serving
 BODY_MAX_BYTES = 1000
 
 
-class Note(body.RequestModel):
+class Remark(body.RequestModel):
     text: str = Field(max_length=10)
     kind: Literal["short", "long"] = "short"
     parts: list["Part"] = []
@@ -125,7 +125,7 @@ def test_thirty_megabytes_are_parsed_in_seconds(sent: bytes) -> None:
 
 def test_a_model_says_what_is_wrong_where_and_not_what_was_sent() -> None:
     with pytest.raises(errors.Invalid) as caught:
-        body.parse_model(Note, {"text": "secret-secret", "parts": [{"number": -7}], "tenant_id": "secret"})
+        body.parse_model(Remark, {"text": "secret-secret", "parts": [{"number": -7}], "tenant_id": "secret"})
     found = {tuple(error["loc"]): error["msg"] for error in caught.value.errors}
     assert set(found) == {("text",), ("parts", 0, "number"), ("tenant_id",)}
     assert "10" in found[("text",)]
@@ -136,7 +136,7 @@ def test_types_are_not_bent() -> None:
     refused: list[Any] = [{"text": 5}, {"text": None}, {"text": "a", "parts": [{"number": "1"}]}, [], "text"]
     for wrong in refused:
         with pytest.raises(errors.Invalid):
-            body.parse_model(Note, wrong)
+            body.parse_model(Remark, wrong)
 
 
 @pytest.fixture(scope="module")
@@ -145,10 +145,10 @@ def url() -> Iterator[str]:
     app = FastAPI()
     problem.install(app, ())
 
-    @app.post("/notes", openapi_extra=body.json_body(Note, {"text": "hi"}))
+    @app.post("/notes", openapi_extra=body.json_body(Remark, {"text": "hi"}))
     async def make_note(request: Request) -> Response:
         value = await body.read_json(request, max_bytes=BODY_MAX_BYTES)
-        body.parse_model(Note, value)
+        body.parse_model(Remark, value)
         return Response(dumps(value), media_type="application/json")
 
     @app.get("/notes")
@@ -235,8 +235,8 @@ def test_a_sane_request_id_is_kept_and_another_replaced(url: str) -> None:
 def test_the_api_description_knows_the_body_and_the_problems(url: str) -> None:
     document = httpx.get(url + "/openapi.json").json()
     content = document["paths"]["/notes"]["post"]["requestBody"]["content"]["application/json"]
-    assert content == {"schema": {"$ref": "#/components/schemas/Note"}, "example": {"text": "hi"}}
-    assert {"Note", "Part", "Problem"} <= set(document["components"]["schemas"])
+    assert content == {"schema": {"$ref": "#/components/schemas/Remark"}, "example": {"text": "hi"}}
+    assert {"Remark", "Part", "Problem"} <= set(document["components"]["schemas"])
     assert "HTTPValidationError" not in json.dumps(document)
 
 

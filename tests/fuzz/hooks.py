@@ -75,9 +75,11 @@ def filter_failure(_: HookContext, failure: Failure, case: Case, response: Respo
     if not isinstance(failure, RejectedPositiveData):
         return True
     problem = response.json()
+    if "error" in problem:  # as OpenAI's clients know them: its message says all
+        problem = {"detail": problem["error"]["message"], "type": problem["error"]["code"]}
     found = problem.get("errors", [])
     said = [problem["detail"], *(error["msg"] for error in found)]
-    known = problem["type"] == "urn:quire:problem:budget-too-small"
+    known = problem["type"] in ("urn:quire:problem:budget-too-small", "context_length_exceeded")
     known |= any(rule in text for text in said for rule in RULES_BEYOND_JSON_SCHEMA)
     known |= any(IN_FORMS_OF_THEIR_OWN & set(map(str, error["loc"])) for error in found)
     known |= "null" in (case.path_parameters or {}).values()  # a link whose source is null
