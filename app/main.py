@@ -137,7 +137,10 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with services_of(settings, dsn, models) as services:
             app.state.services, app.state.mcp = services, mcp.manager(services)
-            watches = [asyncio.create_task(services.metrics.watch_lag())]
+            watches = [
+                asyncio.create_task(services.metrics.watch_lag()),
+                asyncio.create_task(services.forget_windows()),
+            ]
             if services.replica is not None:
                 watches.append(asyncio.create_task(services.replica.watch()))
             try:

@@ -167,6 +167,14 @@ class Services:
         if kept.characters <= self.windows.maxsize:
             self.windows[key] = kept
 
+    async def forget_windows(self) -> None:
+        """Again and again, until it is cancelled: what is not used is let go of when it is due, not when it is in the
+        way.
+        """
+        while True:
+            await asyncio.sleep(WINDOWS_KEPT_SECONDS / 2)
+            self.windows.expire()
+
     async def count(self, text: str) -> int:
         """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""
         if len(text) > COUNTED_CHARACTERS_MAX:
