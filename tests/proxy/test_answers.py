@@ -65,7 +65,7 @@ def test_what_the_model_recalls_is_brought_in_unseen_by_the_client(
     *_, call, page, found = script.asked[2]["messages"]
     assert [c["function"]["name"] for c in call["tool_calls"]] == ["recall_page", "search_memories"]
     assert "I like longjing." in page["content"]
-    assert "I like **longj**ing." in found["content"]
+    assert "I like **longjing**." in found["content"]
     kept = stored(client, "c")
     assert [role for role, _ in kept] == ["user", "assistant", "user", "assistant", "tool", "tool", "assistant"]
     assert kept[-1] == ("assistant", answer.content)
