@@ -19,7 +19,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from app.han import simplified
@@ -63,23 +63,21 @@ STOP_PAIRS = frozenset(
 
 def terms(text: str) -> Iterator[str]:
     """The terms of a text, in order, with repetitions."""
+    for run in _runs(text):
+        yield from _run_terms(run)
+
+
+def _runs(text: str) -> list[str]:
+    """Words, and stretches of Chinese, Japanese or Korean."""
     text = unescaped(text)
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    for run in _RUN.findall(text):
-        if run[0].isascii() or not _IS_CJK.match(run):
-            yield from _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
-        elif len(run) > 1:
-            han = simplified(run)
-            yield from (han[i : i + 2] for i in range(len(han) - 1))
-        else:
-            yield simplified(run)
+    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
-@lru_cache(maxsize=50_000)
-def _word_terms(run: str) -> tuple[str, ...]:
-    """As ``_word``, for words of the usual lengths: texts repeat them, and taking one apart is dear."""
-    return tuple(_word(run))
+def _run_terms(run: str) -> Iterable[str]:
+    if run[0].isascii() or not _IS_CJK.match(run):
+        return _word(run)
+    han = simplified(run)
+    return [han[i : i + 2] for i in range(len(han) - 1)] if len(run) > 1 else [han]
 
 
 def unescaped(text: str) -> str:
@@ -120,17 +118,34 @@ def component(term: str) -> int:
 
 def document(text: str) -> str:
     """A text's vector as a sparsevec literal; of very many terms the most frequent."""
-    counts = Counter(terms(text))
-    for word in STOP_WORDS & counts.keys():
-        del counts[word]
+    counts: dict[int, int] = {}
+    for run in _runs(text):
+        for index in _run_components(run):
+            counts[index] = counts.get(index, 0) + 1
+    for index in _STOPPED & counts.keys():
+        del counts[index]
     length = sum(counts.values())
     norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
-    weights: dict[int, float] = {}
-    for term, frequency in counts.most_common(TERMS_MAX):
-        index = component(term)
-        weights[index] = max(frequency * (K1 + 1) / (frequency + norm), weights.get(index, 0.0))
-    inside = ",".join(f"{index}:{weights[index]:.4g}" for index in sorted(weights))
+    kept = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
+    weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(kept.values())}
+    inside = ",".join([f"{index}:{weights[kept[index]]}" for index in sorted(kept)])
     return f"{{{inside}}}/{DIMENSIONS}"
+
+
+def _run_components(run: str) -> Sequence[int]:
+    """The components of a run's terms, with repetitions."""
+    if len(run) <= WORD_CACHED_MAX and run[0].isascii():
+        return _word_components(run)
+    return [component(term) for term in _run_terms(run)]
+
+
+@lru_cache(maxsize=50_000)
+def _word_components(run: str) -> tuple[int, ...]:
+    """Texts repeat their words, and taking one apart is dear."""
+    return tuple(map(component, _word(run)))
+
+
+_STOPPED = frozenset(map(component, STOP_WORDS))
 
 
 def query(text: str) -> list[int]:

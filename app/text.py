@@ -88,6 +88,8 @@ def dominant(han: int, latin: int) -> Language:
 
 def language(text: str) -> Language:
     """The language of one text; code and JSON in ASCII are "en"."""
+    if text.isascii():
+        return "en"
     return dominant(*script_counts(text))
 
 
@@ -109,6 +111,8 @@ def _fold_one(character: str) -> str:
 
 def squeeze(text: str) -> str:
     """The text on one line: no control characters, single spaces."""
+    if text.isprintable():  # what is taken out is not
+        return " ".join(text.split())
     return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
 
 
@@ -189,6 +193,8 @@ def _abbreviates(before: str, after: str) -> bool:
 
 def words(text: str) -> list[str]:
     """The words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
     found: list[str] = []
     for token in _WORD.findall(text):
         if is_han(token):

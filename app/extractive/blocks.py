@@ -55,6 +55,7 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_MARKS = frozenset("*_`#")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 
 
@@ -149,4 +150,4 @@ def without_markup(sentence: str) -> str:
     """Markdown as it reads: links by their text, no emphasis, no code marks."""
     if "](" in sentence:
         sentence = _LINK.sub(r"\1", sentence)
-    return _EMPHASIS.sub("", sentence)
+    return sentence if _MARKS.isdisjoint(sentence) else _EMPHASIS.sub("", sentence)

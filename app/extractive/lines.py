@@ -53,11 +53,10 @@ _ASKING_HAN = re.compile(
     r"|一下|现在|(?:你|您|我们|我)(?=想|要|需要|希望|能|可|请|帮|再|先|来)|想(?!象|法|到|起)|要(?!求|是|点|么|素)"
     r"|来(?!自|源|年|宾)|能(?!源|量|力|效)|再(?!见|次|生)|先(?!生|前|进|后)|帮(?!派|助)|那么)*+[，,\s]*"
 )
-_TRAILING = re.compile(
-    r"(?:[\s,，]*(?:please|thanks?|thank you|for me|谢谢|多谢|好吗|可以吗|行吗|吗|呢|吧"
-    r"|一下))*+[\s。．.!！?？~,，;；:：…]*$",
-    re.IGNORECASE,
-)
+_POLITE = tuple(
+    "谢谢 多谢 好吗 可以吗 行吗 吗 呢 吧 一下".split() + ["please", "thanks", "thank", "thank you", "for me"]
+)  # what a request ends with and says nothing of it
+_CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
 _FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
@@ -136,6 +135,8 @@ def _ranked(role: str, prose: list[str]) -> list[str]:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
     score = _assistant_score if role == "assistant" else _user_score
     sentences = list(_labelled(prose))
+    if len(sentences) == 1:  # most messages of a chat
+        return [_with_list(sentences, 0)]
     scores = [
         score(cues.look(cues.strip_lead(sentence) if at < 3 else sentence)) + _place(role, at, len(sentences)) + bonus
         for at, (sentence, bonus) in enumerate(sentences)
@@ -224,8 +225,8 @@ def _telling(line: str, enough: int) -> int:
     """How many words name something, counted up to ``enough``: "Can you fix this?" and 这个怎么解决 have none."""
     seen = line[:_SEEN]
     telling = 0
-    for word in _LATIN_WORD.findall(seen):
-        if word.lower() not in ENGLISH:
+    for word in _LATIN_WORD.finditer(seen):
+        if word[0].lower() not in ENGLISH:
             telling += 1
             if telling >= enough:
                 return telling
@@ -273,12 +274,20 @@ def _as_title(line: str) -> str:
     """The line as a phrase: no "could you please", no question mark, its first clauses only."""
     asked: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
     phrase = asked(line)
-    phrase = _TRAILING.sub("", _CONDITION.sub("", phrase[:300], count=1), count=1)
+    phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))
     phrase = asked(_ADVERB.sub("", phrase, count=1))
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
         phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase
     return phrase[:1].upper() + phrase[1:]
+
+
+def _without_thanks(phrase: str) -> str:
+    """Without closing marks and the polite words before them. (A pattern for it would be tried at each character.)"""
+    phrase = phrase.rstrip(_CLOSING)
+    while words := [word for word in _POLITE if phrase[-9:].lower().endswith(word)]:
+        phrase = phrase[: -max(map(len, words))].rstrip(" ,，")
+    return phrase
 
 
 def _strip_asking(line: str) -> str:

@@ -50,6 +50,7 @@ def choose(texts: Sequence[str], weights: Sequence[float], *, max_items: int, ma
     vectors = _vectors(texts)
     values = [weight * (0.4 + _informativeness(vector)) for weight, vector in zip(weights, vectors, strict=True)]
     repeated = [0.0] * len(texts)
+    holders = _holders(vectors)
     open_positions = list(range(len(texts)))
     chosen: list[int] = []
     room = max_chars + 1  # each takes one for what separates it from the next, the last does not
@@ -60,10 +61,8 @@ def choose(texts: Sequence[str], weights: Sequence[float], *, max_items: int, ma
             break
         chosen.append(best)
         room -= len(texts[best]) + 1
-        open_positions.remove(best)
-        for at in open_positions:
-            repeated[at] = max(repeated[at], _similarity(vectors[at], vectors[best]))
-        open_positions = [at for at in open_positions if repeated[at] < 0.9]
+        repeated = list(map(max, repeated, _similarities(vectors, holders, best)))
+        open_positions = [at for at in open_positions if at != best and repeated[at] < 0.9]
     return sorted(chosen)
 
 
@@ -85,7 +84,21 @@ def _informativeness(vector: dict[str, float]) -> float:
     return min(len(vector), 12) / 12
 
 
-def _similarity(one: dict[str, float], other: dict[str, float]) -> float:
-    """Their inner product. Most share no word, and a set's order is another in each process: hence the exact sum."""
-    shared = one.keys() & other.keys()
-    return math.fsum(one[word] * other[word] for word in shared) if shared else 0.0
+def _holders(vectors: Sequence[dict[str, float]]) -> dict[str, list[tuple[int, float]]]:
+    """By word, the positions of the texts that have it, and its weight in each."""
+    holders: dict[str, list[tuple[int, float]]] = {}
+    for at, vector in enumerate(vectors):
+        for word, weight in vector.items():
+            holders.setdefault(word, []).append((at, weight))
+    return holders
+
+
+def _similarities(
+    vectors: Sequence[dict[str, float]], holders: dict[str, list[tuple[int, float]]], one: int
+) -> list[float]:
+    """The inner product of a text with each, its words in their order: every process comes to the same."""
+    found = [0.0] * len(vectors)
+    for word, weight in vectors[one].items():
+        for at, other in holders[word]:
+            found[at] += weight * other
+    return found

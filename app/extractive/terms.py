@@ -78,7 +78,9 @@ def content_words(text: str) -> list[str]:
     return [
         word
         for word in words(scalar(text))
-        if word not in ENGLISH and simplified(word) not in CHINESE and (len(word) > 1 or word.isdigit())
+        if word not in ENGLISH
+        and (word.isascii() or simplified(word) not in CHINESE)
+        and (len(word) > 1 or word.isdigit())
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from uuid import UUID
 
 from asyncpg import Record
@@ -21,7 +22,7 @@ from app.work.enqueue import NewWork
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A row of ``messages``; the field order is that of the statement's arrays."""
+    """A row of ``messages``; the field order is that of the statement's parameters."""
 
     seq: int
     id: UUID
@@ -162,29 +163,44 @@ def array_literal(texts: Sequence[str]) -> str:
 
 
 _TYPES: dict[str, str] = {
-    "Kind": "text[]",
-    "Lane": "text[]",
-    "int": "int[]",
-    "str": "text[]",
-    "str | None": "text[]",
-    "UUID": "uuid[]",
-    "UUID | None": "uuid[]",
-    "bytes": "bytea[]",
-    "bytes | None": "bytea[]",
-    "int | None": "int[]",
-    "datetime | None": "timestamptz[]",
+    "Kind": "text",
+    "Lane": "text",
+    "int": "int",
+    "str": "text",
+    "str | None": "text",
+    "UUID": "uuid",
+    "UUID | None": "uuid",
+    "bytes": "bytea",
+    "bytes | None": "bytea",
+    "int | None": "int",
+    "datetime | None": "timestamptz",
 }
+FEW = 4
+"""Rows of a table that are written out in a statement, a parameter for each value. Unnesting arrays takes the server
+a function scan with a store for each column, and the driver a look at each element: half of what an append of two
+messages cost. More rows than that are arrays, so that there are not too many statements."""
 
 
+@cache
 def _names(row: type) -> list[str]:
     return [f.name for f in fields(row)]
 
 
-def _unnest(row: type, first: int, alias: str) -> tuple[str, list[str], int]:
-    """``unnest($first::…, …) AS alias (columns)``, the columns, and the next parameter's number."""
-    names = [f.name for f in fields(row)]
-    parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}" for i, f in enumerate(fields(row)))
-    return f"unnest({parameters}) AS {alias} ({', '.join(names)})", names, first + len(names)
+def _values(row: type, count: int, first: int, alias: str) -> tuple[str, list[str], int]:
+    """A FROM item of as many rows, the columns, and the next parameter's number."""
+    names, types = _names(row), [_TYPES[str(f.type)] for f in fields(row)]
+    if count > FEW:
+        return _unnest(row, first, alias), names, first + len(names)
+    starts = range(first, first + count * len(names), len(names))
+    rows = (", ".join(f"${at + i}::{one}" for i, one in enumerate(types)) for at in starts)
+    listed = ", ".join(f"({one})" for one in rows)
+    return f"(VALUES {listed}) AS {alias} ({', '.join(names)})", names, first + count * len(names)
+
+
+def _unnest(row: type, first: int, alias: str) -> str:
+    """The same of arrays, a parameter for each column."""
+    parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}[]" for i, f in enumerate(fields(row)))
+    return f"unnest({parameters}) AS {alias} ({', '.join(_names(row))})"
 
 
 _CAST_COLUMNS = {
@@ -210,8 +226,29 @@ _STATE = (
 _FIRST = 6
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What an append's statement depends on. Numbers are of rows: 0, up to FEW, or more than that."""
+
+    new: bool
+    messages: int
+    pages: int
+    memories: int
+    notes: int
+    archives: int
+    work: int
+    embeds: bool
+    once: bool
+
+    @staticmethod
+    def of(append: Append) -> Shape:
+        listed = (append.messages, append.pages, append.memories, append.notes, append.archives, append.work)
+        counts = (min(len(rows), FEW + 1) for rows in listed)
+        return Shape(append.version < 0, *counts, append.embeds, append.once is not None)
+
+
 @cache
-def _append_sql(*, new: bool, notes: bool, archives: bool, work: bool, embeds: bool, once: bool) -> str:
+def append_sql(shape: Shape) -> str:
     """One statement that stores an append whole or not at all, and returns a row if it did.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client
@@ -219,7 +256,7 @@ def _append_sql(*, new: bool, notes: bool, archives: bool, work: bool, embeds: b
     """
     state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
     at = _FIRST + len(_STATE)
-    if new:
+    if shape.new:
         columns = ", ".join(state)
         conversation = f"""INSERT INTO conversations
             (tenant_id, id, uid, version, user_id, title, system, system_tokens, created_at, {columns})
@@ -232,27 +269,29 @@ def _append_sql(*, new: bool, notes: bool, archives: bool, work: bool, embeds: b
         conversation = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
           RETURNING id, revision"""
-    source, names, at = _unnest(NewMessage, at, "m")
+    source, names, at = _values(NewMessage, shape.messages, at, "m")
     parts = [
         f"c AS ({conversation})",
         f"""m AS (INSERT INTO messages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
           SELECT $1::uuid, c.id, c.revision, $5, {_select("m", names)} FROM c, {source})""",
     ]
-    source, names, at = _unnest(NewPage, at, "p")
-    parts.append(f"""p AS (INSERT INTO pages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
+    if shape.pages:
+        source, names, at = _values(NewPage, shape.pages, at, "p")
+        parts.append(f"""p AS (INSERT INTO pages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
           SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})""")
-    source, names, at = _unnest(NewMemory, at, "s")
-    parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
+    if shape.memories:
+        source, names, at = _values(NewMemory, shape.memories, at, "s")
+        parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
           SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source} RETURNING owner, id)""")
-    if embeds:
+    if shape.memories and shape.embeds:
         parts.append("""u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
           SELECT $1::uuid, s.owner, s.id FROM s)""")
-    if notes:
-        source, names, at = _unnest(NewNote, at, "n")
+    if shape.notes:
+        source, names, at = _values(NewNote, shape.notes, at, "n")
         parts.append(f"""n AS (INSERT INTO notes (tenant_id, conversation_id, source, created_at, {", ".join(names)})
           SELECT $1::uuid, c.id, 'extractive', $5, {_select("n", names)} FROM c, {source})""")
-    if archives:
-        source, names, at = _unnest(NewArchive, at, "a")
+    if shape.archives:
+        source, names, at = _values(NewArchive, shape.archives, at, "a")
         kept = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
         parts += [
             f"a AS (SELECT {_select('a', names)} FROM c, {source})",
@@ -263,12 +302,12 @@ def _append_sql(*, new: bool, notes: bool, archives: bool, work: bool, embeds: b
             f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(kept)})
           SELECT $1::uuid, $5, {", ".join(kept)} FROM a)""",
         ]
-    if work:
-        source, names, at = _unnest(NewWork, at, "w")
+    if shape.work:
+        source, names, at = _values(NewWork, shape.work, at, "w")
         parts.append(f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
           SELECT $1::uuid, {_select("w", names)} FROM c, {source}
           {enqueue.AGAIN})""")
-    if once:
+    if shape.once:
         parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response)
           SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2} FROM c)""")
     with_parts = ",\n     ".join(parts)
@@ -283,33 +322,33 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     arguments += [append.chain, append.asked, append.answered]
     if append.version < 0:
         arguments += [append.user_id, append.title, append.system, append.system_tokens]
-    arguments += columns_of(NewMessage, append.messages) + columns_of(NewPage, append.pages)
-    arguments += columns_of(NewMemory, append.memories)
-    if append.notes:
-        arguments += columns_of(NewNote, append.notes)
-    if append.archives:
-        arguments += columns_of(NewArchive, append.archives)
-    if append.work:
-        arguments += columns_of(NewWork, append.work)
+    for row, rows in (
+        (NewMessage, append.messages),
+        (NewPage, append.pages),
+        (NewMemory, append.memories),
+        (NewNote, append.notes),
+        (NewArchive, append.archives),
+        (NewWork, append.work),
+    ):
+        arguments += _listed(row, rows) if len(rows) <= FEW else columns_of(row, rows)
     if append.once:
         arguments += [append.once.key, append.once.digest, append.once.response]
     return arguments
 
 
+def _listed(row: type, rows: Sequence[object]) -> list[object]:
+    """Rows as ``_values`` numbers its parameters, one row after the other."""
+    values_of = attrgetter(*_names(row))
+    return [value for one in rows for value in values_of(one)]
+
+
 def columns_of(row: type, rows: Sequence[object]) -> list[object]:
     """Rows as the arrays that ``unnest`` takes, in the order of the fields."""
-    return [[getattr(r, f.name) for r in rows] for f in fields(row)]
+    return [[getattr(r, name) for r in rows] for name in _names(row)]
 
 
 def _statement(append: Append) -> str:
-    return _append_sql(
-        new=append.version < 0,
-        notes=bool(append.notes),
-        archives=bool(append.archives),
-        work=bool(append.work),
-        embeds=append.embeds,
-        once=append.once is not None,
-    )
+    return append_sql(Shape.of(append))
 
 
 async def append_alone(database: Database, tenant: UUID, append: Append) -> bool:
@@ -334,7 +373,7 @@ async def append_within(connection: Connection, tenant: UUID, append: Append) ->
 INSERT_MEMORIES = f"""
 WITH s AS (
   INSERT INTO memories (tenant_id, created_at, {", ".join(_names(NewMemory))})
-  SELECT $1, $2, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 4, "m")[0]}
+  SELECT $1, $2, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 4, "m")}
   RETURNING owner, id
 )
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $3::boolean

@@ -135,14 +135,19 @@ async def test_erasing_a_conversation_finds_what_hangs_from_it_by_index(connecti
 
 
 async def test_an_append_finds_its_conversation_by_index(connection: Connection) -> None:
-    names = ("new", "notes", "archives", "work", "embeds", "once")
-    for flags in product((False, True), repeat=len(names)):
-        sql = messages._append_sql(**dict(zip(names, flags, strict=True)))
-        kinds = (await connection.prepare(sql)).get_parameters()
-        arguments = (str(ANN), *(_some(kind.name) for kind in kinds[1:]))
-        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
-        for step in steps(json.loads(text)[0]["Plan"]):
-            assert step["Node Type"] != "Seq Scan", step
+    many = messages.FEW + 1
+    for new, embeds, once in product((False, True), repeat=3):
+        for count, rest in product((1, 2, many), (0, 1, many)):
+            shape = messages.Shape(new, count, rest, rest, rest, rest, rest, embeds, once)
+            await _looks_up_by_index(connection, messages.append_sql(shape))
+
+
+async def _looks_up_by_index(connection: Connection, sql: str) -> None:
+    kinds = (await connection.prepare(sql)).get_parameters()
+    arguments = (str(ANN), *(_some(kind.name) for kind in kinds[1:]))
+    text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
+    for step in steps(json.loads(text)[0]["Plan"]):
+        assert step["Node Type"] != "Seq Scan", step
 
 
 def _some(kind: str) -> object:
