@@ -53,9 +53,23 @@ _ASKING_HAN = re.compile(
     r"|一下|现在|(?:你|您|我们|我)(?=想|要|需要|希望|能|可|请|帮|再|先|来)|想(?!象|法|到|起)|要(?!求|是|点|么|素)"
     r"|来(?!自|源|年|宾)|能(?!源|量|力|效)|再(?!见|次|生)|先(?!生|前|进|后)|帮(?!派|助)|那么)*+[，,\s]*"
 )
-_POLITE = tuple(
-    "谢谢 多谢 好吗 可以吗 行吗 吗 呢 吧 一下".split() + ["please", "thanks", "thank", "thank you", "for me"]
-)  # what a request ends with and says nothing of it
+_POLITE = (
+    "谢谢",
+    "多谢",
+    "好吗",
+    "可以吗",
+    "行吗",
+    "吗",
+    "呢",
+    "吧",
+    "一下",
+    "please",
+    "thanks",
+    "thank",
+    "thank you",
+    "for me",
+)
+"""What a request ends with that says nothing of it."""
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from app.extractive.blocks import take_apart
-from app.extractive.cues import look, strip_lead
+from app.extractive.cues import strip_lead
 from app.text import clip, language, squeeze, window
 
 _MAX_SENTENCE = 300
@@ -42,72 +42,86 @@ _NOT_STANDING = re.compile(
     r"|(?:天|年|月|周|小时|分钟|之|毕业|结婚|退休|吃饭|下班|长大)以后",
     re.IGNORECASE,
 )
+_LETTERS = re.compile("[a-z]+")
+
+
+def _wording(words: str, pattern: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    """A pattern, and the words of which a sentence needs one: to search for all costs more than all else here."""
+    return frozenset(words.split()), re.compile(pattern, re.IGNORECASE)
+
+
 _ENGLISH = [
-    (frozenset(words.split()), re.compile(pattern, re.IGNORECASE))
-    for words, pattern in (
-        # Orders for good.
-        (
-            "always never ever",
-            r"^\W*(?:please )?(?:always|never)\s+[a-z]+"
-            r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please|must"
-            r"|should|(?:sure|remember|careful|(?:want|need|like) you) to) (?:always|never) (?!be\b)[a-z]+"
-            r"|\b(?:can|could|would|will) you (?:please )?(?:always|never)\b"
-            r"|^\W*(?:please )?(?:don'?t|do not) ever\b"
-            r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push"
-            r"|commit|release|ship|write|buy|pay|stay|answer|schedule|want|need|like|accept|do|go|have)\b",
-        ),
-        (
-            "now here forward point all rest until",
-            r"\b(?:from now on|from here on|going forward|from this point on|in all (?:future|your)|for all future"
-            r"|for the rest of (?:this|our)|until (?:i|we) (?:say|tell you) otherwise)\b.{6}"
-            r"|\b(?:can|could|would|will) you (?:please )?from now on\b",
-        ),
-        (
-            "whenever time",
-            r"^\W*(?:whenever|every time|each time|any time) (?:i|we|you)\b.{3,80}(?:,| please| then) ?(?:please |then "
-            r"|you )?(?:always|never|use|add|ask|run|write|give|show|remind|tell|answer|reply|respond|include|check|keep"
-            r"|don'?t|do not|make)\b",
-        ),
-        (
-            "remember mind note",
-            r"^\W*(?:please )?(?:remember|keep in mind|note for (?:the )?future|bear in mind)(?: that|:|,)?"
-            r" (?:i|i'm|i've|my|we|our|to (?:always|never))\b.{4}",
-        ),
-        (
-            "answer reply respond speak talk communicate",
-            r"^\W*(?:please )?(?:only |just )?(?:answer|reply|respond|speak|talk|communicate)(?: to me"
-            r"| with me)?(?: only)? in " + _LANGUAGES + r"\b",
-        ),
-        # Lasting traits of the user.
-        (
-            "allergic intolerant vegan vegetarian pescatarian diabetic blind colorblind colourblind coeliac celiac gluten"
-            " lactose left deaf dyslexic",
-            r"\b(?:i am|i'm|im) (?:\w+ly )?(?:allergic to|intolerant (?:to|of)|vegan|vegetarian|pescatarian|diabetic"
-            r"|colou?r-?blind|coeliac|celiac|gluten[- ](?:free|intolerant)|lactose[- ]intolerant|left-handed|deaf"
-            r"|dyslexic)\b",
-        ),
-        ("allergy intolerance", r"\bi have (?:a |an )?(?:\w+ ){0,2}(?:allergy|intolerance)\b"),
-        ("eat drink", r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b"),
-        (
-            "call",
-            r"\b(?:just |please |you can |everyone |people )?call me (?!back\b|at\b|on\b|when\b|later\b|tomorrow\b|if\b"
-            r"|in\b|a\b|an\b|the\b|crazy\b|for\b|to\b|today\b|tonight\b|soon\b|asap\b|now\b|before\b|after\b|by\b"
-            r"|as\b|old\b|stupid\b)[A-Za-z][\w'-]*(?:\W*$|\W+(?:from|instead|please|not|and|,))",
-        ),
-        (
-            "my go",
-            r"\bmy (?:name is|name's|pronouns are|time ?zone is|native language is|preferred \w+(?: \w+)? is"
-            r"|preference is|favou?rite \w+(?: \w+){0,3} (?:is|are))\b|\bi go by [A-Z]?\w+\W*$",
-        ),
-        (
-            "prefer",
-            r"\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!not to say|to (?:cancel"
-            r"|change|book|keep|do (?:that|it))|that\b|this\b|it\b|the (?:first|second|third|last|latter|former)\b).{4}",
-        ),
-        ("policy rule convention", r"\b(?:our|the|my) (?:team )?(?:policy|house rule|rule|convention) is\b"),
-    )
+    # Orders for good.
+    _wording(
+        "always never ever",
+        r"^\W*(?:please )?(?:always|never)\s+[a-z]+"
+        r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please|must"
+        r"|should|(?:sure|remember|careful|(?:want|need|like) you) to) (?:always|never) (?!be\b)[a-z]+"
+        r"|\b(?:can|could|would|will) you (?:please )?(?:always|never)\b"
+        r"|^\W*(?:please )?(?:don'?t|do not) ever\b"
+        r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push"
+        r"|commit|release|ship|write|buy|pay|stay|answer|schedule|want|need|like|accept|do|go|have)\b",
+    ),
+    _wording(
+        "now here forward point all rest until",
+        r"\b(?:from now on|from here on|going forward|from this point on|in all (?:future|your)|for all future"
+        r"|for the rest of (?:this|our)|until (?:i|we) (?:say|tell you) otherwise)\b.{6}"
+        r"|\b(?:can|could|would|will) you (?:please )?from now on\b",
+    ),
+    _wording(
+        "whenever time",
+        r"^\W*(?:whenever|every time|each time|any time) (?:i|we|you)\b.{3,80}(?:,| please| then) ?(?:please |then "
+        r"|you )?(?:always|never|use|add|ask|run|write|give|show|remind|tell|answer|reply|respond|include|check"
+        r"|keep|don'?t|do not|make)\b",
+    ),
+    _wording(
+        "remember mind note",
+        r"^\W*(?:please )?(?:remember|keep in mind|note for (?:the )?future|bear in mind)(?: that|:|,)?"
+        r" (?:i|i'm|i've|my|we|our|to (?:always|never))\b.{4}",
+    ),
+    _wording(
+        "answer reply respond speak talk communicate",
+        r"^\W*(?:please )?(?:only |just )?(?:answer|reply|respond|speak|talk|communicate)(?: to me"
+        r"| with me)?(?: only)? in " + _LANGUAGES + r"\b",
+    ),
+    # Lasting traits of the user.
+    _wording(
+        "allergic intolerant vegan vegetarian pescatarian diabetic blind colorblind colourblind coeliac celiac"
+        " gluten lactose left deaf dyslexic",
+        r"\b(?:i am|i'm|im) (?:\w+ly )?(?:allergic to|intolerant (?:to|of)|vegan|vegetarian|pescatarian|diabetic"
+        r"|colou?r-?blind|coeliac|celiac|gluten[- ](?:free|intolerant)|lactose[- ]intolerant|left-handed|deaf"
+        r"|dyslexic)\b",
+    ),
+    _wording(
+        "allergy intolerance",
+        r"\bi have (?:a |an )?(?:\w+ ){0,2}(?:allergy|intolerance)\b",
+    ),
+    _wording(
+        "eat drink",
+        r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b",
+    ),
+    _wording(
+        "call",
+        r"\b(?:just |please |you can |everyone |people )?call me (?!back\b|at\b|on\b|when\b|later\b|tomorrow\b|if\b"
+        r"|in\b|a\b|an\b|the\b|crazy\b|for\b|to\b|today\b|tonight\b|soon\b|asap\b|now\b|before\b|after\b|by\b"
+        r"|as\b|old\b|stupid\b)[A-Za-z][\w'-]*(?:\W*$|\W+(?:from|instead|please|not|and|,))",
+    ),
+    _wording(
+        "my go",
+        r"\bmy (?:name is|name's|pronouns are|time ?zone is|native language is|preferred \w+(?: \w+)? is"
+        r"|preference is|favou?rite \w+(?: \w+){0,3} (?:is|are))\b|\bi go by [A-Z]?\w+\W*$",
+    ),
+    _wording(
+        "prefer",
+        r"\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!not to say|to (?:cancel"
+        r"|change|book|keep|do (?:that|it))|that\b|this\b|it\b|the (?:first|second|third|last|latter|former)\b)"
+        r".{4}",
+    ),
+    _wording(
+        "policy rule convention",
+        r"\b(?:our|the|my) (?:team )?(?:policy|house rule|rule|convention) is\b",
+    ),
 ]
-"""Wordings, each with the words of which a sentence needs one: to search for all costs more than all else here."""
 _CHINESE = re.compile(
     r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后|往后|从现在起|从现在开始|从今以后|从今往后"
     r"|从今天起|从此)(?:，|,)?(?:请|你|您|我们|咱们|的|所有|每次|凡是|回答|回复|跟我|和我|给我|代码|涉及|遇到"
@@ -163,7 +177,7 @@ def _holds_for_good(sentence: str) -> bool:
 
 
 def _holds_for_good_in_english(sentence: str) -> bool:
-    words = look(sentence).words
+    words = set(_LETTERS.findall(sentence.lower()))
     if not any(pattern.search(sentence) for needed, pattern in _ENGLISH if not needed.isdisjoint(words)):
         return False
     return not sentence.endswith(("?", "？")) or _ASKED_FOR_GOOD.search(sentence) is not None

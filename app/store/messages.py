@@ -242,9 +242,17 @@ class Shape:
 
     @staticmethod
     def of(append: Append) -> Shape:
-        listed = (append.messages, append.pages, append.memories, append.notes, append.archives, append.work)
-        counts = (min(len(rows), FEW + 1) for rows in listed)
-        return Shape(append.version < 0, *counts, append.embeds, append.once is not None)
+        return Shape(
+            new=append.version < 0,
+            messages=min(len(append.messages), FEW + 1),
+            pages=min(len(append.pages), FEW + 1),
+            memories=min(len(append.memories), FEW + 1),
+            notes=min(len(append.notes), FEW + 1),
+            archives=min(len(append.archives), FEW + 1),
+            work=min(len(append.work), FEW + 1),
+            embeds=append.embeds,
+            once=append.once is not None,
+        )
 
 
 @cache
