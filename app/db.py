@@ -174,7 +174,9 @@ class Database:
     @asynccontextmanager
     async def _lent(self) -> AsyncIterator[Connection]:
         with _translated():
-            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS)
+            # With one idle there is nothing to wait for, and a timer would cost more than taking it.
+            waits = None if self._pool.get_idle_size() else ACQUIRE_SECONDS
+            connection = await self._pool.acquire(timeout=waits)
             try:
                 if self._check is not None:
                     await self._check(connection)

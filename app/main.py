@@ -54,8 +54,8 @@ Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
 """
 
 ROUTERS: tuple[APIRouter, ...] = (
+    messages.router,  # first, since routes are tried in order
     conversations.router,
-    messages.router,
     tools.router,
     proxy.router,
     notes.router,

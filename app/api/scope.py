@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from app import errors
-from app.api.services import Wired
+from app.api.services import get_services
 from app.core.caller import Caller, Scope
 from app.flows import keys
 from app.flows.keys import Knock
@@ -24,8 +24,9 @@ PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
 """What an Idempotency-Key may be, for the OpenAPI document; `flows.once` says so in words."""
 
 
-async def _caller(request: Request, services: Wired) -> Caller:
+async def _caller(request: Request) -> Caller:
     """By the key of the request. Raises Unauthorized or TooManyRequests."""
+    services = await get_services(request)
     caller = await keys.identify(services, knock(request, _key(request)))
     taken = keys.spend(services, caller)
     if taken is not None:
@@ -60,12 +61,16 @@ def _key(request: Request) -> str | None:
 
 
 class Needs:
-    """A dependency: the caller, if it has a scope. Raises Forbidden if not."""
+    """A dependency: the caller, if it has a scope. Raises Forbidden if not.
+
+    It takes the request and nothing else: each dependency of a dependency costs every request.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
-    async def __call__(self, caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    async def __call__(self, request: Request) -> Caller:
+        caller = await _caller(request)
         caller.require(self.scope)
         return caller
 

@@ -70,6 +70,7 @@ _POLITE = (
     "for me",
 )
 """What a request ends with that says nothing of it."""
+_POLITE_MAX = max(map(len, _POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
@@ -299,8 +300,9 @@ def _as_title(line: str) -> str:
 def _without_thanks(phrase: str) -> str:
     """Without closing marks and the polite words before them. (A pattern for it would be tried at each character.)"""
     phrase = phrase.rstrip(_CLOSING)
-    while words := [word for word in _POLITE if phrase[-9:].lower().endswith(word)]:
-        phrase = phrase[: -max(map(len, words))].rstrip(" ,，")
+    while (tail := phrase[-_POLITE_MAX:].lower()).endswith(_POLITE):
+        longest = max(len(words) for words in _POLITE if tail.endswith(words))
+        phrase = phrase[:-longest].rstrip(" ,，")
     return phrase
 
 
