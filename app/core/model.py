@@ -56,9 +56,10 @@ class Policy:
     recent_share: float = 0.55
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Where one message stands in its conversation and what it weighs, without its text."""
+class Entry(NamedTuple):
+    """Where one message stands in its conversation and what it weighs, without its text. (A tuple, since an epoch reads
+    hundreds of them.)
+    """
 
     seq: int
     page: int

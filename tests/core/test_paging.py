@@ -121,7 +121,7 @@ def test_a_page_larger_than_the_zone_is_cut_inside_and_its_question_stays() -> N
 def test_a_call_group_is_never_cut() -> None:
     entries = history([(10, 10)], [(10, 10)] * 60)
     kinds: dict[int, Kind] = {20: "call", **dict.fromkeys(range(21, 50), "result")}
-    grouped = [replace(e, group=20, kind=kinds[e.seq]) if e.seq in kinds else e for e in entries]
+    grouped = [e._replace(group=20, kind=kinds[e.seq]) if e.seq in kinds else e for e in entries]
     for messages in range(30, 62):
         found = laid_out(grouped[:messages])
         assert not 20 < found.verbatim_from < 50
@@ -137,7 +137,7 @@ def test_an_orphan_between_a_call_and_its_result_begins_no_zone() -> None:
     for e in entries:
         kind, group = kinds.get(e.seq, ("message", e.seq))
         weight = 0 if kind == "orphan" else e.full
-        made.append(replace(e, kind=kind, group=group, full=weight, short=weight, full_before=full, short_before=full))
+        made.append(e._replace(kind=kind, group=group, full=weight, short=weight, full_before=full, short_before=full))
         full += weight
     for messages in range(56, 61):
         for recent in (1, 99):
@@ -163,7 +163,7 @@ def test_the_generation_makes_a_new_number() -> None:
 def test_what_leads_a_conversation_as_its_prompt_is_not_paged() -> None:
     entries = small_pages(56)
     prompt = Entry(1, 1, 1, "prompt", 0, 0, 0, 0, 0, 1)
-    moved = [replace(e, seq=e.seq + 1, group=e.group + 1, user_seq=e.user_seq + 1) for e in entries]
+    moved = [e._replace(seq=e.seq + 1, group=e.group + 1, user_seq=e.user_seq + 1) for e in entries]
     with_prompt, without = laid_out([prompt, *moved]), laid_out(moved)
     assert with_prompt == without
     assert with_prompt.condensed_from == 1
