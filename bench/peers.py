@@ -11,8 +11,8 @@ Without the variable they are looked for beside Quire. What is not installed has
 All sides take turns, in rounds, at histories of the same messages, in one PostgreSQL (the peers in a database of
 their own). In a round each conversation is appended to once and asked for its context once, so that no context is
 one that was asked for before. Each peer runs in a process of its own (`bench.peer`), and Quire's API in another. The
-jobs that appends enqueue are Quire's too: its worker is stopped while requests are timed, and works off after each
-round what they left.
+jobs that appends enqueue are Quire's cost too: what they take is measured first, with a worker in a third process that
+is halted while requests are made. While the sides take turns there is no worker, as if it were on another machine.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ import psutil
 from bench.cost import BUDGET
 from bench.house import QUIRE, Api, Cpu, House, Server, cpu_of, environment_of, running, serving
 from bench.load import Job
-from bench.sizes import until_idle
+from bench.sizes import POLL_SECONDS, POLLS_MAX, until_idle
 from bench.tables import Table, milliseconds
 from bench.words import WORDS, history
 
@@ -55,6 +56,8 @@ DIMENSIONS = 384
 EMBEDDINGS = ("-m", "tests.providers.fake_openai", "--dimensions", str(DIMENSIONS))
 SNAPSHOT_TURNS = 50
 """A delta channel stores the whole after so many turns: two updates each."""
+JOBS_TURNS = 15
+"""How many turns the worker finds at a time."""
 OWNER = "peers-memories"
 FOUND_MAX = 10
 MEMORY_WORDS, QUERY_WORDS, RARE_WORDS = 30, 6, 3_000
@@ -127,11 +130,10 @@ def run(house: House, *, quick: bool) -> list[Table]:
             else:
                 sides[name] = peer
                 versions |= peer.versions
-        found, jobs = _turns(database, plan, sides, ours)
-        return [
-            turns_table(plan, found, jobs, missing, versions),
-            search_table(plan, _searches(plan, sides, ours), missing),
-        ]
+        jobs = _jobs(database, plan, ours)
+        found = _turns(database, plan, sides)
+        searched = _searches(database, plan, sides, ours)
+        return [turns_table(plan, found, jobs, missing, versions), search_table(plan, searched, missing)]
 
 
 # --- Turns -------------------------------------------------------------------------------------------
@@ -142,25 +144,18 @@ def names(size: int, conversations: int, turn: int) -> list[str]:
     return [f"{size}-{turn if size == 10 else 0}-{number}" for number in range(conversations)]
 
 
-def _turns(database: "Database", plan: Plan, sides: Mapping[str, Side], ours: "Ours") -> tuple[Found, Measured]:
+def _turns(database: "Database", plan: Plan, sides: Mapping[str, Side]) -> Found:
     for size, conversations in plan.conversations.items():
         for target in dict.fromkeys(t for turn in range(plan.rounds) for t in names(size, conversations, turn)):
             _build(sides, target, size, conversations)
-    ours.work()
     database.analyze()
     found: Found = {}
-    jobs = Measured()
     for turn in range(plan.rounds):
         for size, conversations in plan.conversations.items():
             targets = names(size, conversations, turn)
-            for side in list(sides) if turn % 2 else reversed(list(sides)):
-                _round(database, sides[side], side, size, targets, turn, found)
-            jobs.latencies += [0.0] * len(targets)
-        wal, cpu = database.wal(), ours.worker.cpu()
-        ours.work()
-        jobs.cpu += ours.worker.cpu() - cpu
-        jobs.wal += database.wal() - wal
-    return found, jobs
+            for name in list(sides) if turn % 2 else reversed(list(sides)):
+                _round(database, sides[name], name, size, targets, turn, found)
+    return found
 
 
 def _build(sides: Mapping[str, Side], target: str, size: int, conversations: int) -> None:
@@ -168,15 +163,18 @@ def _build(sides: Mapping[str, Side], target: str, size: int, conversations: int
     number = int(target.rpartition("-")[2])
     turns = min(number * SNAPSHOT_TURNS // conversations, size // 2 - 1)
     for name, side in sides.items():
-        side.build(target, history(size, seed=number), turns)
         if name not in KEEPS_NO_CONVERSATION:
+            side.build(target, history(size, seed=number), turns)
             side.do("context", [target], [])
+        elif not number:
+            side.build(target, history(size, seed=number), turns)
 
 
 def _round(database: "Database", side: Side, name: str, size: int, targets: list[str], turn: int, found: Found) -> None:
-    messages = history(2 * len(targets), seed=1_000 + turn)
-    pairs = [messages[at : at + 2] for at in range(0, len(messages), 2)]
-    operations = ("append",) if name in KEEPS_NO_CONVERSATION else ("append", "context")
+    pairs = _pairs(len(targets), turn)
+    operations: Sequence[str] = ("append", "context")
+    if name in KEEPS_NO_CONVERSATION:
+        operations, targets = ("append",), targets[:1]
     for operation in operations:
         measured = found.setdefault((operation, size, name), Measured())
         wal, cpu = database.wal(), side.cpu()
@@ -184,6 +182,34 @@ def _round(database: "Database", side: Side, name: str, size: int, targets: list
         measured.cpu += side.cpu() - cpu
         measured.wal += database.wal() - wal
         measured.count = side.count()
+
+
+def _pairs(count: int, turn: int) -> list[list[Json]]:
+    messages = history(2 * count, seed=1_000 + turn)
+    return [messages[at : at + 2] for at in range(0, len(messages), 2)]
+
+
+def _jobs(database: "Database", plan: Plan, ours: "Ours") -> Measured:
+    """What turns leave to be done, in conversations of a hundred messages."""
+    targets = [f"jobs-{number}" for number in range(JOBS_TURNS)]
+    for number, target in enumerate(targets):
+        ours.build(target, history(100, seed=number), 0)
+    database.analyze()
+    measured = Measured()
+    with ours.working() as worker:
+        ours.until_idle()
+        for turn in range(plan.rounds):
+            worker.process.suspend()
+            try:
+                ours.do("append", targets, _pairs(JOBS_TURNS, turn))
+                wal, cpu, begun = database.wal(), worker.cpu(), time.perf_counter()
+            finally:
+                worker.process.resume()  # what is halted cannot end
+            ours.until_idle()
+            measured.cpu += worker.cpu() - cpu
+            measured.wal += database.wal() - wal
+            measured.latencies += [(time.perf_counter() - begun) / JOBS_TURNS] * JOBS_TURNS
+    return measured
 
 
 # --- Search ------------------------------------------------------------------------------------------
@@ -199,14 +225,18 @@ def memory_texts(count: int) -> list[str]:
     ]
 
 
-def _searches(plan: Plan, sides: Mapping[str, Side], ours: "Ours") -> Found:
+def _searches(database: "Database", plan: Plan, sides: Mapping[str, Side], ours: "Ours") -> Found:
     texts = memory_texts(plan.memories)
     rng = Random(7)
-    ours.remember([message for text in texts for message in _episode(text)])
+    ours.tell([message for text in texts for message in _episode(text)])
+    database.analyze()
+    with ours.working():
+        ours.until_embedded()
     searching = {name: sides[name] for name in (OURS, *SEARCHES) if name in sides}
     for name, side in searching.items():
         if name != OURS:
             side.do("keep", [OWNER], [[{"role": "user", "content": text} for text in texts]])
+    database.analyze()
     found: Found = {}
     for turn in range(-1, plan.rounds):  # the first warms up
         queries = [" ".join(rng.sample(rng.choice(texts).split(), QUERY_WORDS)) for _ in range(plan.searches)]
@@ -229,11 +259,10 @@ def _episode(text: str) -> list[Json]:
 
 
 class Ours:
-    """Quire's API, and another process with the worker, stopped but for `work`."""
+    """Quire's API, without a worker unless `working`."""
 
-    def __init__(self, house: House, server: Server, worker: Server, api: Api) -> None:
-        self._house, self._server, self._api = house, server, api
-        self.worker = worker
+    def __init__(self, house: House, environment: Mapping[str, str], server: Server, api: Api) -> None:
+        self._house, self._environment, self._server, self._api = house, environment, server, api
         self._last = ("", "")
         """A path, and the name of what is counted in its answer."""
 
@@ -241,12 +270,11 @@ class Ours:
         self._api.create(target, BUDGET)
         self._api.append(target, messages)
 
-    def remember(self, messages: list[Json]) -> None:
-        """Each pair is an episode."""
+    def tell(self, messages: list[Json]) -> None:
+        """Each pair becomes an episode."""
         for at in range(0, len(messages), MEMORIES_EACH):
             body = {"messages": messages[at : at + MEMORIES_EACH], "user_id": OWNER}
             self._api.call("POST", f"/conversations/memories-{at}/messages", body)
-        self.work()
 
     def do(self, operation: str, targets: Sequence[str], bodies: Sequence[Any]) -> list[float]:
         port = self._server.port
@@ -269,11 +297,22 @@ class Ours:
     def cpu(self) -> Cpu:
         return self._server.cpu()
 
-    def work(self) -> None:
-        """Until nothing is left to do."""
-        self.worker.process.resume()
+    @contextmanager
+    def working(self) -> Iterator[Server]:
+        environment = {**self._environment, "QUIRE_WORKER": "true"}
+        with serving(QUIRE, environment, self._house.folder, self._house.quire.postmaster) as worker:
+            yield worker
+
+    def until_idle(self) -> None:
         until_idle(self._api)
-        self.worker.process.suspend()
+
+    def until_embedded(self) -> None:
+        """Lines and titles may be left to do: no search looks at them."""
+        for _ in range(POLLS_MAX):
+            if "embedding" not in json.loads(self._api.call("GET", "/jobs"))["lanes"]:
+                return
+            time.sleep(POLL_SECONDS)
+        raise RuntimeError("the memories have no vectors")
 
 
 @contextmanager
@@ -283,18 +322,11 @@ def _ours(house: House, url: str) -> Iterator[Ours]:
         "MEMORY_EMBEDDING_BASE_URL": url,
         "MEMORY_EMBEDDING_API_KEY": "none",
     }
-    with ExitStack() as stack:
-        started = [
-            stack.enter_context(
-                serving(QUIRE, environment | {"QUIRE_WORKER": worker}, house.folder, house.quire.postmaster)
-            )
-            for worker in ("false", "true")
-        ]
-        server, worker = started
+    environment |= {"QUIRE_WORKER": "false"}
+    with serving(QUIRE, environment, house.folder, house.quire.postmaster) as server:
         api = Api(server.port)
-        stack.callback(api.close)
-        stack.callback(worker.process.resume)  # what is stopped cannot end
-        yield Ours(house, server, worker, api)
+        yield Ours(house, environment, server, api)
+        api.close()
 
 
 # --- Peers -------------------------------------------------------------------------------------------
@@ -432,7 +464,7 @@ def _cells(measured: Measured, later: Measured, first: Measured, first_later: Me
         milliseconds(cpu.postgres),
         milliseconds(jobs.total) if jobs.total else "–",
         f"{median(measured.latencies) / median(first.latencies):.1f}",
-        f"{(cpu.total + jobs.total) / whole:.1f}",
+        f"{(cpu.total + jobs.total) / whole:.1f}" if whole else "–",  # a tick of the clock is ten milliseconds
     )
 
 
@@ -453,7 +485,7 @@ def _turns_notes(plan: Plan, found: Found, versions: Mapping[str, str]) -> Seque
             f"{', '.join(f'{plan.rounds * many} at {size:,}' for size, many in plan.conversations.items())}. "
             "Process: of the peer its own, the library within; of Quire the API's, HTTP and JSON included, but not the "
             "caller's HTTP client. In jobs: what Quire's worker and PostgreSQL do later because of a turn (line, title, "
-            "topics, vectors; no LLM), on average over all sizes; it is in the last ratio and in the WAL."
+            f"topics, vectors; no LLM), measured by itself, {JOBS_TURNS} turns at a time; it is in the last ratio and in the WAL."
         ),
         (
             "LangGraph: a turn is one call of a graph with one node, so the state is loaded in it, and an agent that trims "
