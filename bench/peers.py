@@ -438,7 +438,7 @@ def turns_table(
         "Turns, beside what a user would pick instead",
         ("operation", "history", "with", "median ms", "CPU ms: process", "PostgreSQL", "in jobs", *RATIOS, "WAL kB"),
         rows,
-        _turns_notes(plan, found, versions),
+        _turns_notes(plan, found, missing, versions),
     )
 
 
@@ -472,7 +472,7 @@ def _wal(measured: Measured, later: Measured) -> str:
     return f"{(measured.wal / measured.requests + later.wal / later.requests) / 1000:,.1f}"
 
 
-def _turns_notes(plan: Plan, found: Found, versions: Mapping[str, str]) -> Sequence[str]:
+def _turns_notes(plan: Plan, found: Found, missing: Mapping[str, str], versions: Mapping[str, str]) -> Sequence[str]:
     largest = max(plan.conversations)
     held = ", ".join(
         f"{name} {found['context', largest, name].count}"
@@ -500,15 +500,16 @@ def _turns_notes(plan: Plan, found: Found, versions: Mapping[str, str]) -> Seque
             "(Quire makes its calls in jobs, by the batch). It keeps no order of messages and makes no context. Its "
             "history in SQLite is in its time, not in the WAL."
         ),
-        _installed(versions),
+        _installed(missing, versions),
     )
 
 
-def _installed(versions: Mapping[str, str]) -> str:
-    there = ", ".join(f"{name} {number}" for name, number in sorted(versions.items())) or "none"
+def _installed(missing: Mapping[str, str], versions: Mapping[str, str]) -> str:
+    there = ", ".join(f"{name} {number}" for name, number in sorted(versions.items())) or "nothing"
+    gone = f" Not there: {', '.join(sorted(set(missing.values())))}." if missing else ""
     return (
-        f"Peers found: {there}. To install them, in an environment of their own: `{INSTALL}`, then `{PYTHON_VARIABLE}` "
-        "with the path of its Python."
+        f"Found of the peers: {there}.{gone} To install them, in an environment of their own: `{INSTALL}`; then "
+        f"`{PYTHON_VARIABLE}` is the path of its Python."
     )
 
 
