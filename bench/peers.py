@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any, Protocol
@@ -335,8 +336,8 @@ def _ours(house: House, url: str) -> Iterator[Ours]:
 class Peer:
     """`bench.peer` in a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[str], postmaster: psutil.Process) -> None:
-        self._process, self._postmaster = process, postmaster
+    def __init__(self, process: subprocess.Popen[str], postmaster: psutil.Process, log: Path) -> None:
+        self._process, self._postmaster, self._log = process, postmaster, log
         self._count = 0
         found = self._answer()
         self.missing = str(found.get("missing", ""))
@@ -355,9 +356,10 @@ class Peer:
 
     def _answer(self) -> Json:
         assert self._process.stdout is not None
-        answer: Json = json.loads(self._process.stdout.readline() or '{"error": "the process of a peer ended"}')
+        line = self._process.stdout.readline()
+        answer: Json = json.loads(line) if line else {"error": "the process ended"}
         if "error" in answer:
-            raise RuntimeError(answer["error"])
+            raise RuntimeError(f"{answer['error']}: {self._log.read_text('utf-8')[-2000:]}")
         return answer
 
     def count(self) -> int:
@@ -379,8 +381,9 @@ def _peer(house: House, module: str, variant: str, url: str) -> Iterator[Peer]:
     }
     arguments = ["-m", "bench.peer", module, variant, _dsn_of_peers(house), url]
     python = os.environ.get(PYTHON_VARIABLE, sys.executable)
-    with (house.folder / "stderr").open("ab") as log, running(arguments, environment, log, python) as process:
-        yield Peer(process, house.quire.postmaster)
+    log = house.folder / f"stderr-{module}-{variant}"
+    with log.open("wb") as file, running(arguments, environment, file, python) as process:
+        yield Peer(process, house.quire.postmaster, log)
 
 
 def _dsn_of_peers(house: House) -> str:
@@ -485,7 +488,8 @@ def _turns_notes(plan: Plan, found: Found, missing: Mapping[str, str], versions:
             f"{', '.join(f'{plan.rounds * many} at {size:,}' for size, many in plan.conversations.items())}. "
             "Process: of the peer its own, the library within; of Quire the API's, HTTP and JSON included, but not the "
             "caller's HTTP client. In jobs: what Quire's worker and PostgreSQL do later because of a turn (line, title, "
-            f"topics, vectors; no LLM), measured by itself, {JOBS_TURNS} turns at a time; it is in the last ratio and in the WAL."
+            f"topics, vectors; no LLM), measured by itself, {JOBS_TURNS} turns at a time; it is in the last ratio and in the WAL. "
+            "WAL: page images after a checkpoint are in it; they fall on whoever comes first, so small figures vary."
         ),
         (
             "LangGraph: a turn is one call of a graph with one node, so the state is loaded in it, and an agent that trims "
