@@ -17,6 +17,7 @@ from bench import (
     keys,
     large,
     overhead,
+    peers,
     replay,
     retrieval,
     search_sizes,
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
     "keys": keys.run,
+    "peers": peers.run,
     "replay": replay.run,
     "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,
@@ -39,7 +41,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "large": large.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "keys"})
+API_ALONE = frozenset({"cost", "overhead", "keys", "peers"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 DOCUMENTS = {

@@ -110,8 +110,12 @@ class Server:
     postmaster: psutil.Process
 
     def cpu(self) -> Cpu:
-        """Used so far, PostgreSQL's by whomever."""
-        return Cpu(_used(self.process), _used_by_all(self.postmaster))
+        return cpu_of(self.process, self.postmaster)
+
+
+def cpu_of(process: psutil.Process, postmaster: psutil.Process) -> Cpu:
+    """Used so far, PostgreSQL's by whomever."""
+    return Cpu(_used(process), _used_by_all(postmaster))
 
 
 def _used(process: psutil.Process) -> float:
@@ -140,7 +144,7 @@ def serving(
     arguments: Sequence[str], environment: dict[str, str], folder: Path, postmaster: psutil.Process
 ) -> Iterator[Server]:
     """A Python process that prints the URL it listens at."""
-    with (folder / "stderr").open("ab") as log, _process(arguments, environment, log) as process:
+    with (folder / "stderr").open("ab") as log, running(arguments, environment, log) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if found := _URL.search(line):
@@ -151,11 +155,15 @@ def serving(
 
 
 @contextmanager
-def _process(
-    arguments: Sequence[str], environment: dict[str, str] | None = None, log: IO[bytes] | None = None
+def running(
+    arguments: Sequence[str],
+    environment: dict[str, str] | None = None,
+    log: IO[bytes] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[subprocess.Popen[str]]:
+    """A Python process that is spoken to by lines."""
     process = subprocess.Popen(  # noqa: S603 - a program of ours
-        [sys.executable, *arguments],
+        [python, *arguments],
         env={**os.environ, **(environment or {})},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -193,7 +201,7 @@ class Clients:
 
 @contextmanager
 def _clients() -> Iterator[Clients]:
-    with _process(["-m", "bench.load"]) as process:
+    with running(["-m", "bench.load"]) as process:
         yield Clients(process)
 
 

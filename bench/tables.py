@@ -42,7 +42,7 @@ def show(console: Console, table: Table) -> None:
         shown.add_row(*row)
     console.print(shown)
     for note in table.notes:
-        console.print(note, soft_wrap=True)
+        console.print(note, soft_wrap=True, markup=False)
     console.print()
 
 

@@ -1,0 +1,96 @@
+"""LangGraph's PostgreSQL checkpointer with `trim_messages`, as their documentation has them: see `bench.peer`.
+
+One compiled graph with one node, whose answer is given to it instead of a model's. A turn is one call of the graph;
+it loads the state, and stores it after each step: when the call began, with the user's message, with the answer. With
+durability `exit` it stores once, at the end: a process that dies within the call loses the turn. With a delta channel
+(beta) a step stores what it added, and every hundredth the whole.
+
+The connection is the saver's own: autocommit, every statement prepared. A context is the state, loaded and trimmed,
+tokens counted approximately, which is what LangChain recommends for this place, and costs least.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, trim_messages
+from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import _messages_delta_reducer, add_messages
+from langgraph.runtime import Runtime
+
+from bench.peer import Operation
+
+PACKAGES = ("langgraph", "langgraph-checkpoint-postgres", "langchain-core", "psycopg")
+BUDGET = 8_000
+
+Json = dict[str, Any]
+
+
+class Whole(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class Delta(TypedDict):
+    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+
+
+@dataclass
+class Script:
+    answer: list[AnyMessage]
+
+
+async def model(state: Any, runtime: Runtime[Script]) -> Json:
+    return {"messages": runtime.context.answer}
+
+
+@asynccontextmanager
+async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str, Operation]]:
+    async with AsyncPostgresSaver.from_conn_string(dsn) as saver:
+        await saver.setup()
+        builder = StateGraph[Any, Script](Delta if variant == "delta" else Whole, context_schema=Script)
+        builder.add_node("model", model)
+        builder.add_edge(START, "model")
+        builder.add_edge("model", END)
+        graph = builder.compile(checkpointer=saver)
+
+        def thread(target: str) -> RunnableConfig:
+            return {"configurable": {"thread_id": f"{variant}-{target}"}}
+
+        async def append(target: str, turn: list[Json]) -> int:
+            """The newest message is the model's."""
+            said = [message(one) for one in turn]
+            how: Literal["exit", "async"] = "exit" if variant == "exit" else "async"
+            script = Script(said[-1:])
+            state = await graph.ainvoke({"messages": said[:-1]}, thread(target), context=script, durability=how)
+            return len(state["messages"])
+
+        async def build(target: str, body: Json) -> int:
+            """All in one call but the last turns: a delta channel is then between two of its snapshots."""
+            messages, turns = body["messages"], body["turns"] if variant == "delta" else 0
+            at = max(len(messages) - 2 * turns, 2)
+            count = await append(target, messages[:at])
+            for begin in range(at, len(messages), 2):
+                count = await append(target, messages[begin : begin + 2])
+            return count
+
+        async def context(target: str, _: object) -> int:
+            state = await graph.aget_state(thread(target))
+            trimmed = trim_messages(
+                state.values["messages"],
+                max_tokens=BUDGET,
+                token_counter="approximate",  # noqa: S106 - tokens of another kind
+                strategy="last",
+                start_on="human",
+                include_system=True,
+            )
+            return len(trimmed)
+
+        yield {"build": build, "append": append, "context": context}
+
+
+def message(one: Json) -> AnyMessage:
+    return AIMessage(one["content"]) if one["role"] == "assistant" else HumanMessage(one["content"])
