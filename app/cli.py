@@ -1,6 +1,7 @@
 """The command `quire`. Composition root."""
 
 import asyncio
+import gc
 import ipaddress
 import json
 import signal
@@ -78,6 +79,8 @@ def serve() -> None:
         needs_key = _needs_key(settings, dsn)
         app = create_app(settings, dsn, with_worker=settings.quire_worker)
         server = _Server(app, settings, settings.quire_port, partial(_welcome, settings, needs_key))
+        gc.collect()
+        gc.freeze()  # modules and models stay for good: no collection needs to look at them again
         check()
         with _signals_stop_server(server):
             server.run()

@@ -298,8 +298,10 @@ async def lines(
     connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], before: int
 ) -> dict[int, list[Line]]:
     """By page. At most LINES_PER_PAGE of each; those of messages without anything to say are left out."""
-    rows = await connection.fetch(LINES, tenant, conversation_id, pages, before, LINES_PER_PAGE)
     found: dict[int, list[Line]] = {}
+    if not pages:
+        return found
+    rows = await connection.fetch(LINES, tenant, conversation_id, pages, before, LINES_PER_PAGE)
     for row in rows:
         if row["line"] and row["kind"] != "prompt":
             role = "tool" if row["kind"] == "result" else row["role"]
@@ -313,6 +315,8 @@ SELECT page, title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND 
 
 
 async def titles(connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int]) -> dict[int, str]:
+    if not pages:
+        return {}
     rows = await connection.fetch(TITLES, tenant, conversation_id, pages)
     return {row["page"]: row["title"] for row in rows}
 
