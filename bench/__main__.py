@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import click
@@ -17,6 +17,7 @@ from bench import (
     keys,
     large,
     overhead,
+    plots,
     replay,
     retrieval,
     search_sizes,
@@ -72,7 +73,16 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
                     tables.show(console, table)
                 console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
                 if write:
-                    tables.write(name, found, sys.argv[1:], DOCUMENTS.get(name, tables.DOCUMENT))
+                    _write(console, name, found)
+
+
+def _write(console: Console, name: str, found: Sequence[Table]) -> None:
+    document = DOCUMENTS.get(name, tables.DOCUMENT)
+    wanted = [plot for table in found for plot in table.plots]
+    drawn = plots.draw(wanted, document.parent / tables.PLOTS)
+    tables.write(name, found, sys.argv[1:], document, drawn)
+    if left_out := [plot.name for plot in wanted if plot.name not in drawn]:
+        console.print(f"no plots ({', '.join(left_out)}): matplotlib is not installed; install the extra `bench`")
 
 
 if __name__ == "__main__":
