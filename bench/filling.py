@@ -22,6 +22,8 @@ from bench.words import history
 
 AT_ONCE = 250
 """Conversations that go on beside each other."""
+SHORT, KINDS = 10, 100
+"""Messages of a conversation, and different conversations, that a user's memories are made of."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,14 @@ def templates(house: House, name: str, count: int, messages: int) -> list[str]:
         house.api.create(conversation, BUDGET)
         house.api.append(conversation, history(messages, seed))
     return names
+
+
+def user(house: House, name: str, memories: int) -> str:
+    """A user with so many memories: of conversations with ten messages each, in a thousand texts."""
+    kinds = templates(house, name, min(memories // SHORT, KINDS), SHORT)
+    copies = Copies(name, kinds, memories // SHORT, each_user=memories // SHORT)
+    fill(house, copies)
+    return copies.user(0)
 
 
 def settle(house: House) -> None:

@@ -16,7 +16,7 @@ IS_INSTALLED = find_spec("matplotlib") is not None
 """The extra `bench`. Without it tables are written all the same."""
 
 if IS_INSTALLED:
-    import matplotlib
+    import matplotlib as mpl
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -60,7 +60,7 @@ BAR_GROUP = 0.8
 """Of the room that a group has."""
 TIMES_APART = 3.0
 """Marks on a logarithmic axis, lest their numbers overlap."""
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "quire",
     "font.family": "sans-serif",
@@ -82,7 +82,7 @@ def draw(plots: Sequence[Plot], folder: Path) -> list[str]:
     if not IS_INSTALLED or not plots:
         return []
     folder.mkdir(exist_ok=True)
-    with matplotlib.rc_context(STYLE):
+    with mpl.rc_context(STYLE):
         for plot in plots:
             _draw(plot, folder / f"{plot.name}.svg")
     return [plot.name for plot in plots]
