@@ -13,7 +13,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from urllib.parse import quote_plus
 
@@ -29,7 +29,7 @@ from bench.load import Job, Outcome
 from bench.plots import Bars, Lines
 from bench.sizes import long_text
 from bench.tables import Table, milliseconds
-from bench.words import WORDS
+from bench.words import QUERIES
 
 CLIENTS = (1, 8, 32)
 OPERATIONS = ("window", "append", "turn", "search", "load")
@@ -109,7 +109,7 @@ def _conversations(house: House) -> list[str]:
 def _memories(house: House) -> str:
     """A user with so many of them."""
     user = filling.user(house, "searched", MEMORIES)
-    found = json.loads(house.api.call("GET", _searches(user, QUERIES)[0]))
+    found = json.loads(house.api.call("GET", _searches(user, list(QUERIES))[0]))
     assert found["results"], "nothing is found"
     return user
 
@@ -117,9 +117,6 @@ def _memories(house: House) -> str:
 def _archive(house: House) -> str:
     body = {"user_id": "overhead", "tool_name": "dump", "result": long_text(ARCHIVE)}
     return str(json.loads(house.api.call("POST", "/archive", body))["uuid"])
-
-
-QUERIES = [f"{one} {other}" for one, other in zip(WORDS[-16::2], WORDS[-15::2], strict=True)]
 
 
 def _searches(user: str, queries: Sequence[str]) -> list[str]:
@@ -159,7 +156,7 @@ async def _known(house: House, names: list[str], user: str, uuid: str) -> Known:
     await connection.close()
     answer = house.api.call("GET", _loads(uuid)[0])
     mark = '"content":'
-    return Known(windows, {uuid: answer[: answer.index(mark) + len(mark)]}, user, QUERIES)
+    return Known(windows, {uuid: answer[: answer.index(mark) + len(mark)]}, user, list(QUERIES))
 
 
 async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[str, str, int, int]:
@@ -198,19 +195,27 @@ def _require_same(api: Api, bare: Server, known: Known) -> None:
 
 
 def _measure(house: House, bare: Server, known: Known, plan: Plan) -> dict[Cell, Side]:
+    """By turns, after one request to each conversation that is not counted."""
     found = {
         Cell(what, clients, is_bare=is_bare): Side()
         for what in OPERATIONS
         for clients in CLIENTS
         for is_bare in (True, False)
     }
+    for cell in found:
+        if cell.clients == CONVERSATIONS:
+            house.clients.run(replace(_job(_server(house, bare, cell).port, cell, known, plan.seconds), requests=1))
     for turn in range(plan.rounds):
         for cell in list(found) if turn % 2 else reversed(list(found)):
-            server = bare if cell.is_bare else house.quire
+            server = _server(house, bare, cell)
             before = server.cpu()
             found[cell].outcomes.append(house.clients.run(_job(server.port, cell, known, plan.seconds)))
             found[cell].cpu += server.cpu() - before
     return found
+
+
+def _server(house: House, bare: Server, cell: Cell) -> Server:
+    return bare if cell.is_bare else house.quire
 
 
 def _table(found: dict[Cell, Side], size: int, plan: Plan) -> Table:

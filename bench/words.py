@@ -10,6 +10,11 @@ said about the ramp the cold store and the broken scanner then compare totals wi
 difference comes from before we call the customer who asked twice already whether batteries can travel by air
 """.split()  # noqa: SIM905 - read and edited as text
 WORDS_PER_MESSAGE = 48
+QUERIES = (
+    "Lyon invoices", "Marta ramp", "cold store", "broken scanner", "wrong date", "morning truck", "pallets warehouse",
+    "customer batteries",
+)  # fmt: skip
+"""Each of their words is in about half of all messages."""
 
 
 def pair(rng: Random) -> list[dict[str, Any]]:
