@@ -53,12 +53,10 @@ def templates(house: House, name: str, count: int, messages: int) -> list[str]:
     return names
 
 
-def user(house: House, name: str, memories: int) -> str:
-    """A user with so many memories: of conversations with ten messages each, in a thousand texts."""
-    kinds = templates(house, name, min(memories // SHORT, KINDS), SHORT)
-    copies = Copies(name, kinds, memories // SHORT, each_user=memories // SHORT)
-    fill(house, copies)
-    return copies.user(0)
+def memories(house: House, name: str, count: int) -> Copies:
+    """What makes a user with so many memories: as many messages, of not more than a thousand texts, ten together."""
+    conversations = count // SHORT
+    return Copies(name, templates(house, name, min(conversations, KINDS), SHORT), conversations, conversations)
 
 
 def settle(house: House) -> None:

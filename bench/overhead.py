@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
-from urllib.parse import quote_plus
 
 import asyncpg
 
@@ -29,7 +27,7 @@ from bench.load import Job, Outcome
 from bench.plots import Bars, Lines
 from bench.sizes import long_text
 from bench.tables import Table, milliseconds
-from bench.words import QUERIES
+from bench.words import QUERIES, searches
 
 CLIENTS = (1, 8, 32)
 OPERATIONS = ("window", "append", "turn", "search", "load")
@@ -108,10 +106,9 @@ def _conversations(house: House) -> list[str]:
 
 def _memories(house: House) -> str:
     """A user with so many of them."""
-    user = filling.user(house, "searched", MEMORIES)
-    found = json.loads(house.api.call("GET", _searches(user, list(QUERIES))[0]))
-    assert found["results"], "nothing is found"
-    return user
+    copies = filling.memories(house, "searched", MEMORIES)
+    filling.fill(house, copies)
+    return copies.user(0)
 
 
 def _archive(house: House) -> str:
@@ -119,8 +116,8 @@ def _archive(house: House) -> str:
     return str(json.loads(house.api.call("POST", "/archive", body))["uuid"])
 
 
-def _searches(user: str, queries: Sequence[str]) -> list[str]:
-    return [f"/memories/search?user_id={user}&query={quote_plus(query)}&search_mode=keyword" for query in queries]
+def _searches(known: Known) -> list[str]:
+    return searches([known.user] * len(known.queries))
 
 
 def _loads(uuid: str) -> list[str]:
@@ -138,7 +135,7 @@ def _targets(cell: Cell, known: Known) -> list[str]:
         case "window":
             return [f"/conversations/{name}/context" for name in known.windows]
         case "search":
-            return _searches(known.user, known.queries)
+            return _searches(known)
         case "load":
             return _loads(*known.archives)
         case what:
@@ -184,9 +181,9 @@ def _require_same(api: Api, bare: Server, known: Known) -> None:
     for target in (target for what in ("window", "load") for target in _targets(Cell(what, 1, is_bare=True), known)):
         if yardstick.call("GET", target) != api.call("GET", target):
             raise RuntimeError(f"the yardstick answers other bytes than Quire to {target}")
-    for target in _searches(known.user, known.queries):
+    for target in _searches(known):
         rows, answer = json.loads(yardstick.call("GET", target)), json.loads(api.call("GET", target))
-        if [row["id"] for row in rows] != [result["memory_key"] for result in answer["results"]]:
+        if not rows or [row["id"] for row in rows] != [result["memory_key"] for result in answer["results"]]:
             raise RuntimeError(f"the yardstick finds other memories than Quire for {target}")
     yardstick.close()
 
