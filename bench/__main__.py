@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -42,7 +43,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "large": large.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "keys"})
+API_ALONE = frozenset({"cost", "overhead", "keys", "crowd"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 DOCUMENTS = {
@@ -60,7 +61,7 @@ PLAIN_WIDTH = 140
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 @click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories: for a look, not for the docs.")
-@click.option("--write", is_flag=True, help="Put the tables into docs/.")
+@click.option("--write", is_flag=True, help="Put the tables and their plots into docs/.")
 @click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="How many `large` fills in.")
 def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
@@ -75,11 +76,11 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
                     tables.show(console, table)
                 console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
                 if write:
-                    _write(console, name, found)
+                    keep(console, name, found, DOCUMENTS.get(name, tables.DOCUMENT))
 
 
-def _write(console: Console, name: str, found: Sequence[Table]) -> None:
-    document = DOCUMENTS.get(name, tables.DOCUMENT)
+def keep(console: Console, name: str, found: Sequence[Table], document: Path) -> None:
+    """Put tables into a document, and their plots beside it."""
     wanted = [plot for table in found for plot in table.plots]
     drawn = plots.draw(wanted, document.parent / tables.PLOTS)
     tables.write(name, found, sys.argv[1:], document, drawn)
