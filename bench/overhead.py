@@ -94,9 +94,9 @@ def run(house: House, *, quick: bool) -> list[Table]:
 
 
 def _conversations(house: House) -> list[str]:
-    """Those that are read; each has others beside it that are appended to."""
+    """Those whose windows are read; Quire and the yardstick have others to append to."""
     template = filling.templates(house, "overhead", 1, MESSAGES)
-    read, *written = (Copies(name, template, CONVERSATIONS) for name in ("read", "append", "turn"))
+    read, *written = (Copies(what, template, CONVERSATIONS) for what in ("window", "append", "turn"))
     filling.fill(house, read, *written)
     names = [read.conversation(number) for number in range(CONVERSATIONS)]
     for name in names:
@@ -139,8 +139,8 @@ def _targets(cell: Cell, known: Known) -> list[str]:
         case "load":
             return _loads(*known.archives)
         case what:
+            names = [f"{name}-bare" if cell.is_bare else f"{what}-{n}" for n, name in enumerate(known.windows)]
             query = "?include=context" if what == "turn" else ""
-            names = [f"{name}-bare" if cell.is_bare else name.replace("read", what) for name in known.windows]
             return [f"/conversations/{name}/messages{query}" for name in names]
 
 
