@@ -138,8 +138,9 @@ def _spread_table(plan: Plan, crowd: Copies, found: dict[tuple[str, int], Series
                 "copy; all four requests are spread over as many of them as the row says, one at a time in the first."
             ),
             (
-                f"All windows had been asked for once, but for those of the row of {plan.spreads[-1]:,}: there each "
-                "request goes to another conversation, of which the process knows nothing."
+                "In the first row of appends and turns eight clients get in each other's way. All windows had been asked "
+                f"for once, and are kept for a minute while there is room, but for those of the row of "
+                f"{plan.spreads[-1]:,}: there each request goes to another conversation, of which the process knows nothing."
             ),
         ),
         [Lines("crowd", "CPU of a request by the number of conversations", "conversations", "ms CPU", lines)],
