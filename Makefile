@@ -78,7 +78,7 @@ openapi: $(STAMP) ## Write the published API to openapi/openapi.json
 
 lock: $(STAMP) ## Pin the newest versions of all dependencies
 	$(COMPILE) --upgrade --output-file requirements.txt pyproject.toml
-	$(COMPILE) --upgrade --extra dev --extra otel --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
+	$(COMPILE) --upgrade --extra dev --extra otel --extra bench --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -12,12 +13,14 @@ from bench import (
     archive,
     cost,
     cost_of_memory,
+    crowd,
     embeddings,
     house,
     keys,
     large,
     overhead,
     peers,
+    plots,
     replay,
     retrieval,
     search_sizes,
@@ -31,6 +34,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "overhead": overhead.run,
     "keys": keys.run,
     "peers": peers.run,
+    "crowd": crowd.run,
     "replay": replay.run,
     "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,
@@ -41,7 +45,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "large": large.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "keys", "peers"})
+API_ALONE = frozenset({"cost", "overhead", "keys", "peers", "crowd"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 DOCUMENTS = {
@@ -59,7 +63,7 @@ PLAIN_WIDTH = 140
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 @click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories: for a look, not for the docs.")
-@click.option("--write", is_flag=True, help="Put the tables into docs/.")
+@click.option("--write", is_flag=True, help="Put the tables and their plots into docs/.")
 @click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="How many `large` fills in.")
 def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
@@ -74,7 +78,16 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
                     tables.show(console, table)
                 console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
                 if write:
-                    tables.write(name, found, sys.argv[1:], DOCUMENTS.get(name, tables.DOCUMENT))
+                    keep(console, name, found, DOCUMENTS.get(name, tables.DOCUMENT))
+
+
+def keep(console: Console, name: str, found: Sequence[Table], document: Path) -> None:
+    """Put tables into a document, and their plots beside it."""
+    wanted = [plot for table in found for plot in table.plots]
+    drawn = plots.draw(wanted, document.parent / tables.PLOTS)
+    tables.write(name, found, sys.argv[1:], document, drawn)
+    if left_out := [plot.name for plot in wanted if plot.name not in drawn]:
+        console.print(f"no plots ({', '.join(left_out)}): matplotlib is not installed; install the extra `bench`")
 
 
 if __name__ == "__main__":

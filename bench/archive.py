@@ -175,9 +175,14 @@ MEASURES = (
     ("literal in the window at 8k tokens, without", "without_query_8k", "60 %", None),
 )
 
+LATER = "What the agent needs later"
+COLUMNS = ("", "before", "intent", "reference", "goal")
+
 
 def later(opened: House, data: Path, names: Sequence[str], *, show: bool = False) -> list[Table]:
     conversations = probes.read(data, [n for n in names if (data / n / "conversations.jsonl").exists()])
+    if not conversations:
+        return [Table(LATER, COLUMNS, (), ("Nothing was measured: the recorded transcripts are not on this machine.",))]
     scored: dict[str, list[Scored]] = {"before": [], "intent": []}
     for name, messages, some in conversations:
         for probe, by_query in asyncio.run(_replay(opened, name, messages, some)):
@@ -189,13 +194,13 @@ def later(opened: House, data: Path, names: Sequence[str], *, show: bool = False
     n = len(scored["before"])
     rows = []
     for title, field, reference, goal in MEASURES:
-        shares = {q: 100 * sum(getattr(s, field) for s in scores) / max(n, 1) for q, scores in scored.items()}
+        shares = {q: 100 * sum(getattr(s, field) for s in scores) / n for q, scores in scored.items()}
         rows.append((title, *(f"{share:.0f} %" for share in shares.values()), reference, f"{goal} %" if goal else ""))
     sets = ", ".join(f"{s} {sum(len(p) for c, _, p in conversations if c.startswith(s))}" for s in names)
     about = (
         f"{n} probes ({sets}) of {len(conversations)} conversations; a probe is an agent's first use, three or more "
         "messages later, of a literal that occurred in exactly one earlier tool result of 2 000 characters or more, and "
-        f"in no other message before it (see bench/probes.py). One probe is {100 / max(n, 1):.1f} points, so differences "
+        f"in no other message before it (see bench/probes.py). One probe is {100 / n:.1f} points, so differences "
         "of a few points say nothing."
     )
     queries = (
@@ -204,7 +209,7 @@ def later(opened: House, data: Path, names: Sequence[str], *, show: bool = False
         "archive_threshold is 2 000. The placeholders are ranked by BM25 of app.bm25 over those of the conversation, "
         "the archives by their best passage. The reference was measured with other code and its own probes."
     )
-    return [Table("What the agent needs later", ("", "before", "intent", "reference", "goal"), rows, (about, queries))]
+    return [Table(LATER, COLUMNS, rows, (about, queries))]
 
 
 async def _replay(

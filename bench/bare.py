@@ -1,17 +1,21 @@
-"""The yardstick: what a window and an append cost at least with Starlette and asyncpg. `python -m bench.bare DSN FILE`.
+"""The yardstick: what requests cost at least with Starlette and asyncpg. `python -m bench.bare DSN FILE`.
 
-It knows nothing but rows. A window is the texts of the same rows by one statement, put into the place they have in
-Quire's own answer (FILE holds what is around them, by conversation). An append is BEGIN, a row locked and updated,
-the messages inserted, COMMIT; a turn is an append and then a window of the same rows as ever, in one request. Nothing
-is validated, counted, placed or paged, and no policy is in force: it connects as the superuser, whom row-level
-security does not bind.
+It knows nothing but rows, and from FILE what is around them in Quire's own answers. A window is the texts of the same
+rows by one statement, put into their place in that answer, and a range of an archive likewise. An append is BEGIN, a
+row locked and updated, the messages inserted, COMMIT; a turn is an append and then a window of the same rows as ever,
+in one request. A search is Quire's own statement with arguments that are ready, and its rows as JSON: no texts are
+read, cut and marked for them. Nothing is validated, counted, placed or paged, and no policy is in force: it connects
+as the superuser, whom row-level security does not bind.
 """
+
+from __future__ import annotations
 
 import json
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -22,10 +26,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from app import bm25
+from app.core import relevance
+from app.core.canonical import dumps
 from app.db import Connection
+from app.store.memories import BY_WORDS, owner_of
 from app.tenancy import DEFAULT_TENANT
+from app.text import script_counts
 
 POOL = 8
+FOUND = 10
+"""What a search gives."""
 
 TEXTS = """
 SELECT string_agg(CASE WHEN seq < $4 THEN coalesce(short, view, body) ELSE coalesce(view, body) END, ',' ORDER BY seq)
@@ -42,10 +53,35 @@ INSERT INTO messages (tenant_id, conversation_id, seq, id, role, body, page, use
 SELECT $1, $2, seq, id, role, body, 1, 1, 1, 'message', 1, 0, 0, 60, 60, 0, 0, 0, '', 0, 0
   FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[]) AS m (seq, id, role, body)
 """
+RANGE = """
+SELECT substr(t.content, $3 + 1, $4) FROM archives a
+  JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest
+ WHERE a.tenant_id = $1 AND a.id = $2
+"""
 
 
-def create_app(dsn: str, around: dict[str, list[str]]) -> Starlette:
-    """``around``: by conversation, Quire's answer up to the rows' texts and from them on."""
+@dataclass(frozen=True)
+class Known:
+    """What the yardstick is told, so that it need not find it out."""
+
+    windows: dict[str, tuple[str, str, int, int]]
+    """By conversation: Quire's answer up to the rows' texts and from them on; where its zones begin."""
+    archives: dict[str, str]
+    """By uuid: Quire's answer up to the content."""
+    user: str
+    """Whose memories are searched."""
+    queries: list[str]
+
+
+def search_arguments(user: str, query: str) -> list[object]:
+    """Those that Quire's search passes for a keyword search with no filters."""
+    weight = relevance.meaning(*script_counts(query))
+    least, counted = relevance.score_of(0.0), relevance.score_of(relevance.FOUND_MIN)
+    owner, terms = owner_of(f"u:{user}"), bm25.query(query)
+    return [DEFAULT_TENANT, owner, terms, *[None] * 3, FOUND, *[None] * 3, least, weight, False, counted, False]
+
+
+def create_app(dsn: str, known: Known) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -53,8 +89,8 @@ def create_app(dsn: str, around: dict[str, list[str]]) -> Starlette:
             yield
 
     async def window_of(connection: Connection, conversation: str) -> str:
-        before, after, first, verbatim = around[conversation]
-        texts = await connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, int(first), int(verbatim))
+        before, after, condensed, verbatim = known.windows[conversation]
+        texts = await connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, condensed, verbatim)
         return before + str(texts) + after
 
     async def window(request: Request) -> Response:
@@ -73,10 +109,26 @@ def create_app(dsn: str, around: dict[str, list[str]]) -> Starlette:
                 answer = f'{answer[:-1]},"context":{whole}}}'
         return Response(answer, 201, media_type="application/json")
 
+    arguments = {query: search_arguments(known.user, query) for query in known.queries}
+
+    async def search(request: Request) -> Response:
+        async with request.app.state.pool.acquire() as connection:
+            rows = await connection.fetch(BY_WORDS, *arguments[request.query_params["query"]])
+        return Response(json.dumps([dict(row) for row in rows], default=str), media_type="application/json")
+
+    async def load(request: Request) -> Response:
+        uuid, at = request.path_params["uuid"], int(request.query_params["offset"])
+        async with request.app.state.pool.acquire() as connection:
+            text = await connection.fetchval(RANGE, DEFAULT_TENANT, uuid, at, int(request.query_params["length"]))
+        whole = f'{known.archives[uuid]}{dumps(text)},"offset":{at},"length":{len(text)}}}'
+        return Response(whole, media_type="application/json")
+
     return Starlette(
         routes=[
             Route("/conversations/{conversation}/context", window),
             Route("/conversations/{conversation}/messages", append, methods=["POST"]),
+            Route("/memories/search", search),
+            Route("/archive/{uuid}", load),
         ],
         lifespan=lifespan,
     )
@@ -102,7 +154,7 @@ async def _keep_session(connection: object) -> None:
 
 def main() -> None:
     dsn, file = sys.argv[1:]
-    app = create_app(dsn, json.loads(Path(file).read_text("utf-8")))
+    app = create_app(dsn, Known(**json.loads(Path(file).read_text("utf-8"))))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)  # noqa: T201 - read by who started it
         config = uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False)

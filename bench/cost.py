@@ -12,6 +12,7 @@ from statistics import median, quantiles
 
 from bench.house import Api, Cpu, House
 from bench.load import Job
+from bench.plots import Lines, Plot
 from bench.tables import Table, milliseconds
 from bench.words import history
 
@@ -122,7 +123,13 @@ def table(plan: Plan, found: dict[tuple[str, int], Series], seconds: float) -> T
                 f"worst is {full:.2f}. One append in about six opens an epoch once the window is full, never at {small}."
             ),
         ),
+        [drawn(plan, found)],
     )
+
+
+def drawn(plan: Plan, found: dict[tuple[str, int], Series]) -> Plot:
+    lines = {name: [(size, 1000 * found[name, size].cpu_each.total) for size in plan.sizes] for name in OPERATIONS}
+    return Lines("cost", "CPU of a request by the length of its conversation", "messages", "ms CPU", lines)
 
 
 def ratio(series: Series, first: Series) -> float:

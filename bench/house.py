@@ -33,6 +33,8 @@ STOP_SECONDS = 20
 APPEND_MESSAGES_MAX = 1000
 IDLE_SECONDS = 2
 """A server closes a connection that was idle a little longer."""
+BUFFERED = {"PYTHONUNBUFFERED": ""}
+"""An unbuffered process that is stopped for a moment while it writes a long line loses the rest of it."""
 _URL = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -164,7 +166,7 @@ def running(
     """A Python process that is spoken to by lines."""
     process = subprocess.Popen(  # noqa: S603 - a program of ours
         [python, *arguments],
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **(environment or {}), **BUFFERED},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

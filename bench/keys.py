@@ -13,9 +13,10 @@ from app.tenancy import DEFAULT_TENANT
 from bench.cost import BUDGET, bodies, build
 from bench.house import House
 from bench.load import Job
-from bench.overhead import CLIENTS, MESSAGES, Side
+from bench.overhead import MESSAGES, Side
 from bench.tables import Table, milliseconds
 
+CLIENTS = 8
 KEY = Credentials(DEFAULT_TENANT, uuid7(), "5e" * 32)
 HEADERS = {"without": "", "with a key": f"Authorization: Bearer {KEY.reveal()}\r\n"}
 

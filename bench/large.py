@@ -1,9 +1,7 @@
 """Large tables: what a request costs beside millions of messages, and what they take on disk.
 
-`python -m bench large --messages N`. One conversation is appended through the API and worked on by the jobs; its rows
-are then copied under other names until there are so many messages. What a service would have written is in all tables
-and indexes, then, and in the order in which conversations go on beside each other: turn by turn, not one after the
-other. The texts repeat; no statement looks at one of another user. No vectors are made.
+`python -m bench large --messages N`. One conversation is copied until there are so many messages (see bench/filling.py).
+No statement looks at a text of another user, so it does no harm that they repeat. No vectors are made.
 """
 
 from __future__ import annotations
@@ -11,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 import asyncpg
 
-from app.tenancy import DEFAULT_TENANT
-from bench import tables
+from bench import filling, tables
 from bench.cost import BLOCK, BUDGET, Series, block, bodies
+from bench.filling import AT_ONCE, Copies
 from bench.house import House
 from bench.load import Job
 from bench.sizes import until_idle
@@ -29,8 +27,6 @@ DOCUMENT = tables.DOCUMENT.with_name("performance.md")
 MESSAGES = 1_000_000
 MESSAGES_EACH, CONVERSATIONS_EACH_USER = 200, 5
 PROBE_MESSAGES = 1_000
-AT_ONCE = 250
-"""Conversations that go on beside each other."""
 ROUNDS = 8
 OPERATIONS = ("append", f"window {BUDGET}", "search, keyword")
 PROJECTED = 100_000_000
@@ -40,10 +36,10 @@ def run(house: House, *, quick: bool, messages: int = MESSAGES) -> list[Table]:
     wanted = messages // 20 if quick else messages
     series: dict[tuple[str, str], Series] = {}
     _probe(house, "empty", series)
-    house.api.append("template", history(MESSAGES_EACH, seed=7))
+    template = filling.templates(house, "large", 1, MESSAGES_EACH)
     until_idle(house.api)
     begun = time.perf_counter()
-    asyncio.run(_fill(house.postgres.superuser_dsn, wanted))
+    filling.fill(house, Copies("fill", template, wanted // MESSAGES_EACH, CONVERSATIONS_EACH_USER))
     seconds = time.perf_counter() - begun
     _probe(house, "large", series)
     sizes = asyncio.run(_sizes(house.postgres.superuser_dsn, wanted))
@@ -106,71 +102,6 @@ def _costs(series: dict[tuple[str, str], Series], messages: int, seconds: float)
                 f"those of others. {ROUNDS * BLOCK} requests in each row. Putting the rows there took {seconds:.0f} s."
             ),
         ),
-    )
-
-
-# --- Filling -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Copied:
-    """A table whose rows of the template are copied, and in which order."""
-
-    name: str
-    order: str
-
-
-COPIED = (
-    _Copied("conversations", "n"),
-    _Copied("messages", "t.seq, n"),
-    _Copied("memories", "t.seq, n"),
-    _Copied("pages", "t.page, n"),
-    _Copied("page_index", "t.page, n"),
-    _Copied("epochs", "t.number, n"),
-    _Copied("topic_mentions", "t.page, n"),
-    _Copied("summaries", "t.version, n"),
-)
-USER = f"(n / {CONVERSATIONS_EACH_USER})"
-VALUES = {
-    "conversation_id": "'fill-' || n",
-    "uid": "md5('uid' || n)::uuid",
-    "conversation_uid": "md5('uid' || n)::uuid",
-    "user_id": f"'user-' || {USER}",
-    "owner": f"md5('owner' || {USER})::uuid",
-    "id": "uuidv7()",
-}
-
-
-async def _fill(dsn: str, messages: int) -> None:
-    connection = await asyncpg.connect(dsn)
-    await connection.execute("SET session_replication_role = replica")  # what was checked once need not be again
-    await connection.execute("SET synchronous_commit = off")
-    statements = [await _copying(connection, copied) for copied in COPIED]
-    conversations = messages // MESSAGES_EACH
-    for at in range(0, conversations, AT_ONCE):
-        for statement in statements:
-            await connection.execute(statement, DEFAULT_TENANT, at, min(at + AT_ONCE, conversations) - 1)
-    for copied in COPIED:
-        await connection.execute(f"VACUUM ANALYZE {copied.name}")
-    await connection.execute("CHECKPOINT")
-    await connection.close()
-
-
-async def _copying(connection: asyncpg.Connection, copied: _Copied) -> str:
-    columns = [
-        row[0]
-        for row in await connection.fetch(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1",
-            copied.name,
-        )
-    ]
-    values = VALUES | ({"id": "'fill-' || n"} if copied.name == "conversations" else {})
-    key = "id" if copied.name == "conversations" else "conversation_id"
-    return (
-        f"INSERT INTO {copied.name} ({', '.join(columns)})"  # noqa: S608 - names of ours
-        f" SELECT {', '.join(values.get(column, f't.{column}') for column in columns)}"
-        f" FROM {copied.name} t, generate_series($2::int, $3::int) n"
-        f" WHERE t.tenant_id = $1 AND t.{key} = 'template' ORDER BY {copied.order}"
     )
 
 

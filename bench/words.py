@@ -1,7 +1,10 @@
 """Chat of no meaning and of an even size, for histories of any length: the same seed, the same words."""
 
+from collections.abc import Sequence
+from itertools import cycle
 from random import Random
 from typing import Any
+from urllib.parse import quote_plus
 
 WORDS = """
 the order of pallets for warehouse seven was moved to the morning shift because a truck from Lyon came late and
@@ -10,6 +13,11 @@ said about the ramp the cold store and the broken scanner then compare totals wi
 difference comes from before we call the customer who asked twice already whether batteries can travel by air
 """.split()  # noqa: SIM905 - read and edited as text
 WORDS_PER_MESSAGE = 48
+QUERIES = (
+    "Lyon invoices", "Marta ramp", "cold store", "broken scanner", "wrong date", "morning truck", "pallets warehouse",
+    "customer batteries",
+)  # fmt: skip
+"""Each of their words is in about half of all messages."""
 
 
 def pair(rng: Random) -> list[dict[str, Any]]:
@@ -20,6 +28,14 @@ def pair(rng: Random) -> list[dict[str, Any]]:
 def history(messages: int, seed: int) -> list[dict[str, Any]]:
     rng = Random(seed)
     return [message for _ in range(messages // 2) for message in pair(rng)]
+
+
+def searches(users: Sequence[str]) -> list[str]:
+    """What to GET, for each user with the next query."""
+    return [
+        f"/memories/search?user_id={user}&query={quote_plus(query)}&search_mode=keyword"
+        for user, query in zip(users, cycle(QUERIES), strict=False)
+    ]
 
 
 def _text(rng: Random) -> str:

@@ -1,0 +1,159 @@
+"""Conversations copied: as many as are wanted, in a fraction of the time that appending them through the API takes.
+
+A few templates are appended, and worked on by the jobs; their rows are then copied under other names. What a service
+would have written is in all tables and indexes, then, and in the order in which conversations go on beside each other:
+turn by turn, not one after the other. The texts repeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import asyncpg
+
+from app.store.memories import owner_of
+from bench.cost import BUDGET
+from bench.house import QUIRE, Api, House, environment_of, serving
+from bench.sizes import until_idle
+from bench.words import history
+
+AT_ONCE = 250
+"""Conversations that go on beside each other."""
+SHORT, KINDS = 10, 100
+"""Messages of a conversation, and different conversations, that a user's memories are made of."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Conversations ``name``-0 and so on, in turn like one of the ``templates``."""
+
+    name: str
+    templates: Sequence[str]
+    count: int
+    each_user: int = 1
+    """How many of them a user has."""
+
+    def conversation(self, number: int) -> str:
+        return f"{self.name}-{number}"
+
+    def user(self, number: int) -> str:
+        """Whose a conversation is."""
+        return f"{self.name}-user-{number // self.each_user}"
+
+
+def templates(house: House, name: str, count: int, messages: int) -> list[str]:
+    """Conversations of so many messages, appended through the API, no two alike."""
+    names = [f"{name}-template-{number}" for number in range(count)]
+    for seed, conversation in enumerate(names):
+        house.api.create(conversation, BUDGET)
+        house.api.append(conversation, history(messages, seed))
+    return names
+
+
+def memories(house: House, name: str, count: int) -> Copies:
+    """What makes a user with so many memories: as many messages, of not more than a thousand texts, ten together."""
+    conversations = count // SHORT
+    return Copies(name, templates(house, name, min(conversations, KINDS), SHORT), conversations, conversations)
+
+
+def settle(house: House) -> None:
+    """Have the jobs done that are enqueued, by a service of its own, lest the house's has no worker."""
+    environment = environment_of(house.postgres, house.folder)
+    with serving(QUIRE, environment, house.folder, house.quire.postmaster) as server:
+        api = Api(server.port)
+        until_idle(api)
+        api.close()
+
+
+def fill(house: House, *wanted: Copies) -> None:
+    """Raises RuntimeError unless a copy's window says what its template's does."""
+    asyncio.run(_fill(house.postgres.superuser_dsn, wanted))
+    for copies in wanted:
+        if _said(house.api, copies.conversation(0)) != _said(house.api, copies.templates[0]):
+            raise RuntimeError("a copied conversation has another window than its template")
+
+
+def _said(api: Api, conversation: str) -> object:
+    return json.loads(api.window(conversation, BUDGET))["messages"]
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """A table whose rows of the templates are copied, and in which order."""
+
+    name: str
+    order: str
+
+    @property
+    def key(self) -> str:
+        return "id" if self.name == "conversations" else "conversation_id"
+
+
+COPIED = (
+    _Copied("conversations", "c.n"),
+    _Copied("messages", "t.seq, c.n"),
+    _Copied("memories", "t.seq, c.n"),
+    _Copied("pages", "t.page, c.n"),
+    _Copied("page_index", "t.page, c.n"),
+    _Copied("epochs", "t.number, c.n"),
+    _Copied("topic_mentions", "t.page, c.n"),
+    _Copied("summaries", "t.version, c.n"),
+)
+COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1"
+
+
+async def _fill(dsn: str, wanted: Sequence[Copies]) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute("SET session_replication_role = replica")  # what was checked once need not be again
+    await connection.execute("SET synchronous_commit = off")
+    for copies in wanted:
+        await _copy(connection, copies)
+    for copied in COPIED:
+        await connection.execute(f"VACUUM ANALYZE {copied.name}")
+    await connection.execute("CHECKPOINT")
+    await connection.close()
+
+
+async def _copy(connection: asyncpg.Connection, copies: Copies) -> None:
+    await connection.execute("CREATE TEMP TABLE templates (name text, number int)")
+    await connection.executemany("INSERT INTO templates VALUES ($2, $1)", list(enumerate(copies.templates)))
+    statements = [await _copying(connection, copied, copies) for copied in COPIED]
+    for at in range(0, copies.count, AT_ONCE):
+        numbers = list(range(at, min(at + AT_ONCE, copies.count)))
+        owners = [owner_of(f"u:{copies.user(number)}") for number in numbers]
+        for statement in statements:
+            await connection.execute(statement, numbers, owners)
+    for name in ("templates", *(f"of_{copied.name}" for copied in COPIED)):
+        await connection.execute(f"DROP TABLE pg_temp.{name}")
+
+
+async def _copying(connection: asyncpg.Connection, copied: _Copied, copies: Copies) -> str:
+    """The statement that copies a table's rows; they are put apart first, so that it never looks for them again."""
+    await connection.execute(
+        f"CREATE TEMP TABLE of_{copied.name} AS SELECT s.number AS template, t.*"  # noqa: S608 - names of ours
+        f" FROM {copied.name} t JOIN templates s ON s.name = t.{copied.key}"
+    )
+    columns = [row[0] for row in await connection.fetch(COLUMNS, copied.name)]
+    values = _values(copies) | ({"id": _values(copies)["conversation_id"]} if copied.key == "id" else {})
+    return (
+        f"INSERT INTO {copied.name} ({', '.join(columns)})"  # noqa: S608 - names of ours
+        f" SELECT {', '.join(values.get(column, f't.{column}') for column in columns)}"
+        f" FROM of_{copied.name} t JOIN unnest($1::int[], $2::uuid[]) AS c (n, owner)"
+        f" ON t.template = c.n % {len(copies.templates)} ORDER BY {copied.order}"
+    )
+
+
+def _values(copies: Copies) -> dict[str, str]:
+    """By column, what a copy has of its own."""
+    uid = f"md5('{copies.name}-' || c.n)::uuid"
+    return {
+        "conversation_id": f"'{copies.name}-' || c.n",
+        "uid": uid,
+        "conversation_uid": uid,
+        "user_id": f"'{copies.name}-user-' || c.n / {copies.each_user}",
+        "owner": "c.owner",
+        "id": "uuidv7()",
+    }
