@@ -77,6 +77,8 @@ class Moment:
     message_id: UUID | None = None
     whole: Record | None = None
     """The memory itself, where it has a content of its own; ``text`` may then be a passage of it."""
+    line: str = ""
+    """What the message says in a line, where ``text`` is all of it."""
 
     @property
     def key(self) -> UUID:
@@ -260,10 +262,12 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, 
             if passage is not None:
                 found.append(Moment(hit, f"tool {passage[0]}", passage[1]))
         elif (row := said.get((hit.conversation_id, hit.seq))) is not None:
-            text = said_text(row)[hit.start : hit.start + hit.length]
+            said_all = said_text(row)
+            text = said_all[hit.start : hit.start + hit.length]
             if whole is not None:
                 text = with_nul(whole["content"], whole["nul_offsets"])
-            found.append(Moment(hit, row["role"], text, row["id"]))
+            line = row["line"] if text == said_all else ""
+            found.append(Moment(hit, row["role"], text, row["id"], line=line))
     return found
 
 
@@ -277,7 +281,7 @@ def result(moment: Moment, query: str) -> dict[str, Any]:
     return {
         "memory_key": str(moment.key),
         "memory_type": hit.type,
-        "summary": message_line("user", moment.text),
+        "summary": moment.line or message_line("user", moment.text),
         "content_preview": preview(moment.text, query),
         "relevance_score": round(relevance(hit.score), 4),
         "created_at": time_text(hit.created_at),
