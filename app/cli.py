@@ -1,7 +1,6 @@
 """The command `quire`. Composition root."""
 
 import asyncio
-import gc
 import ipaddress
 import json
 import signal
@@ -33,7 +32,7 @@ from app.doctor.examine import examine
 from app.doctor.verdicts import Check, report, worst
 from app.flows import keys, retention
 from app.ids import uuid7
-from app.main import OPERATIONS, create_app, services_of
+from app.main import OPERATIONS, create_app, services_of, settle
 from app.settings import Settings
 from app.store import keys as stored_keys
 from app.tenancy import DEFAULT_TENANT, is_keyed, tenants
@@ -78,9 +77,7 @@ def serve() -> None:
         check()
         needs_key = _needs_key(settings, dsn)
         app = create_app(settings, dsn, with_worker=settings.quire_worker)
-        server = _Server(app, settings, settings.quire_port, partial(_welcome, settings, needs_key))
-        gc.collect()
-        gc.freeze()  # modules and models stay for good: no collection needs to look at them again
+        server = Server(app, settings, settings.quire_port, partial(_welcome, settings, needs_key))
         check()
         with _signals_stop_server(server):
             server.run()
@@ -100,7 +97,7 @@ def work() -> None:
             return
         _needs_key(settings, dsn)
         app = create_app(settings, dsn, with_worker=True, routers=OPERATIONS)
-        server = _Server(app, settings, settings.quire_worker_port, WORKER_WELCOME.format)
+        server = Server(app, settings, settings.quire_worker_port, WORKER_WELCOME.format)
         check()
         with _signals_stop_server(server):
             server.run()
@@ -450,7 +447,7 @@ def _needs_key(settings: Settings, dsn: str) -> bool:
     return needs_key
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn that says hello once it listens: what ``hello`` makes of its URL."""
 
     def __init__(self, app: FastAPI, settings: Settings, port: int, hello: Callable[..., str]) -> None:
@@ -478,6 +475,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
+        settle()
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         click.echo(self._hello(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"))
 
@@ -514,6 +512,7 @@ async def _work(settings: Settings, dsn: str) -> None:
     for number in _STOPPING:
         loop.add_signal_handler(number, stop.set)
     async with services_of(settings, dsn) as services:
+        settle()
         click.echo(WORKER_UP)
         await worker.run(services, stop)
 

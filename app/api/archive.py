@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from app import errors
 from app.api import cursors, links, schemas
-from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json
+from app.api.answers import json_text, json_value, long_json_value
+from app.api.body import json_body, parse_model, read_json, work_on
 from app.api.paths import check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
@@ -24,6 +24,7 @@ from app.flows import archiving, erasing, searching
 from app.flows.archiving import ArchiveRequest, Wanted
 from app.flows.once import Once, do_once
 from app.store import archives
+from app.threads import apart
 
 router = APIRouter(tags=["archive"])
 
@@ -48,9 +49,10 @@ async def archive_result(request: Request, services: Wired, caller: Writer, key:
     wanted = _checked(caller, body, services.defaults.limits.result_chars)
 
     async def work(connection: Connection) -> str:
-        return dumps(await archiving.archive(services, connection, caller.tenant, wanted))
+        found = await archiving.archive(services, connection, caller.tenant, wanted)
+        return await apart(len(wanted.result), dumps, found)
 
-    once = Once.of(caller, key, "POST", request.url.path, value)
+    once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
     return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
 
 
@@ -130,10 +132,10 @@ async def get_archive(
     ready = await searching.ready(services, caller.tenant, query) if query and query.strip() else None
     wanted = Wanted(ready, max_tokens, offset, length)
     async with services.database.snapshot(caller.tenant) as connection:
-        found = await archiving.load(services, connection, caller.tenant, caller.scope, uuid, wanted)
+        found = await archiving.load(connection, caller.tenant, caller.scope, uuid, wanted)
     if found is None:
         raise errors.NotFound("There is no such archive.")
-    return json_value(found)
+    return await long_json_value(await archiving.shown(services, found))
 
 
 @router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)

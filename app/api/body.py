@@ -9,9 +9,9 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -27,6 +27,8 @@ ERRORS_MAX = 20
 LOC_CHARACTERS_MAX = 100
 
 T = TypeVar("T", bound=BaseModel)
+Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
 
 
 class RequestModel(BaseModel):
@@ -36,16 +38,26 @@ class RequestModel(BaseModel):
 
 
 async def read_json(request: Request, *, max_bytes: int) -> Any:
-    """The body as a JSON value. Large bodies are parsed in a thread.
+    """The body as a JSON value. Large bodies are parsed in a thread; ``is_large`` says so afterwards.
 
     Raises UnsupportedMediaType (not plain UTF-8 JSON), PayloadTooLarge (as soon as the limit is
     passed), BadRequest (not JSON) or Invalid (JSON that could not be given back as it came).
     """
     _require_json(request.headers)
     body = await _read_bytes(request, max_bytes)
-    if len(body) <= INLINE_BYTES:
+    request.state.body_is_large = len(body) > INLINE_BYTES
+    if not request.state.body_is_large:
         return parse(body)
     return await anyio.to_thread.run_sync(parse, body)
+
+
+async def work_on(request: Request, work: Callable[[Unpack[Arguments]], Result], *arguments: *Arguments) -> Result:
+    """Do what takes as long as the body that was read is: that of a large one in a thread."""
+    return await anyio.to_thread.run_sync(work, *arguments) if is_large(request) else work(*arguments)
+
+
+def is_large(request: Request) -> bool:
+    return bool(request.state.body_is_large)
 
 
 def is_media_type(request: Request, *media_types: str) -> bool:

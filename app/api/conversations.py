@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api import cursors, links, schemas
-from app.api.answers import json_text, json_value
+from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId, check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
@@ -313,7 +313,8 @@ async def get_page(services: Wired, caller: Reader, conversation_id: Conversatio
         raise errors.NotFound("Pages are numbered from 1.")
     async with services.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        return json_value(await inspect.page_view(connection, caller.tenant, conversation, page))
+        found = await inspect.page_view(connection, caller.tenant, conversation, page)
+    return await long_json_value(found)
 
 
 @router.get("/conversations/{conversation_id}/summary", response_model=schemas.Summary)

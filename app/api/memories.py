@@ -30,6 +30,7 @@ from app.flows.recall_agent import RecallRequest
 from app.flows.remembering import MemoryRequest
 from app.flows.searching import SearchRequest
 from app.services import Services
+from app.threads import apart
 
 router = APIRouter(tags=["memories"])
 
@@ -51,7 +52,8 @@ async def remember(request: Request, services: Wired, caller: Writer, key: Idemp
     wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
     async def work(connection: Connection) -> str:
-        return dumps(searching.detail(await remembering.remember(services, connection, caller.tenant, wanted)))
+        moment = await remembering.remember(services, connection, caller.tenant, wanted)
+        return await apart(len(wanted.content), lambda: dumps(searching.detail(moment)))
 
     once = Once.of(caller, key, "POST", request.url.path, value)
     answer = await do_once(services.database, caller.tenant, once, work)
@@ -183,7 +185,7 @@ async def _search(services: Services, caller: Caller, body: schemas.SearchBody) 
     )
     found = await searching.search(services, caller.tenant, request)
     found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
-    return json_value(searching.answer(found, body.query))
+    return await anyio.to_thread.run_sync(lambda: json_value(searching.answer(found, body.query)))
 
 
 def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
@@ -237,4 +239,4 @@ async def get_memory(services: Wired, caller: Reader, memory_key: UUID) -> Respo
         moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
     if moment is None:
         raise errors.NotFound("There is no such memory.")
-    return json_value(searching.detail(moment))
+    return await anyio.to_thread.run_sync(lambda: json_value(searching.detail(moment)))

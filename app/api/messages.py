@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from app import errors
 from app.api import cursors, links, schemas
-from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json
+from app.api.answers import json_text, long_json_value
+from app.api.body import is_large, json_body, parse_model, read_json, work_on
 from app.api.paths import ConversationId, check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
@@ -86,10 +86,10 @@ async def append_messages(
     if body.system is not None and "\x00" in body.system:
         raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
     user_id = caller.user(body.user_id)
-    drafts = read(body.messages, services.defaults.limits)
+    drafts = await work_on(request, read, body.messages, services.defaults.limits)
     wanted = _wanted(services, caller, include, budget, model, format)
-    once = Once.of(caller, key, "POST", request.url.path, value)
-    sent = AppendRequest(drafts, user_id, body.system, bound_to=caller.user_id)
+    once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
+    sent = AppendRequest(drafts, user_id, body.system, bound_to=caller.user_id, is_large=is_large(request))
     done = await append(services, caller.tenant, conversation_id, sent, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
 
@@ -126,10 +126,11 @@ async def sync_messages(
         check_id(body.user_id, ["body", "user_id"])
     user_id = caller.user(body.user_id)
     wanted = _wanted(services, caller, include, budget, model, format)
-    once = Once.of(caller, key, "POST", request.url.path, value)
+    once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
     asked = SyncRequest(
-        body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id
-    )
+        body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
+        is_large=is_large(request),
+    )  # fmt: skip
     done = await sync(services, caller.tenant, conversation_id, asked, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
 
@@ -198,7 +199,7 @@ async def list_messages(
         )
         items = await inspect.message_views(connection, caller.tenant, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
-    return json_value({"items": items, "next_cursor": next_cursor})
+    return await long_json_value({"items": items, "next_cursor": next_cursor})
 
 
 class ContextQuery(BaseModel):

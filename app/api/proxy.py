@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from app import errors
 from app.api import openai_errors, schemas
 from app.api.answers import json_text
-from app.api.body import json_body, parse_model, read_json
+from app.api.body import is_large, json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.scope import READS, Writer
 from app.api.services import Wired
@@ -82,6 +82,7 @@ async def create_chat_completion(
         budget=budget,
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=arrived,
+        is_large=is_large(request),
     )
     stored = await ask(services, asked)
     request.state.headers = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from app.flows import erasing, exporting
 from app.flows.importing import Limit, import_lines
 from app.flows.once import Once, do_once
 from app.store import conversations
+from app.threads import apart
 
 router = APIRouter(tags=["users"])
 
@@ -73,7 +75,7 @@ async def export_user(services: Wired, caller: Reader, user_id: UserId) -> Respo
     of them. A user who is not known has nothing but the header.
     """
     caller.user(user_id, OWN)
-    return _streamed(exporting.user(services, caller.tenant, user_id, sensitive=caller.sensitive))
+    return await _streamed(exporting.user(services, caller.tenant, user_id, sensitive=caller.sensitive))
 
 
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
@@ -81,19 +83,29 @@ async def export_conversation(services: Wired, caller: Reader, conversation_id: 
     """One conversation as lines that `POST /import` takes, with its archives and memories."""
     async with services.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-    return _streamed(
+    return await _streamed(
         exporting.conversation(
             services, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
         )
     )
 
 
-def _streamed(lines: AsyncIterator[str]) -> Response:
+async def _streamed(lines: AsyncIterator[str]) -> Response:
+    """The answer begins once the database was read: before that, what goes wrong can be said with a status."""
+    header, first = await anext(lines), await anext(lines, None)
+
     async def body() -> AsyncIterator[bytes]:
+        yield _encoded(header)
+        if first is not None:
+            yield _encoded(first)
         async for line in lines:
-            yield f"{line}\n".encode()
+            yield await apart(len(line), _encoded, line)
 
     return StreamingResponse(body(), media_type=NDJSON)
+
+
+def _encoded(line: str) -> bytes:
+    return f"{line}\n".encode()
 
 
 @router.post(
@@ -141,15 +153,16 @@ async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, A
                 number += 1
                 rest += piece
                 if line := _line(number, rest, max_bytes):
-                    yield number, _parsed(number, line)
+                    yield number, await apart(len(line), _parsed, number, line)
                 rest.clear()
             rest += tail
+            await asyncio.sleep(0)  # the next chunk may be there already, and it is others' turn
             if len(rest) > max_bytes:
                 _line(number + 1, rest, max_bytes)
     except ClientDisconnect:
         raise errors.BadRequest("The body ended early.") from None
     if line := _line(number + 1, rest, max_bytes):
-        yield number + 1, _parsed(number + 1, line)
+        yield number + 1, await apart(len(line), _parsed, number + 1, line)
 
 
 def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import anyio.to_thread
 import asyncpg
 
 from app import errors
@@ -54,11 +53,10 @@ from app.store.messages import (
     NewPage,
 )
 from app.text import language as language_of
+from app.threads import LONG_CHARACTERS, apart
 from app.work import enqueue
 from app.work.enqueue import NewWork
 
-THREAD_CHARACTERS = 30_000
-"""Texts longer than this in sum are read and counted off the event loop."""
 SCAN_MAX = 20_000
 SUMMARY_STEP = 5
 """New messages after which the rolling summary is looked at again."""
@@ -102,6 +100,8 @@ class AppendRequest:
     """The drafts end the proxy's answer."""
     inner: frozenset[int] = frozenset()
     """Indices of drafts that are in no caller's list: see core.sync.INNER."""
+    is_large: bool = False
+    """It came in a long body, of which the drafts' texts may be the smaller part."""
 
 
 Narrow = Callable[[Connection, Conversation | None, AppendRequest], Awaitable[AppendRequest]]
@@ -397,12 +397,33 @@ async def _decide(
     bench.rest_on((request.first, policy, language, [(p.kind, p.answers, p.seq == 1) for p in placements]))
     if policy.archive_threshold_tokens:
         await bench.count(answer.result.text for p in placements for answer in p.answers)
-    size = sum(len(d.text) + sum(len(r.text) for r in d.results) for d in request.drafts)
-    arguments = (bench, placements, policy, language or "en")
-    shapes = await anyio.to_thread.run_sync(_shapes, *arguments) if size > THREAD_CHARACTERS else _shapes(*arguments)
-    titles = {p.seq: bench.lines[p.index, "title"] for p in placements if (p.index, "title") in bench.lines}
-    await bench.count(_texts_to_count(placements, shapes, bench, request))
+    size = LONG_CHARACTERS + 1 if request.is_large else sum(map(_characters, request.drafts))
+    shapes = await apart(size, _shapes, bench, placements, policy, language or "en")
+    await bench.count(await apart(size, list, _texts_to_count(placements, shapes, bench, request)))
+    return await apart(
+        size, _counted, bench, known, conversation_id, request, once, placements, tail, shapes, language, policy
+    )
 
+
+def _characters(draft: Draft) -> int:
+    """How long a message is, about."""
+    return len(draft.text) + sum(len(r.text) for r in draft.results) + sum(len(c.arguments) for c in draft.calls)
+
+
+def _counted(
+    bench: _Bench,
+    known: Conversation | None,
+    conversation_id: str,
+    request: AppendRequest,
+    once: Once | None,
+    placements: Sequence[Placement],
+    tail: Tail,
+    shapes: Sequence[Shape],
+    language: Language | None,
+    policy: Policy,
+) -> _Decided:
+    """The rest of the decision, once every text is counted."""
+    titles = {p.seq: bench.lines[p.index, "title"] for p in placements if (p.index, "title") in bench.lines}
     scope = scope_of(known.user_id if known else request.user_id, conversation_id)
     placed = list(zip(placements, shapes, strict=True))
     archives = [a for p, s in placed for a in _archives(bench, p, s, conversation_id, scope, language)]

@@ -34,9 +34,10 @@ from app.ids import uuid7
 from app.services import Services
 from app.store import archives, conversations, memories, messages
 from app.store.conversations import Conversation
-from app.store.memories import owner_of
+from app.store.memories import Hit, owner_of
 from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, without_nul
 from app.text import language as language_of
+from app.threads import apart
 from app.work import enqueue
 
 PASSAGES_AT_ONCE = 200
@@ -271,10 +272,18 @@ class Wanted:
     length: int | None = None
 
 
-async def load(
-    services: Services, connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, wanted: Wanted
-) -> dict[str, Any] | None:
-    """An archive with what is wanted of it; None if the scope has no such archive."""
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An archive as it was read, with what is wanted of it."""
+
+    row: Record
+    wanted: Wanted
+    passages: Sequence[tuple[Hit, str]] = ()
+    """Those that fit the query, the best first."""
+
+
+async def load(connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, wanted: Wanted) -> Loaded | None:
+    """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it."""
     length = 0 if wanted.query is not None else 2**31 - 1 - wanted.offset
     if wanted.query is None and wanted.length is not None:
         length = min(length, wanted.length)
@@ -283,12 +292,18 @@ async def load(
     row = await archives.read(connection, tenant, scope, uuid, wanted.offset, length)
     if row is None:
         return None
+    passages = await _passages(connection, tenant, row, wanted.query) if wanted.query is not None else ()
+    return Loaded(row, wanted, passages)
+
+
+async def shown(services: Services, loaded: Loaded) -> dict[str, Any]:
+    """What was loaded, within its tokens. To be called while no connection is held: they are counted."""
+    row, wanted = loaded.row, loaded.wanted
     found = view(row)
     if wanted.query is not None:
-        limit = wanted.max_tokens or PASSAGE_TOKENS
-        found["passages"] = await _passages(services, connection, tenant, row, wanted.query, limit)
+        found["passages"] = await _fitting(services, loaded, wanted.max_tokens or PASSAGE_TOKENS)
         return {**found, "mode": wanted.query.mode, "warnings": wanted.query.warnings}
-    content = _as_sent(row, row["text"], wanted.offset)
+    content = await apart(len(row["text"]), _as_sent, row, row["text"], wanted.offset)
     if wanted.max_tokens is not None:
         content = await clipped(services, content, wanted.max_tokens)
     return {**found, "content": content, "offset": wanted.offset, "length": len(content)}
@@ -299,11 +314,9 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
     return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
 
 
-async def _passages(
-    services: Services, connection: Connection, tenant: UUID, row: Record, query: Query, max_tokens: int
-) -> list[dict[str, Any]]:
-    """The passages that fit a query best, by words and meaning, up to a cap in tokens, in reading order; of the best
-    one at least as much as the cap allows. Where all have neither a word nor the meaning of it, the closest one.
+async def _passages(connection: Connection, tenant: UUID, row: Record, query: Query) -> list[tuple[Hit, str]]:
+    """The passages that fit a query best, by words and meaning, the best first. Where all have neither a word nor the
+    meaning of it, the closest one.
     """
     hits, _ = await memories.search(
         connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight * PASSAGES,
@@ -312,9 +325,15 @@ async def _passages(
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
     texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
+    return [(hit, texts[row["id"], hit.start][1]) for hit in hits]
+
+
+async def _fitting(services: Services, loaded: Loaded, max_tokens: int) -> list[dict[str, Any]]:
+    """As many of the best passages as a cap in tokens allows, in reading order; of the best one at least a part."""
+    row = loaded.row
     taken: list[dict[str, Any]] = []
-    for hit in hits:
-        text = _as_sent(row, texts[row["id"], hit.start][1], hit.start)
+    for hit, found in loaded.passages:
+        text = await apart(len(row["nul_offsets"]), _as_sent, row, found, hit.start)
         if not taken:
             text = await clipped(services, text, max_tokens)
         tokens = services.tokens.count(text) + PASSAGE_FRAME

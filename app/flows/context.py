@@ -17,6 +17,8 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from asyncpg import Record
+
 from app import errors
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
@@ -29,13 +31,14 @@ from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
 from app.db import Connection, Database
 from app.flows import archiving, epochs, recalling, searching
-from app.flows.archiving import Wanted
+from app.flows.archiving import Loaded, Wanted
 from app.flows.searching import Moment, Query
 from app.recall.tools import GUIDE, window_schemas
 from app.services import FoundEpoch, KeptWindow, Services
-from app.store import conversations, windows
+from app.store import conversations, messages, windows
 from app.store.conversations import Conversation
 from app.store.windows import WindowParts
+from app.threads import apart
 
 LOAD_FRAME = 60
 """Tokens of the frame around a loaded archive."""
@@ -158,15 +161,29 @@ async def _with_tools(
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
-    rendered = render(window, text, _tools(request.tools, request.format, offered=offered), request.format, language)
-    body = _answer(conversation, epoch, window, rendered, request.format)
+    size = len(text) + sum(len(placed.text) for placed in window.body)
+    form = request.format
+    tools = _tools(request.tools, form, offered=offered)
+    found = await apart(size, _rendered, conversation, epoch, window, text, tools, form, language)
     services.metrics.window(window.ledger.total, window.ledger.full_history)
-    found = Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, text)
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     whole = None if request.asks_for_tail else found
-    characters = KEPT_FORMS * len(body)
+    characters = KEPT_FORMS * len(found.body)
     services.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, characters))
     return found
+
+
+def _rendered(
+    conversation: Conversation,
+    epoch: Epoch,
+    window: Window,
+    system: str,
+    tools: str,
+    form: Format,
+    language: Language,
+) -> Context:
+    body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form)
+    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, system)
 
 
 def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
@@ -270,47 +287,50 @@ async def _tail(
     if not request.asks_for_tail:
         return [], ()
     query = await searching.ready(services, tenant, request.query) if request.query else None
+    pages, no_page = await _pages(services, tenant, conversation, request, language)
+    free = free_for_tail(window) - sum(item.tokens for item in pages)
 
     async def read(database: Database) -> _Found:
         async with database.snapshot(tenant) as connection:
-            return await _find(services, connection, tenant, conversation, request, query, window, language)
+            return await _find(connection, tenant, conversation, request, query, window, free)
 
     found = await services.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    free = free_for_tail(window) - sum(item.tokens for item in found.asked)
+    archives, no_archive = await _archives(services, found.loaded, language)
+    free -= sum(item.tokens for item in archives)
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
-    tail = [*found.asked, *_relevant(services, conversation, found.moments, free, language)]
-    return tail, (*found.missing, *_degraded(query))
+    said = sum(len(moment.text) for moment in found.moments)
+    relevant = await apart(said, _relevant, services, conversation, found.moments, free, language)
+    return [*archives, *pages, *relevant], (*no_archive, *no_page, *_degraded(query))
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a call asked for, as far as it is there."""
+    """What a call asked for besides pages."""
 
-    asked: list[TailItem]
-    """Archives, then pages."""
-    missing: list[WindowWarning]
+    loaded: list[tuple[UUID, Loaded | None]]
     moments: list[Moment]
 
 
 async def _find(
-    services: Services,
     connection: Connection,
     tenant: UUID,
     conversation: Conversation,
     request: ContextRequest,
     query: Query | None,
     window: Window,
-    language: Language,
+    free: int,
 ) -> _Found:
-    if request.pages and not await conversations.is_still(connection, tenant, conversation):
-        raise conversations.unknown()
-    pages, no_page = await _pages(services, connection, tenant, conversation, request, language)
-    free = free_for_tail(window) - sum(item.tokens for item in pages)
-    archives, no_archive = await _archives(services, connection, tenant, conversation, request, query, free, language)
+    """Each archive that was named as far as its part of what is free goes, and what the query finds."""
+    loaded: list[tuple[UUID, Loaded | None]] = []
+    for uuid in request.load:
+        room = max(1, free // len(request.load) - LOAD_FRAME)
+        scope = searching.scope_of(conversation)
+        wanted = Wanted(query=query, max_tokens=room)
+        loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
     moments = (
         await _moments(connection, tenant, conversation, query, window, sensitive=request.sensitive) if query else []
     )
-    return _Found([*archives, *pages], [*no_archive, *no_page], moments)
+    return _Found(loaded, moments)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:
@@ -320,18 +340,22 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 
 async def _pages(
-    services: Services,
-    connection: Connection,
-    tenant: UUID,
-    conversation: Conversation,
-    request: ContextRequest,
-    language: Language,
+    services: Services, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
 ) -> tuple[list[TailItem], list[WindowWarning]]:
     """The pages that were named, in full."""
+    if not request.pages:
+        return [], []
+
+    async def read(database: Database) -> dict[int, Sequence[Record]]:
+        async with database.snapshot(tenant) as connection:
+            if not await conversations.is_still(connection, tenant, conversation):
+                raise conversations.unknown()
+            return {n: await messages.page_messages(connection, tenant, conversation.id, n) for n in request.pages}
+
     found: list[TailItem] = []
     missing: list[WindowWarning] = []
-    for number in request.pages:
-        text = await recalling.page(services, connection, tenant, conversation.id, number, language)
+    for number, rows in (await services.read(read)).items():
+        text = await recalling.page(services, rows, number, language)
         if text is None:
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
@@ -341,26 +365,16 @@ async def _pages(
 
 
 async def _archives(
-    services: Services,
-    connection: Connection,
-    tenant: UUID,
-    conversation: Conversation,
-    request: ContextRequest,
-    query: Query | None,
-    free: int,
-    language: Language,
+    services: Services, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
 ) -> tuple[list[TailItem], list[WindowWarning]]:
-    """The archives that were named, as much of each as its part of what is free holds."""
+    """The archives that were named, as much of each as there is room for."""
     found: list[TailItem] = []
     missing: list[WindowWarning] = []
-    for uuid in request.load:
-        room = max(1, free // len(request.load) - LOAD_FRAME)
-        wanted = Wanted(query=query, max_tokens=room)
-        scope = searching.scope_of(conversation)
-        archive = await archiving.load(services, connection, tenant, scope, uuid, wanted)
-        if archive is None:
+    for uuid, read in loaded:
+        if read is None:
             missing.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
             continue
+        archive = await archiving.shown(services, read)
         shown, part = archiving.tool_text(archive, language)
         text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
         (tokens,) = await services.tokens.count_many([text])

@@ -7,7 +7,8 @@ it was at the beginning; messages do not change, so what is appended meanwhile i
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from app.core.placeholder import erased
 from app.core.scope import scope_of
 from app.core.sync import INNER
 from app.db import Connection
+from app.errors import StorageUnavailable
 from app.flows import inspect
 from app.flows.inspect import time_text
 from app.flows.lines import FORMAT, VERSION
@@ -27,10 +29,28 @@ from app.store import conversations, messages, notes, portable
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.messages import with_nul
+from app.threads import apart
 
 MESSAGES_AT_ONCE = 100
 OTHERS_AT_ONCE = 50
+CONNECTION_TRIES = 6
+"""Each waits as long for the pool as any request does."""
 FIRST_ID = UUID(int=0)
+
+
+@asynccontextmanager
+async def _snapshot(services: Services, tenant: UUID) -> AsyncIterator[Connection]:
+    """A connection is asked for more than once: an answer that has begun can only be cut, which helps nobody."""
+    async with AsyncExitStack() as stack:
+        left, connection = CONNECTION_TRIES, None
+        while connection is None:
+            left -= 1
+            try:
+                connection = await stack.enter_async_context(services.database.snapshot(tenant))
+            except StorageUnavailable:
+                if not left:
+                    raise
+        yield connection
 
 
 def header(**of: str) -> str:
@@ -42,7 +62,7 @@ async def user(services: Services, tenant: UUID, user_id: str, *, sensitive: boo
     yield header(user_id=user_id)
     after = ""
     while True:
-        async with services.database.snapshot(tenant) as connection:
+        async with _snapshot(services, tenant) as connection:
             rows = await connection.fetch(portable.CONVERSATIONS, tenant, user_id, after, OTHERS_AT_ONCE)
         for row in rows:
             async for line in _conversation(services, tenant, row["id"], user_id, sensitive=sensitive):
@@ -65,14 +85,14 @@ async def conversation(
 async def _conversation(
     services: Services, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
 ) -> AsyncIterator[str]:
-    async with services.database.snapshot(tenant) as connection:
+    async with _snapshot(services, tenant) as connection:
         known = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
     if known is None:  # erased meanwhile; perhaps another user's now
         return
     yield dumps(_conversation_line(known))
     after, revision = 0, 0
     while after < known.totals.last_seq:
-        async with services.database.snapshot(tenant) as connection:
+        async with _snapshot(services, tenant) as connection:
             last = known.totals.last_seq
             rows = await connection.fetch(portable.MESSAGES, tenant, known.id, after, last, MESSAGES_AT_ONCE)
         if not rows:
@@ -82,13 +102,14 @@ async def _conversation(
                 yield line
             revision = row["revision"]
             texts, cards = await _archived(services, tenant, row["archive_ids"])
-            yield dumps(_message_line(known, row, texts, cards))
+            size = len(row["body"]) + sum(map(len, texts.values()))
+            yield await apart(size, _message_line, known, row, texts, cards)
         after = rows[-1]["seq"]
     async for line in _learnt(services, tenant, known, revision, known.revision):
         yield line
     async for line in _beside(services, tenant, known.id, known.user_id, sensitive=sensitive):
         yield line
-    async with services.database.snapshot(tenant) as connection:
+    async with _snapshot(services, tenant) as connection:
         stored = await notes.browse(connection, tenant, known.id, replaced=True)
     for note in stored:
         if note["source"] == "person":
@@ -110,12 +131,12 @@ async def _archived(
     """The texts and the cards of what was archived of a message; most messages have none."""
     if not archive_ids:
         return {}, ()
-    async with services.database.snapshot(tenant) as connection:
+    async with _snapshot(services, tenant) as connection:
         texts = await messages.archived_texts(connection, tenant, archive_ids)
         return texts, await connection.fetch(portable.CARDS, tenant, archive_ids)
 
 
-def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> dict[str, Any]:
+def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
     """The message as it was sent, and the cards of what was archived of it."""
     by_call = _calls(row) if cards else {}
     line = {
@@ -127,7 +148,7 @@ def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], card
         "message": _as_sent(json.loads(row["body"]), texts, known),
         "archives": {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call},
     }
-    return {**line, "inner": True} if row["digest"] == INNER else line
+    return dumps({**line, "inner": True} if row["digest"] == INNER else line)
 
 
 def _as_sent(body: dict[str, Any], texts: dict[UUID, str], known: Conversation) -> dict[str, Any]:
@@ -175,10 +196,10 @@ async def _learnt(
     """What was learnt after one revision and up to another."""
     if after >= through:
         return
-    async with services.database.snapshot(tenant) as connection:
+    async with _snapshot(services, tenant) as connection:
         found = await connection.fetch(portable.LEARNT, tenant, known.id, after, through)
     for event in found:
-        async with services.database.snapshot(tenant) as connection:
+        async with _snapshot(services, tenant) as connection:
             line = await _event(connection, tenant, known.id, event)
         if line is not None:
             yield dumps({"type": event["kind"], "conversation_id": known.id, **line})
@@ -218,29 +239,32 @@ async def _beside(
     after = FIRST_ID
     while True:
         arguments = (conversation_id, owner_of(scope), after, sensitive, OTHERS_AT_ONCE)
-        async with services.database.snapshot(tenant) as connection:
+        async with _snapshot(services, tenant) as connection:
             rows = await connection.fetch(portable.MEMORIES, tenant, *arguments)
         for row in rows:
-            yield dumps({"type": "memory", **place, **_memory(row)})
+            yield await apart(len(row["content"]), _memory_line, place, row)
         if len(rows) < OTHERS_AT_ONCE:
             break
         after = rows[-1]["id"]
     after = FIRST_ID
     while True:
-        async with services.database.snapshot(tenant) as connection:
+        async with _snapshot(services, tenant) as connection:
             rows = await connection.fetch(portable.ARCHIVES, tenant, conversation_id, scope, after, OTHERS_AT_ONCE)
         for row in rows:
-            async with services.database.snapshot(tenant) as connection:
+            async with _snapshot(services, tenant) as connection:
                 text = (await messages.archived_texts(connection, tenant, [row["id"]])).get(row["id"])
             if text is not None:
-                yield dumps({"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)})
+                line = {"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)}
+                yield await apart(len(text), dumps, line)
         if len(rows) < OTHERS_AT_ONCE:
             break
         after = rows[-1]["id"]
 
 
-def _memory(row: Record) -> dict[str, Any]:
-    return {
+def _memory_line(place: Mapping[str, str | None], row: Record) -> str:
+    line = {
+        "type": "memory",
+        **place,
         "id": str(row["id"]),
         "memory_type": row["type"],
         "content": with_nul(row["content"], row["nul_offsets"]),
@@ -253,6 +277,7 @@ def _memory(row: Record) -> dict[str, Any]:
         "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
         "created_at": time_text(row["created_at"]),
     }
+    return dumps(line)
 
 
 def _archive(row: Record) -> dict[str, Any]:

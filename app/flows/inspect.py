@@ -19,6 +19,7 @@ from app.flows import epochs
 from app.services import Services
 from app.store import messages, page_index, summaries, windows
 from app.store.conversations import Conversation
+from app.threads import apart
 
 ALL = 2**31 - 1
 """Every message, and every revision."""
@@ -56,7 +57,8 @@ async def message_views(
     """Stored messages as they were sent, with what Quire knows of them."""
     wanted = [uuid for row in rows for uuid in row["archive_ids"]]
     texts = await messages.archived_texts(connection, tenant, wanted) if wanted else {}
-    return [_message_view(row, texts, language) for row in rows]
+    size = sum(len(row["body"]) for row in rows)
+    return await apart(size, lambda: [_message_view(row, texts, language) for row in rows])
 
 
 def as_sent(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:

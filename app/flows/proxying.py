@@ -43,6 +43,8 @@ class ProxyRequest:
     """The client says that it sent the request before."""
     arrived: float = 0.0
     """On the event loop's clock."""
+    is_large: bool = False
+    """It came in a long body."""
 
     @property
     def streams(self) -> bool:
@@ -95,7 +97,7 @@ async def ask(services: Services, request: ProxyRequest) -> Asked:
     narrowed = _Narrowed(request.retried)
     whole = AppendRequest(
         found.drafts, request.user_id, found.system, bound_to=request.caller.user_id, member="appended", creates=True,
-        asks=True,
+        asks=True, is_large=request.is_large,
     )  # fmt: skip
     done = await sync_list(services, tenant, name, found, whole, None, narrowed.new)
     appended = json.loads(done.response)["appended"]
@@ -103,9 +105,13 @@ async def ask(services: Services, request: ProxyRequest) -> Asked:
         conversation = await conversations.get(connection, tenant, name, bound_to=request.caller.user_id)
     through = appended[-1]["seq"] if appended else narrowed.through
     answers = () if appended else narrowed.answers
-    said = dumps([request.body, request.caller.user_id, request.caller.sensitive])
-    digest = hashlib.sha256(said.encode()).digest()
+    digest = await anyio.to_thread.run_sync(_digest, request)
     return Asked(request, conversation, through, answers, digest)
+
+
+def _digest(request: ProxyRequest) -> bytes:
+    said = dumps([request.body, request.caller.user_id, request.caller.sensitive])
+    return hashlib.sha256(said.encode()).digest()
 
 
 async def _find(services: Services, request: ProxyRequest, found: CallersList) -> str | None:

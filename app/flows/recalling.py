@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 from asyncpg import Record
 
@@ -13,9 +12,8 @@ from app.core.budget import fair
 from app.core.groups import chat_messages
 from app.core.model import Language
 from app.core.quote import Said, page_text, plain_text
-from app.db import Connection
 from app.services import Services
-from app.store import messages
+from app.threads import apart
 
 TOKEN_CHARACTERS_MAX = 8
 """Characters that a token stands for, at most, in text worth loading."""
@@ -26,22 +24,23 @@ CUT: dict[Language, str] = {
 
 
 async def page(
-    services: Services,
-    connection: Connection,
-    tenant: UUID,
-    conversation_id: str,
-    number: int,
-    language: Language,
-    max_tokens: int | None = None,
+    services: Services, rows: Sequence[Record], number: int, language: Language, max_tokens: int | None = None
 ) -> str | None:
-    """The text of a page, framed, its longest messages cut where it has more tokens; None if there is no such page."""
-    rows = await messages.page_messages(connection, tenant, conversation_id, number)
+    """The text of a page, framed, its longest messages cut where it has more tokens; None if there is no such page.
+
+    ``rows`` are its messages. To be called while no connection is held: tokens are counted.
+    """
     if not rows:
         return None
-    said = [Said(row["seq"], row["role"], text) for row in rows if (text := said_text(row))]
+    size = sum(len(row["body"]) for row in rows)
+    said = await apart(size, _said, rows)
     if max_tokens is not None:
         said = await _fitted(services, said, max_tokens, CUT[language])
-    return page_text(number, said, rows[0]["created_at"], language)
+    return await apart(size, page_text, number, said, rows[0]["created_at"], language)
+
+
+def _said(rows: Sequence[Record]) -> list[Said]:
+    return [Said(row["seq"], row["role"], text) for row in rows if (text := said_text(row))]
 
 
 async def _fitted(services: Services, said: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:

@@ -50,17 +50,8 @@ async def remember(
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
         scope, uid = searching.scope_of(conversation), conversation.uid
-    content, offsets = without_nul(request.content)
-    found = await anyio.to_thread.run_sync(all_vectors, searchable(request.content, request.keywords))
-    ids = [uuid7() for _ in found]
     embeds = services.embedder is not None
-    new = Remembered(
-        id=ids[0], owner=owner_of(scope), type=request.memory_type, content=content,
-        nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
-        source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
-        passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
-        conversation_id=request.conversation_id, conversation_uid=uid,
-    )  # fmt: skip
+    new = await anyio.to_thread.run_sync(_prepared, request, scope, uid)
     await remembered.insert(connection, tenant, new, embeds=embeds)
     if embeds:
         await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
@@ -68,6 +59,20 @@ async def remember(
     assert hit is not None
     (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
     return moment
+
+
+def _prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:
+    """The rows of a memory. Takes long for a long one."""
+    content, offsets = without_nul(request.content)
+    found = all_vectors(searchable(request.content, request.keywords))
+    ids = [uuid7() for _ in found]
+    return Remembered(
+        id=ids[0], owner=owner_of(scope), type=request.memory_type, content=content,
+        nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
+        source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
+        passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
+        conversation_id=request.conversation_id, conversation_uid=uid,
+    )  # fmt: skip
 
 
 def searchable(content: str, keywords: tuple[str, ...]) -> str:

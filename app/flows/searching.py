@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from app.store.conversations import Conversation
 from app.store.memories import Hit, Meaning, relevance
 from app.store.messages import with_nul
 from app.text import fold_each, scalar, script_counts
+from app.threads import apart
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -237,22 +238,32 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, 
     """The hits with their texts, in the same order; without those that are gone since, and without sensitive ones
     unless they are asked for.
     """
-    said = {
-        (row["conversation_id"], row["seq"]): row
-        for row in await messages.by_place(
-            connection, tenant, [(h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq]
-        )
-    }
+    places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
+    said = {(row["conversation_id"], row["seq"]): row for row in await messages.by_place(connection, tenant, [*places])}
     passages = await archives.passages(
         connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
     own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
     contents = await remembered.contents(connection, tenant, own, sensitive=sensitive)
+    wholes = {row["key"]: row for row in contents.values()}
+    size = sum(len(row["body"]) for row in said.values()) + sum(len(row["content"]) for row in wholes.values())
+    return await apart(size, _told, hits, said, passages, contents, wholes)
+
+
+def _told(
+    hits: Sequence[Hit],
+    said: Mapping[tuple[str | None, int | None], Record],
+    passages: Mapping[tuple[UUID, int], tuple[str, str]],
+    contents: Mapping[UUID, Record],
+    wholes: Mapping[UUID, Record],
+) -> list[Moment]:
     found = []
+    texts = {place: said_text(row) for place, row in said.items()}
+    own = {key: with_nul(row["content"], row["nul_offsets"]) for key, row in wholes.items()}
     for hit in hits:
         whole = contents.get(hit.id)
         if whole is not None and hit.type != "episode":
-            content = with_nul(whole["content"], whole["nul_offsets"])
+            content = own[whole["key"]]
             text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
             found.append(Moment(hit, f"memory ({hit.type})", text, whole=whole))
         elif hit.type not in ("episode", "passage"):
@@ -262,10 +273,10 @@ async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, 
             if passage is not None:
                 found.append(Moment(hit, f"tool {passage[0]}", passage[1]))
         elif (row := said.get((hit.conversation_id, hit.seq))) is not None:
-            said_all = said_text(row)
+            said_all = texts[hit.conversation_id, hit.seq]
             text = said_all[hit.start : hit.start + hit.length]
             if whole is not None:
-                text = with_nul(whole["content"], whole["nul_offsets"])
+                text = own[whole["key"]]
             line = row["line"] if text == said_all else ""
             found.append(Moment(hit, row["role"], text, row["id"], line=line))
     return found

@@ -42,6 +42,8 @@ class SyncRequest:
     joins_forks: bool = False
     bound_to: str | None = None
     """The one user whose conversations are there."""
+    is_large: bool = False
+    """It came in a long body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,10 @@ async def sync(
 ) -> Appended:
     """Append what is new in the list, all or nothing. Raises Fork, and what ``append`` raises."""
     found = await anyio.to_thread.run_sync(read_list, request, services.defaults.limits)
-    whole = AppendRequest(found.drafts, request.user_id, found.system, bound_to=request.bound_to, member="appended")
+    whole = AppendRequest(
+        found.drafts, request.user_id, found.system, bound_to=request.bound_to, member="appended",
+        is_large=request.is_large,
+    )  # fmt: skip
     return await sync_list(services, tenant, conversation_id, found, whole, once, _new)
 
 

@@ -13,6 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import anyio.to_thread
+from asyncpg import Record
+
 from app import errors
 from app.core import scope as scopes
 from app.core.budget import loaded, loaded_max
@@ -35,6 +38,7 @@ from app.services import Services
 from app.store import conversations, messages
 from app.store.conversations import Conversation
 from app.text import language as language_of
+from app.threads import apart
 
 KEYWORD_MAX = 100
 _NO_ARCHIVE: dict[Language, str] = {
@@ -206,9 +210,11 @@ async def _recall_page(
     most = loaded_max(epochs.available(services, asking.conversation))
     text = None
     if asking.conversation is not None:
+        rows: Sequence[Record] = ()
         async with services.database.snapshot(tenant) as connection:
             if await conversations.is_still(connection, tenant, asking.conversation):
-                text = await recalling.page(services, connection, tenant, asking.conversation.id, page, language, most)
+                rows = await messages.page_messages(connection, tenant, asking.conversation.id, page)
+        text = await recalling.page(services, rows, page, language, most)
     if text is None:
         no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
         return Answer(no_page + _pages(asking.conversation, language), is_error=True)
@@ -235,7 +241,7 @@ async def _load_tool_history(
     uuid = _uuid(arguments["uuid"])
     query, length, max_tokens = (arguments.get(name) for name in ("query", "length", "max_tokens"))
     available = epochs.available(services, asking.conversation)
-    found = None
+    loaded_archive = None
     if uuid is not None:
         wanted = Wanted(
             query=await searching.ready(services, tenant, query) if query is not None else None,
@@ -244,9 +250,10 @@ async def _load_tool_history(
             length=length,
         )
         async with services.database.snapshot(tenant) as connection:
-            found = await archiving.load(services, connection, tenant, asking.scope, uuid, wanted)
-    if found is None:
+            loaded_archive = await archiving.load(connection, tenant, asking.scope, uuid, wanted)
+    if loaded_archive is None:
         return Answer(_NO_ARCHIVE[language], is_error=True)
+    found = await archiving.shown(services, loaded_archive)
     text, part = archiving.tool_text(found, language)
     framed = archive_text(str(uuid), found["tool_name"], text, part, language)
     return Answer(framed, framed)
@@ -273,7 +280,7 @@ async def _search_memories(
     found = await searching.search(services, tenant, request)
     if not found.moments:
         return _nothing(found.warnings, language)
-    results = [{**searching.result(moment, query), "role": moment.role} for moment in found.moments]
+    results = await anyio.to_thread.run_sync(_results, found.moments, query)
     lines = [
         f"{_line(moment, shown['content_preview'], asking, language)} "
         f"(memory_key {shown['memory_key']}, {shown['relevance_score']})"
@@ -281,6 +288,10 @@ async def _search_memories(
     ]
     of = f"{found.total} 条中的 {len(lines)} 条" if language == "zh" else f"{len(lines)} of {found.total}"
     return Answer(memories_text(of, lines), results)
+
+
+def _results(moments: Sequence[Moment], query: str) -> list[dict[str, Any]]:
+    return [{**searching.result(moment, query), "role": moment.role} for moment in moments]
 
 
 async def _recall_memory(
@@ -341,7 +352,7 @@ async def _get_memory_detail(
             moment = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
     if moment is None:
         return Answer(_NO_MEMORY[language], is_error=True)
-    found = {**searching.detail(moment), "role": moment.role}
+    found = {**await anyio.to_thread.run_sync(searching.detail, moment), "role": moment.role}
     line = _line(moment, found["content"], asking, language)
     shown = await clipped(services, line, loaded_max(epochs.available(services, asking.conversation)))
     cut = "" if shown == line else "…[已截断]" if language == "zh" else "… [cut]"
@@ -351,7 +362,8 @@ async def _get_memory_detail(
 async def _extract_search_keywords(
     _services: Services, _tenant: UUID, _asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
-    found = key_terms(arguments["text"], arguments.get("limit", tools.KEYWORDS_LIMIT))
+    text: str = arguments["text"]
+    found = await apart(len(text), key_terms, text, arguments.get("limit", tools.KEYWORDS_LIMIT))
     if not found:
         said = "没有值得搜索的词。" if language == "zh" else "There are no words worth searching for."
         return Answer(said, found)

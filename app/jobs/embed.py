@@ -12,6 +12,7 @@ Blank texts are never sent.
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from app.services import Services
 from app.store import archives, embeddings, messages
 from app.store.messages import with_nul
 from app.tenancy import tenants
+from app.threads import apart
 from app.work import enqueue
 from app.work.table import ATTEMPTS_MAX, Claimed, finish
 
@@ -110,17 +112,28 @@ async def _texts(connection: Connection, tenant: UUID, rows: Sequence[Record]) -
     """What the vectors of some memories are made from; empty for what has nothing to be found by."""
     places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
-    said = {
-        (row["conversation_id"], row["seq"]): _utterance(row)
-        for row in await messages.by_place(connection, tenant, sorted(places))
-    }
+    told = await messages.by_place(connection, tenant, sorted(places))
     wanted = [(row["archive_id"], row["start"], row["length"]) for row in rows if row["archive_id"] is not None]
     passages = await archives.passages(connection, tenant, wanted)
-    return [_text(row, said, passages) for row in rows]
+    nul = await embeddings.nul_offsets(connection, tenant, list({row["whole"] for row in rows if row["has_nul"]}))
+    return await apart(sum(len(row["body"]) for row in told), _texts_of, rows, told, passages, nul)
+
+
+def _texts_of(
+    rows: Sequence[Record],
+    told: Sequence[Record],
+    passages: dict[tuple[UUID, int], tuple[str, str]],
+    nul: dict[UUID, Sequence[int]],
+) -> list[str]:
+    said = {(row["conversation_id"], row["seq"]): _utterance(row) for row in told}
+    return [_text(row, said, passages, nul) for row in rows]
 
 
 def _text(
-    row: Record, said: dict[tuple[str, int], Utterance], passages: dict[tuple[UUID, int], tuple[str, str]]
+    row: Record,
+    said: dict[tuple[str, int], Utterance],
+    passages: dict[tuple[UUID, int], tuple[str, str]],
+    nul: dict[UUID, Sequence[int]],
 ) -> str:
     start, end = row["start"], row["start"] + row["length"]
     if row["archive_id"] is not None:
@@ -131,8 +144,13 @@ def _text(
         if (whole := said.get(place)) is None:
             return ""
         return turn_text(Utterance(whole.role, whole.text[start:end], whole.name), said.get((place[0], place[1] - 1)))
-    text = with_nul(row["content"] or "", row["nul_offsets"])[start:end]
+    text = with_nul(row["content"] or "", _between(nul.get(row["whole"], ()), start, end))
     return text if text.strip() else ""
+
+
+def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
+    """Those of some ordered offsets that are in a stretch, from its start."""
+    return [offset - start for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]]
 
 
 def _utterance(row: Record) -> Utterance:

@@ -38,6 +38,7 @@ from app.store.page_index import NewPageIndex
 from app.store.remembered import Remembered
 from app.store.windows import LINES_PER_PAGE
 from app.text import one_line
+from app.threads import apart
 from app.work import enqueue, table
 from app.work.table import Claimed
 
@@ -115,7 +116,7 @@ async def _gather(services: Services, claimed: Claimed) -> _Page | None:
         number,
         pages[0]["title"],
         [line.text for line in found.get(number, ())],
-        excerpts_of(rows),
+        await apart(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
         [topic.name for topic in topics],
     )

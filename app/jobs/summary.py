@@ -25,6 +25,7 @@ from app.store import conversations, messages, page_index, summaries
 from app.store.conversations import Conversation
 from app.store.summaries import Summary
 from app.text import scalar
+from app.threads import apart
 from app.work import enqueue, table
 from app.work.table import Claimed
 
@@ -88,7 +89,8 @@ async def _gather(services: Services, claimed: Claimed) -> _Due | None:
         rows = await messages.history(connection, tenant, conversation.id, old.through_seq, limit, newest_first=False)
     rows = [row for row in rows if row["seq"] <= through]
     reached = through if len(rows) < limit else rows[-1]["seq"]
-    return _Due(conversation, old, excerpts_of(rows), reached, policy.summary_max)
+    excerpts = await apart(sum(len(row["body"]) for row in rows), excerpts_of, rows)
+    return _Due(conversation, old, excerpts, reached, policy.summary_max)
 
 
 async def _within(services: Services, chat: Chat, due: _Due) -> _Due:

@@ -30,9 +30,9 @@ def literal(vector: Vector) -> str:
 # Memories of one owner that want a vector, the oldest first, with what their texts are made from; and the message
 # before an episode's, which it may answer.
 WAITING = """
-SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length,
-       CASE WHEN w.id IS NULL THEN m.content ELSE w.content END AS content,
-       CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END AS nul_offsets
+SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, coalesce(w.id, m.id) AS whole,
+       substr(CASE WHEN w.id IS NULL THEN m.content ELSE w.content END, m.start + 1, m.length) AS content,
+       cardinality(CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END) > 0 AS has_nul
   FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id > $3
          ORDER BY memory_id LIMIT $4) u
   JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id
@@ -43,6 +43,16 @@ SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length,
 
 async def waiting(connection: Connection, tenant: UUID, owner: UUID, after: UUID, limit: int) -> Sequence[Record]:
     return await connection.fetch(WAITING, tenant, owner, after, limit)
+
+
+# Where NUL was in some memories.
+NUL_OFFSETS = "SELECT id, nul_offsets FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
+
+
+async def nul_offsets(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, Sequence[int]]:
+    if not ids:
+        return {}
+    return {row["id"]: row["nul_offsets"] for row in await connection.fetch(NUL_OFFSETS, tenant, ids)}
 
 
 # New vectors, or new ones for old; those of memories that were erased meanwhile are dropped.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -16,6 +17,7 @@ from app.core.model import Language, Totals
 from app.core.sync import DIGEST_BYTES
 from app.db import Connection, Database
 from app.store.conversations import calls_text
+from app.threads import apart
 from app.work import enqueue
 from app.work.enqueue import NewWork
 
@@ -370,8 +372,9 @@ MEMORIES_AT_ONCE = 1_000
 
 async def append_within(connection: Connection, tenant: UUID, append: Append) -> bool:
     """The same inside a transaction that holds the conversation's lock, for any number of memories."""
-    rest = append.memories[MEMORIES_AT_ONCE:]
-    first = replace(append, memories=append.memories[:MEMORIES_AT_ONCE])
+    at_once = len(append.memories) <= MEMORIES_AT_ONCE
+    rest = () if at_once else append.memories
+    first = append if at_once else replace(append, memories=())
     if await connection.fetchrow(_statement(first), *_arguments(tenant, first)) is None:
         return False
     await remember(connection, tenant, rest, append.created_at, embeds=append.embeds)
@@ -554,14 +557,15 @@ SELECT a.id, t.content, t.nul_offsets FROM archives a
 
 async def archived_texts(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
     rows = await connection.fetch(ARCHIVED_TEXTS, tenant, ids)
-    return {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows}
+    size = sum(len(row["nul_offsets"]) for row in rows)
+    return await apart(size, lambda: {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows})
 
 
 def without_nul(text: str) -> tuple[str, list[int]]:
     """A text that PostgreSQL can hold, and where NUL was in it."""
     if "\x00" not in text:
         return text, []
-    return text.replace("\x00", "\ufffd"), [i for i, c in enumerate(text) if c == "\x00"]
+    return text.replace("\x00", "\ufffd"), [nul.start() for nul in re.finditer("\x00", text)]
 
 
 def with_nul(text: str, offsets: Sequence[int]) -> str:

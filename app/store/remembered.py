@@ -61,20 +61,27 @@ async def insert(connection: Connection, tenant: UUID, new: Remembered, *, embed
 
 
 # What passages are of: by their ids, unless it has expired, or is sensitive and $3 is false. The content is that of
-# the whole.
+# the whole, in one of its rows: it may be long and they may be many.
 CONTENTS = """
-SELECT m.id, w.id AS key, w.content, w.nul_offsets, w.keywords, w.metadata, w.source, w.sensitive, w.expires_at
+SELECT m.id, w.id AS key, (row_number() OVER whole) = 1 AS is_whole,
+       CASE WHEN row_number() OVER whole = 1 THEN w.content END AS content,
+       CASE WHEN row_number() OVER whole = 1 THEN w.nul_offsets END AS nul_offsets,
+       w.keywords, w.metadata, w.source, w.sensitive, w.expires_at
   FROM memories m
   JOIN memories w ON w.tenant_id = m.tenant_id AND w.id = CASE WHEN m.part_of IS NULL THEN m.id ELSE m.part_of END
  WHERE m.tenant_id = $1 AND m.id = ANY ($2::uuid[]) AND w.content IS NOT NULL
    AND (w.expires_at IS NULL OR w.expires_at > now()) AND ($3 OR NOT w.sensitive)
+WINDOW whole AS (PARTITION BY w.id ORDER BY m.id)
 """
 
 
 async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
+    """The memory that each of some passages is of."""
     if not ids:
         return {}
-    return {row["id"]: row for row in await connection.fetch(CONTENTS, tenant, ids, sensitive)}
+    rows = await connection.fetch(CONTENTS, tenant, ids, sensitive)
+    wholes = {row["key"]: row for row in rows if row["is_whole"]}
+    return {row["id"]: wholes[row["key"]] for row in rows}
 
 
 DELETE = """

@@ -108,13 +108,18 @@ async def page(request: Request, template: str, *, status: int = 200, **values: 
         "viewer": None,
         "heading": None,
     }
-    body = await anyio.to_thread.run_sync(ENVIRONMENT.get_template(template).render, {**common, **values})
-    response = Response(body.encode("utf-8", "replace"), status, media_type="text/html")
+    body = await anyio.to_thread.run_sync(_written, template, {**common, **values})
+    response = Response(body, status, media_type="text/html")
     if language.asked(request):
         response.set_cookie(
             language.COOKIE, chosen, path=addresses(request)(), max_age=31_536_000, httponly=True, samesite="strict"
         )
     return response
+
+
+def _written(template: str, values: dict[str, Any]) -> bytes:
+    """The first time a template is compiled, which takes a while too."""
+    return ENVIRONMENT.get_template(template).render(values).encode("utf-8", "replace")
 
 
 def _translator(chosen: Language) -> Callable[..., str]:

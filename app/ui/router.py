@@ -144,9 +144,10 @@ async def archive_page(
     ready = await searching.ready(services, viewer.tenant, asked["query"]) if asked["query"] else None
     wanted = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
     async with services.database.snapshot(viewer.tenant) as connection:
-        found = await archiving.load(services, connection, viewer.tenant, None, uuid, wanted)
-    if found is None:
+        loaded = await archiving.load(connection, viewer.tenant, None, uuid, wanted)
+    if loaded is None:
         raise errors.NotFound("There is no such archive.")
+    found = await archiving.shown(services, loaded)
     check_own_user(viewer, found["user_id"])
     end = offset + found.get("length", 0)
     return await page(

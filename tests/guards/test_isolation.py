@@ -297,6 +297,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.adopt(connection, BOB, "m", 2) == model
         assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
         assert await embeddings.waiting(connection, BOB, memory["owner"], first, 10)
+        assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
     tables = ("embeddings", "embedding_models", "unembedded")
@@ -305,6 +306,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.current(connection, BOB) is None
         assert await embeddings.current_name(connection, BOB) is None
         assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
+        assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {}
         assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
         for tenant in (ANN, BOB):
             vectors = [(memory["id"], [1.0, 0.0])]
@@ -365,7 +367,18 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
-    by_id |= {"BY_WORDS", "WAITING", "WRITE", "SETTLE", "ADOPT", "RETIRE", "MARK", "CURRENT", "CURRENT_NAME"}
+    by_id |= {
+        "BY_WORDS",
+        "WAITING",
+        "NUL_OFFSETS",
+        "WRITE",
+        "SETTLE",
+        "ADOPT",
+        "RETIRE",
+        "MARK",
+        "CURRENT",
+        "CURRENT_NAME",
+    }
     by_id |= {"LOOK_UP"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in
