@@ -469,6 +469,8 @@ class Server(uvicorn.Server):
             )
         )
         self._hello = hello
+        # Made now: it takes a quarter of a second, for which the first to ask would make all others wait.
+        app.openapi()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts listening; with port 0 only now the port is known."""

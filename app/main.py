@@ -146,8 +146,6 @@ def _lifespan(
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        # Making the routes and the document takes a quarter of a second, which the first to ask would make others wait.
-        await anyio.to_thread.run_sync(app.openapi)
         async with services_of(settings, dsn, models) as services:
             app.state.services, app.state.mcp = services, mcp.manager(services)
             watches = [
