@@ -40,8 +40,8 @@ class Evidence:
     """Of one conversation."""
 
     asked: Sequence[Asked]
-    found: frozenset[Texts]
-    """Those that a search brings back."""
+    found: Mapping[Texts, int]
+    """At which place, from 1 on, a search brings back those that it does."""
     prices: Sequence[int] = ()
     """Tokens of what the model's tool says, of some searches."""
 
@@ -49,6 +49,10 @@ class Evidence:
         """The share of what is asked about that a window says word for word."""
         said = _joined(window)
         return _share([is_held(one.texts, said) for one in self.asked])
+
+    def found_within(self, places: int) -> int:
+        """How many a search brings back by itself, among its first so many."""
+        return sum(self.found.get(one.texts, DEPTH + 1) <= places for one in self.asked)
 
     def held_or_found(self, window: Iterable[Mapping[str, Any]]) -> float:
         said = _joined(window)
@@ -64,15 +68,21 @@ def gather(
 ) -> Evidence:
     """Search for what a history says. ``known``: texts by the ids of messages and archives."""
     asked = wanted(history)
-    found = frozenset(one.texts for one in asked if one.texts in _search(api, one.query, known))
+    found = {one.texts: place for one in asked if (place := _place(_search(api, one.query, known), one.texts))}
     answers = [_tool(api, conversation, one.query) for one in asked[::PRICED_EVERY]]
     return Evidence(asked, found, [weigh(answer) for answer in answers])
 
 
-def _search(api: Api, query: str, known: Mapping[str, Texts]) -> set[Texts]:
+def _search(api: Api, query: str, known: Mapping[str, Texts]) -> list[set[Texts]]:
+    """What each result is of."""
     body = {"user_id": USER, "query": query, "search_mode": "keyword", "limit": DEPTH}
     results = json.loads(api.call("POST", "/memories/search", body))["results"]
-    return {known[name] for one in results for name in (*one["message_ids"], one["archive_id"]) if name in known}
+    return [{known[name] for name in (*one["message_ids"], one["archive_id"]) if name in known} for one in results]
+
+
+def _place(results: Sequence[set[Texts]], wanted: Texts) -> int:
+    """Of the first that is of it, from 1 on; 0 where none is."""
+    return next((place for place, of in enumerate(results, 1) if wanted in of), 0)
 
 
 def _tool(api: Api, conversation: str, query: str) -> str:

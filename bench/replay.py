@@ -21,6 +21,7 @@ import tiktoken
 from app import tokens
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
+from app.recall.tools import SEARCH_LIMIT
 from bench import evidence, money
 from bench.evidence import Evidence
 from bench.house import Api, House
@@ -322,9 +323,10 @@ def _money_table(rooms: Sequence[Room]) -> Table:
     if roomy:
         ratios = [room.bills[-1].cached / room.bills[0].cached for room in roomy]
         notes.append(
-            f"Left out: {len(roomy)} with a budget that holds all of it to the end. There is nothing to save there; with "
-            f"a cache Quire costs {fmean(ratios):.2f} times the whole history on average ({min(ratios):.2f} to "
-            f"{max(ratios):.2f}): its tools and guide, and where an epoch begins, what has to be read again."
+            f"Left out: {len(roomy)} with a budget that holds all of it to the end, where the whole history loses "
+            f"nothing. With a cache Quire costs {fmean(ratios):.2f} times the whole history there on average "
+            f"({min(ratios):.2f} to {max(ratios):.2f}; more in {sum(ratio > 1 for ratio in ratios)}): its tools and guide "
+            "are in every prompt, and an epoch is read anew; but what is old is condensed long before the budget is full."
         )
     rows = [
         (
@@ -349,7 +351,7 @@ def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Tab
         rows.append((*room.place, f"{len(known.asked)}", *(f"{share:.1%}" for share in (*held, shares[-1]))))
     prices = [price for known in gathered.values() for price in known.prices]
     asked = sum(len(known.asked) for known in gathered.values())
-    found = sum(one.texts in known.found for known in gathered.values() for one in known.asked)
+    first, found = (sum(known.found_within(n) for known in gathered.values()) for n in (SEARCH_LIMIT, evidence.DEPTH))
     notes = [
         (
             "Of messages that the whole history has (100 %), the share that is word for word in the last model call's "
@@ -358,8 +360,10 @@ def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Tab
             "modelled. Searches are by words alone, among all conversations of the replay."
         ),
         (
-            f"A search finds {found:,} of {asked:,} by itself. It costs no model call of its own; "
-            f"its {evidence.DEPTH} previews are {fmean(prices):,.0f} tokens on average, until the next user message."
+            f"By itself a search finds {found:,} of {asked:,} among its first {evidence.DEPTH}, {first:,} among the "
+            f"{SEARCH_LIMIT} that the tool brings where no more are asked for. It costs no tokens of a model of its own; "
+            f"what it says, {evidence.DEPTH} previews, is {fmean(prices):,.0f} tokens on average, in the window until "
+            "the next user message."
             if prices
             else ""
         ),
