@@ -364,8 +364,6 @@ def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Tab
             f"{SEARCH_LIMIT} that the tool brings where no more are asked for. It costs no tokens of a model of its own; "
             f"what it says, {evidence.DEPTH} previews, is {fmean(prices):,.0f} tokens on average, in the window until "
             "the next user message."
-            if prices
-            else ""
         ),
         (
             "Goal: no evidence lost that the whole history had; lost in "
