@@ -42,6 +42,8 @@ class Evidence:
     asked: Sequence[Asked]
     found: Mapping[Texts, int]
     """At which place, from 1 on, a search brings back those that it does."""
+    found_here: frozenset[Texts] = frozenset()
+    """Of the others, those that a search of the conversation alone brings back."""
     prices: Sequence[int] = ()
     """Tokens of what the model's tool says, of some searches."""
 
@@ -54,9 +56,10 @@ class Evidence:
         """How many a search brings back by itself, among its first so many."""
         return sum(self.found.get(one.texts, DEPTH + 1) <= places for one in self.asked)
 
-    def held_or_found(self, window: Iterable[Mapping[str, Any]]) -> float:
+    def lost(self, window: Iterable[Mapping[str, Any]]) -> list[Asked]:
+        """What is neither in a window nor brought back."""
         said = _joined(window)
-        return _share([one.texts in self.found or is_held(one.texts, said) for one in self.asked])
+        return [one for one in self.asked if one.texts not in self.found and not is_held(one.texts, said)]
 
 
 def gather(
@@ -69,13 +72,17 @@ def gather(
     """Search for what a history says. ``known``: texts by the ids of messages and archives."""
     asked = wanted(history)
     found = {one.texts: place for one in asked if (place := _place(_search(api, one.query, known), one.texts))}
+    missed = [one for one in asked if one.texts not in found]
+    here = frozenset(
+        one.texts for one in missed if _place(_search(api, one.query, known, conversation_id=conversation), one.texts)
+    )
     answers = [_tool(api, conversation, one.query) for one in asked[::PRICED_EVERY]]
-    return Evidence(asked, found, [weigh(answer) for answer in answers])
+    return Evidence(asked, found, here, [weigh(answer) for answer in answers])
 
 
-def _search(api: Api, query: str, known: Mapping[str, Texts]) -> list[set[Texts]]:
+def _search(api: Api, query: str, known: Mapping[str, Texts], **filters: str) -> list[set[Texts]]:
     """What each result is of."""
-    body = {"user_id": USER, "query": query, "search_mode": "keyword", "limit": DEPTH}
+    body = {"user_id": USER, "query": query, "search_mode": "keyword", "limit": DEPTH, **filters}
     results = json.loads(api.call("POST", "/memories/search", body))["results"]
     return [{known[name] for name in (*one["message_ids"], one["archive_id"]) if name in known} for one in results]
 

@@ -317,7 +317,8 @@ def _money_table(rooms: Sequence[Room]) -> Table:
         ),
         (
             f"Conversations of more than {MONEY_TURNS} turns or model calls, at budgets that they outgrow. Goal: Quire is "
-            f"the cheapest in each; it is not in {len(dearer)} of {len(shown)}{': ' if dearer else ''}{', '.join(dearer)}."
+            f"the cheapest in each; it is not in {len(dearer)} of {len(shown)}{': ' if dearer else ''}{', '.join(dearer)}. "
+            "(The whole history counts among the others, though it does not keep to the budget.)"
         ),
     ]
     if roomy:
@@ -341,14 +342,17 @@ def _money_table(rooms: Sequence[Room]) -> Table:
 
 
 def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Table:
-    rows, shares = [], []
+    rows, losses = [], []
     for room in rooms:
         if room.is_all:
             continue
         known = gathered[room.conversation]
-        shares.append(known.held_or_found(room.windows[-1]))
-        held = [known.held(window) for window in room.windows[1:]]
-        rows.append((*room.place, f"{len(known.asked)}", *(f"{share:.1%}" for share in (*held, shares[-1]))))
+        lost = known.lost(room.windows[-1])
+        shares = [*(known.held(window) for window in room.windows[1:]), 1 - len(lost) / max(len(known.asked), 1)]
+        rows.append((*room.place, f"{len(known.asked)}", *(f"{share:.1%}" for share in shares)))
+        if lost:
+            here = sum(one.texts in known.found_here for one in lost)
+            losses.append(f"{room.name} at {room.budget:,} ({len(lost)}; {here} found in that conversation alone)")
     prices = [price for known in gathered.values() for price in known.prices]
     asked = sum(len(known.asked) for known in gathered.values())
     first, found = (sum(known.found_within(n) for known in gathered.values()) for n in (SEARCH_LIMIT, evidence.DEPTH))
@@ -367,7 +371,7 @@ def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Tab
         ),
         (
             "Goal: no evidence lost that the whole history had; lost in "
-            f"{sum(share < 1 for share in shares)} of {len(shares)}, at worst {1 - min(shares, default=1):.1%}."
+            f"{len(losses)} of {len(rows)}{': ' if losses else ''}{', '.join(losses)}."
         ),
     ]
     columns = ("conversation", "turns", "calls", "budget", "messages", *WAYS[1:], "Quire and a search")

@@ -61,7 +61,7 @@ def test_held_is_what_a_window_says_word_for_word_and_equal_texts_are_one() -> N
     known = Evidence(asked, {("Marta knows.",): 7})
     window = [message("system", "Pages 1-3: Lyon"), message("user", "You said: Lyon is late. Why?")]
     assert known.held(window) == 1 / 4
-    assert known.held_or_found(window) == 3 / 4
+    assert [one.texts for one in known.lost(window)] == [("The ramp broke.",)]
     assert [known.found_within(places) for places in (5, 10)] == [0, 2]
 
 
