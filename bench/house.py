@@ -220,11 +220,13 @@ class Api:
     def create(self, conversation: str, budget: int | None = None) -> None:
         self.call("POST", "/conversations", {"id": conversation, "user_id": USER, "budget": budget})
 
-    def append(self, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
-        """In as few requests as the API's limit allows."""
+    def append(self, conversation: str, messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """In as few requests as the API's limit allows. Each message as it was stored."""
+        stored: list[dict[str, Any]] = []
         for at in range(0, len(messages), APPEND_MESSAGES_MAX):
             body = {"messages": messages[at : at + APPEND_MESSAGES_MAX], "user_id": USER}
-            self.call("POST", f"/conversations/{conversation}/messages", body)
+            stored += json.loads(self.call("POST", f"/conversations/{conversation}/messages", body))["messages"]
+        return stored
 
     def window(self, conversation: str, budget: int | None = None) -> str:
         query = f"?budget={budget}" if budget else ""

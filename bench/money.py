@@ -8,6 +8,9 @@ Replayed with the same transcripts and before the same model calls:
   reading it once, and SUMMARY_TOKENS stand for all that is summarised;
 * Quire's windows, as they were answered, recall tools included.
 
+A system prompt always stays. So does, in the second and third way, the user message of a turn that alone does not fit;
+of what follows it, the newest call groups do.
+
 The unit is the price of an input token that is not cached. A token is read from the cache if the prompt begins with
 the one before it up to there, and what is shared is at least LEAST_CACHED tokens; such a token costs CACHED.
 Output tokens are not counted: they are the same for all, but for the summaries', which are left out in favour of the
@@ -16,6 +19,7 @@ third way.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 CACHED = 0.1
 """Of a token's price, when it is cached: OpenAI's and Anthropic's newest models, 2026."""
@@ -41,8 +45,16 @@ class Bill:
     plain: float
     cached: float
 
-    def __add__(self, other: "Bill") -> "Bill":
-        return Bill(self.plain + other.plain, self.cached + other.cached)
+
+@dataclass(frozen=True)
+class Way:
+    """The prompts of one way, in the order they were sent, and the tokens that were read beside them, once."""
+
+    prompts: Sequence[Prompt]
+    read: int = 0
+
+    def bill(self) -> Bill:
+        return bill(self.prompts, self.read)
 
 
 def bill(prompts: Iterable[Prompt], more: int = 0) -> Bill:
@@ -66,50 +78,56 @@ def _shared(before: Prompt, prompt: Prompt) -> int:
     return shared if shared >= LEAST_CACHED else 0
 
 
-def whole(history: Sequence[Said], calls: Sequence[int]) -> Bill:
+def whole(history: Sequence[Said], calls: Sequence[int]) -> Way:
     """`calls`: how many messages there were at each model call."""
-    return bill(_parts(history[:call]) for call in calls)
+    return Way([_parts(history[:call]) for call in calls])
 
 
-def newest(history: Sequence[Said], calls: Sequence[int], budget: int) -> Bill:
-    return bill(_newest(history[:call], int(budget * USABLE)) for call in calls)
+def newest(history: Sequence[Said], calls: Sequence[int], budget: int) -> Way:
+    system = _system(history)
+    room = int(budget * USABLE) - weight(system)
+    return Way([_parts([*system, *fitting(history[len(system) : call], room)]) for call in calls])
 
 
-def _newest(history: Sequence[Said], room: int) -> Prompt:
-    system = [said for said in history[:1] if said.role == "system"]
-    room -= sum(said.tokens for said in system)
-    first = last_user = next((at for at in range(len(history) - 1, -1, -1) if history[at].role == "user"), 0)
-    room -= sum(said.tokens for said in history[last_user:])
-    for at in range(last_user - 1, len(system) - 1, -1):
-        room -= history[at].tokens
-        if room < 0:
-            break
-        if history[at].role == "user":
-            first = at
-    return _parts([*system, *history[max(first, len(system)) :]])
-
-
-def summarised(history: Sequence[Said], calls: Sequence[int], budget: int) -> Bill:
-    room, cut, version, read = int(budget * USABLE), 0, 0, 0
+def summarised(history: Sequence[Said], calls: Sequence[int], budget: int) -> Way:
+    system = _system(history)
+    room, at, version, read = int(budget * USABLE) - weight(system), len(system), 0, 0
+    since: Sequence[Said] = ()
     prompts: list[Prompt] = []
     for call in calls:
-        since = history[cut:call]
-        if sum(said.tokens for said in since) > room - SUMMARY_TOKENS * (version > 0):
-            kept = _kept_from(since, room // 2)
-            if kept:
-                read += sum(said.tokens for said in since[:kept]) + SUMMARY_TOKENS * (version > 0)
-                cut, version = cut + kept, version + 1
+        since, at = [*since, *history[at:call]], max(at, call)
+        if weight(since) > room - SUMMARY_TOKENS * (version > 0):
+            kept = fitting(since, room // 2)
+            if len(kept) < len(since):
+                read += weight(since) - weight(kept) + SUMMARY_TOKENS * (version > 0)
+                since, version = kept, version + 1
         summary = [(f"summary {version}", SUMMARY_TOKENS)] if version else []
-        prompts.append([*summary, *_parts(history[cut:call])])
-    return bill(prompts, read)
+        prompts.append([*_parts(system), *summary, *_parts(since)])
+    return Way(prompts, read)
 
 
-def _kept_from(since: Sequence[Said], room: int) -> int:
-    """Where what stays after a summary begins: at the oldest user message from which on all fits, or at the newest."""
-    users = [at for at, said in enumerate(since) if said.role == "user"]
-    fitting = [at for at in users if sum(said.tokens for said in since[at:]) <= room]
-    return min(fitting, default=max(users, default=0))
+def fitting(said: Sequence[Said], room: int) -> Sequence[Said]:
+    """The newest that fit, from a user message on; of a turn that alone does not, its user message and the newest call
+    groups that fit beside it. The newest turn's message and its newest call group stay, whatever they weigh.
+    """
+    left = list(accumulate(one.tokens for one in reversed(said)))[::-1]
+    users = [at for at, one in enumerate(said) if one.role == "user"]
+    if starts := [at for at in users if left[at] <= room]:
+        return said[starts[0] :]
+    last = users[-1] if users else -1
+    opening = said[last : last + 1] if users else ()
+    groups = [at for at in range(last + 1, len(said)) if said[at].role == "assistant"]
+    starts = [at for at in groups if left[at] <= room - weight(opening)] or groups[-1:]
+    return [*opening, *(said[starts[0] :] if starts else said[last + 1 :])]
 
 
-def _parts(history: Sequence[Said]) -> list[tuple[str, int]]:
+def weight(said: Iterable[Said]) -> int:
+    return sum(one.tokens for one in said)
+
+
+def _system(history: Sequence[Said]) -> Sequence[Said]:
+    return [one for one in history[:1] if one.role == "system"]
+
+
+def _parts(history: Iterable[Said]) -> list[tuple[str, int]]:
     return [(said.text, said.tokens) for said in history]

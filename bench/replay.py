@@ -21,8 +21,11 @@ import tiktoken
 from app import tokens
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
-from bench import money
+from app.recall.tools import SEARCH_LIMIT
+from bench import evidence, money
+from bench.evidence import Evidence
 from bench.house import Api, House
+from bench.sizes import until_idle
 from bench.tables import Table
 
 BUDGETS = (4_000, 8_000, 32_000)
@@ -31,6 +34,7 @@ DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" /
 GOAL = 0.9
 LONG_TURNS = 100
 MONEY_TURNS = 30
+"""Or model calls: an agent at work makes dozens of them in one turn."""
 FRAME = 4
 QUICK_CONVERSATIONS = 1
 CALLS, TURNS = "model calls", "turns"
@@ -129,6 +133,7 @@ def _elements(text: str, at: int) -> tuple[tuple[str, ...], str]:
 class Replay:
     """One conversation at one budget."""
 
+    conversation: str
     turns: int
     series: dict[str, list[Window]] = field(default_factory=lambda: {CALLS: [], TURNS: []})
     seen: list[Window] = field(default_factory=list)
@@ -137,6 +142,10 @@ class Replay:
     history: list[money.Said] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     """How many messages there were at each model call."""
+
+    @property
+    def is_long(self) -> bool:
+        return max(self.turns, len(self.calls)) > MONEY_TURNS
 
     def shares(self, name: str, counter: Counter, *, within_epoch: bool = False) -> list[float]:
         """Of each window but the first; or of those only that are of the same epoch as the one before."""
@@ -156,16 +165,22 @@ def run(house: House, *, quick: bool) -> list[Table]:
     rows: list[Sequence[str]] = []
     faults: list[Sequence[str]] = []
     long: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
-    bills: list[Sequence[str]] = []
+    rooms: list[Room] = []
+    known: dict[str, evidence.Texts] = {}
     for name, transcripts in _sets(quick=quick):
-        replays = [replay(house.api, f"replay-{name}-{i}", one, counter) for i, one in enumerate(transcripts)]
+        replays = [replay(house.api, f"replay-{name}-{i}", one, counter, known) for i, one in enumerate(transcripts, 1)]
         for budget in BUDGETS:
             here = [found[budget] for found in replays]
             rows.append(_stability(name, budget, here, counter))
             faults.append(_faults(name, budget, here))
-            bills += _bills(name, budget, [found for found in here if found.turns > MONEY_TURNS], counter)
+            rooms += [_room(f"{name} {i}", budget, one, counter) for i, one in enumerate(here, 1) if one.is_long]
             long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
-    return [_stability_table(rows, long), _budget_table(faults), _money_table(bills)]
+    until_idle(house.api)  # long texts are indexed by jobs
+    gathered = {
+        room.conversation: evidence.gather(house.api, room.conversation, room.history, known, counter.text)
+        for room in {room.conversation: room for room in rooms}.values()
+    }
+    return [_stability_table(rows, long), _budget_table(faults), _money_table(rooms), _evidence_table(rooms, gathered)]
 
 
 def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
@@ -176,14 +191,18 @@ def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
         yield folder.parent.name, found[:QUICK_CONVERSATIONS] if quick else found
 
 
-def replay(api: Api, conversation: str, transcript: Transcript, counter: Counter) -> dict[int, Replay]:
+def replay(
+    api: Api, conversation: str, transcript: Transcript, counter: Counter, known: dict[str, evidence.Texts]
+) -> dict[int, Replay]:
+    """At every budget. What was said is noted in ``known``, under the ids of messages and archives."""
     plan = steps(transcript.messages, every_message=True)
-    found = {budget: Replay(turns=plan[-1].turn) for budget in BUDGETS}
+    found = {budget: Replay(conversation, turns=plan[-1].turn) for budget in BUDGETS}
     history: list[money.Said] = []
     api.create(conversation)
     for step, following in zip(plan, [*plan[1:], None], strict=True):
-        api.append(conversation, step.messages)
-        for message in step.messages:
+        stored = api.append(conversation, step.messages)
+        for message, one in zip(step.messages, stored, strict=True):
+            known |= dict.fromkeys(filter(None, (one["id"], one["archive_id"])), evidence.texts_of(message))
             text = json.dumps(message, ensure_ascii=False)
             history.append(money.Said(text, counter.message(text), message["role"]))
         ends_turn = following is None or following.turn > step.turn
@@ -230,56 +249,133 @@ def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
     )
 
 
-def _bills(name: str, budget: int, replays: Sequence[Replay], counter: Counter) -> list[Sequence[str]]:
-    """A row for each conversation. (A budget that holds all of it saves nothing, and is left out.)"""
-    rows: list[Sequence[str]] = []
-    for number, one in enumerate(replays, 1):
-        if sum(said.tokens for said in one.history) <= budget:
-            continue
-        windows = [
-            [("tools", counter.text(window.tools)), *((text, counter.message(text)) for text in window.messages)]
-            for window in one.series[CALLS]
-        ]
-        ways = [
-            money.whole(one.history, one.calls),
-            money.newest(one.history, one.calls, budget),
-            money.summarised(one.history, one.calls, budget),
-            money.bill(windows),
-        ]
-        calls = len(one.calls)
-        least = min(way.cached for way in ways[:-1])
-        cells = [f"{way.plain / calls:,.0f} / {way.cached / calls:,.0f}" for way in ways]
-        rows.append((f"{name} {number}", f"{one.turns}", f"{budget:,}", *cells, f"{ways[-1].cached / least:.2f}"))
-    return rows
+WAYS = ("whole history", "newest", "rolling summary", "Quire")
 
 
-def _money_table(rows: Sequence[Sequence[str]]) -> Table:
-    dearer = [row[0] for row in rows if float(row[-1]) > 1]
-    return Table(
-        "Money",
-        (
-            "conversation",
-            "turns",
-            "budget",
-            "whole history",
-            "newest",
-            "rolling summary",
-            "Quire",
-            "of the cheapest other",
-        ),
-        rows,
-        (
-            (
-                "Input tokens of a model call, without / with a prompt cache, in the price of a token that is not cached; a "
-                f"cached one costs {money.CACHED}. What each way is: bench/money.py. The newest messages and a rolling "
-                "summary lose what they leave out; Quire's can be recalled."
-            ),
-            (
-                f"Conversations of more than {MONEY_TURNS} turns. Goal: Quire is the cheapest in each; it is not in "
-                f"{len(dearer)} of {len(rows)}{': ' + ', '.join(dearer) if dearer else ''}."
-            ),
-        ),
+@dataclass(frozen=True)
+class Room:
+    """One long conversation at one budget: what each of the WAYS costs, and what its last window says."""
+
+    name: str
+    conversation: str
+    turns: int
+    calls: int
+    budget: int
+    bills: Sequence[money.Bill]
+    windows: Sequence[Sequence[Message]]
+    history: Sequence[Message]
+    """Up to the last model call."""
+    is_all: bool
+    """Whether the whole history fits."""
+
+    @property
+    def of_cheapest(self) -> float:
+        """Quire's bill, of the cheapest other's."""
+        return self.bills[-1].cached / min(bill.cached for bill in self.bills[:-1])
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return (self.name, f"{self.turns}", f"{self.calls}", f"{self.budget:,}")
+
+
+def _room(name: str, budget: int, one: Replay, counter: Counter) -> Room:
+    windows = [
+        [("tools", counter.text(window.tools)), *((text, counter.message(text)) for text in window.messages)]
+        for window in one.series[CALLS]
+    ]
+    ways = [
+        money.whole(one.history, one.calls),
+        money.newest(one.history, one.calls, budget),
+        money.summarised(one.history, one.calls, budget),
+        money.Way(windows),
+    ]
+    return Room(
+        name,
+        one.conversation,
+        one.turns,
+        len(one.calls),
+        budget,
+        [way.bill() for way in ways],
+        [_messages(way.prompts[-1]) for way in ways],
+        [json.loads(said.text) for said in one.history[: one.calls[-1]]],
+        money.weight(one.history) <= budget,
     )
+
+
+def _messages(prompt: money.Prompt) -> list[Message]:
+    """Those of a prompt; tools, and a summary whose text nobody wrote, are none."""
+    return [json.loads(text) for text, _ in prompt if text.startswith("{")]
+
+
+def _money_table(rooms: Sequence[Room]) -> Table:
+    shown, roomy = ([room for room in rooms if room.is_all is fits] for fits in (False, True))
+    dearer = [f"{room.name} at {room.budget:,} ({room.of_cheapest:.2f})" for room in shown if room.of_cheapest > 1]
+    notes = [
+        (
+            "Input tokens of a model call, without / with a prompt cache, in the price of a token that is not cached; a "
+            f"cached one costs {money.CACHED}. What each way is: bench/money.py. What each still knows: the next table."
+        ),
+        (
+            f"Conversations of more than {MONEY_TURNS} turns or model calls, at budgets that they outgrow. Goal: Quire is "
+            f"the cheapest in each; it is not in {len(dearer)} of {len(shown)}{': ' if dearer else ''}{', '.join(dearer)}. "
+            "(The whole history counts among the others, though it does not keep to the budget.)"
+        ),
+    ]
+    if roomy:
+        ratios = [room.bills[-1].cached / room.bills[0].cached for room in roomy]
+        notes.append(
+            f"Left out: {len(roomy)} with a budget that holds all of it to the end, where the whole history loses "
+            f"nothing. With a cache Quire costs {fmean(ratios):.2f} times the whole history there on average "
+            f"({min(ratios):.2f} to {max(ratios):.2f}; more in {sum(ratio > 1 for ratio in ratios)}): its tools and guide "
+            "are in every prompt, and an epoch is read anew; but what is old is condensed long before the budget is full."
+        )
+    rows = [
+        (
+            *room.place,
+            *(f"{bill.plain / room.calls:,.0f} / {bill.cached / room.calls:,.0f}" for bill in room.bills),
+            f"{room.of_cheapest:.2f}",
+        )
+        for room in shown
+    ]
+    columns = ("conversation", "turns", "calls", "budget", *WAYS, "of the cheapest other")
+    return Table("Money", columns, rows, notes)
+
+
+def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Table:
+    rows, losses = [], []
+    for room in rooms:
+        if room.is_all:
+            continue
+        known = gathered[room.conversation]
+        lost = known.lost(room.windows[-1])
+        shares = [*(known.held(window) for window in room.windows[1:]), 1 - len(lost) / max(len(known.asked), 1)]
+        rows.append((*room.place, f"{len(known.asked)}", *(f"{share:.1%}" for share in shares)))
+        if lost:
+            here = sum(one.texts in known.found_here for one in lost)
+            losses.append(f"{room.name} at {room.budget:,} ({len(lost)}; {here} found in that conversation alone)")
+    prices = [price for known in gathered.values() for price in known.prices]
+    asked = sum(len(known.asked) for known in gathered.values())
+    first, found = (sum(known.found_within(n) for known in gathered.values()) for n in (SEARCH_LIMIT, evidence.DEPTH))
+    notes = [
+        (
+            "Of messages that the whole history has (100 %), the share that is word for word in the last model call's "
+            "window; at last, that which is there or is brought back by one search. Which are asked about, and how: "
+            "bench/evidence.py. Of a rolling summary only what it has word for word; what a summary tells is not "
+            "modelled. Searches are by words alone, among all conversations of the replay."
+        ),
+        (
+            f"By itself a search finds {found:,} of {asked:,} among its first {evidence.DEPTH}, {first:,} among the "
+            f"{SEARCH_LIMIT} that the tool brings where no more are asked for. It costs no tokens of a model of its own; "
+            f"what it says, {evidence.DEPTH} previews, is {fmean(prices):,.0f} tokens on average, in the window until "
+            "the next user message."
+        ),
+        (
+            "Goal: no evidence lost that the whole history had; lost in "
+            f"{len(losses)} of {len(rows)}{': ' if losses else ''}{', '.join(losses)}."
+        ),
+    ]
+    columns = ("conversation", "turns", "calls", "budget", "messages", *WAYS[1:], "Quire and a search")
+    return Table("Evidence", columns, rows, notes)
 
 
 def _stability_table(rows: Sequence[Sequence[str]], long: dict[int, list[float]]) -> Table:
