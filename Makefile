@@ -68,8 +68,8 @@ bench-retrieval: $(STAMP) ## Measure what search finds; prints tables
 fuzz: $(STAMP) ## Hold the service against its OpenAPI document; SECONDS=600
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
-soak: $(STAMP) ## Mixed load with kills and faults, and the long runs of tests/hostile; MINUTES=60
-	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile
+soak: $(STAMP) ## Mixed load with kills and faults, and the long runs of tests/hostile and tests/load; MINUTES=60
+	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
 openapi: $(STAMP) ## Write the published API to openapi/openapi.json

@@ -25,24 +25,12 @@ from tests.load.watched import LongStep, WatchedLoop
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 
+LONG = bool(os.environ.get("QUIRE_LONG"))
+"""Every kind of text in every place: minutes of CPU time."""
 CLIENTS = 24
 JSON = {"content-type": "application/json"}
 MEGABYTE = 1_000_000
-WORDS = [
-    "tea",
-    "river",
-    "launch",
-    "budget",
-    "harbour",
-    "copper",
-    "window",
-    "letter",
-    "engine",
-    "garden",
-    "龙井",
-    "上海",
-    "计划",
-]
+WORDS = "tea river launch budget harbour copper window letter engine garden 龙井 上海 计划".split()  # noqa: SIM905
 
 
 def prose(seed: int, characters: int) -> str:
@@ -357,11 +345,11 @@ WORKS: list[Work] = [
     moved,
     many_parts,
     deep,
-    *map(odd_message, TEXTS),
-    *map(odd_result, ("Chinese", "JSON", "NUL")),
-    *map(odd_memory, ("lines", "distinct words", "NUL")),
-    *map(odd_query, TEXTS),
-    *[steps] * 6,
+    *map(odd_message, TEXTS if LONG else ("Chinese", "headings and a list", "NUL")),
+    *map(odd_result, TEXTS if LONG else ("JSON",)),
+    *map(odd_memory, TEXTS if LONG else ("distinct words",)),
+    *map(odd_query, TEXTS if LONG else ("Chinese", "one word")),
+    *[steps] * 4,
 ]
 
 
