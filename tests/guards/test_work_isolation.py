@@ -53,7 +53,6 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
     return {
         table.CLAIM: ("llm", KINDS, uuid4(), A_MINUTE),
         table.BEAT: (*held, A_MINUTE),
-        table.LOCK: held,
         table.DELETE: held,
         table.REARM: held,
         table.FAIL: (*held, "forged", A_MINUTE, 1),
