@@ -173,7 +173,10 @@ async def _claim_one(
 ) -> Claimed | None:
     for _ in range(RACES_MAX):
         try:
-            row = await database.fetch_row(CLAIM, tenant, lane, list(kinds), uuid4(), timedelta(seconds=lease_seconds))
+            async with database.ordered(tenant) as connection:
+                row = await connection.fetchrow(
+                    CLAIM, tenant, lane, list(kinds), uuid4(), timedelta(seconds=lease_seconds)
+                )
         except asyncpg.UniqueViolationError:
             continue  # another worker took the conversation; it is seen to be busy now
         return Claimed(tenant=tenant, **{**row, "args": json.loads(row["args"])}) if row else None
