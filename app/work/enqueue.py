@@ -93,7 +93,8 @@ def embed(owner: UUID) -> NewWork:
 
 # What is being worked on is to be done once more. (No INSERT: if its conversation is gone, so is the work.)
 ONCE_MORE = f"""
-UPDATE work SET version = version + 1 WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND {_PLANNED_ANEW}
+UPDATE work SET version = version + 1
+ WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token IS NOT NULL AND {_PLANNED_ANEW}
 """
 
 

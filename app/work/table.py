@@ -274,18 +274,17 @@ def _storable(error: str) -> str:
 
 # Work whose worker was not heard of until the lease ended.
 EXPIRED = f"""
-SELECT kind, subject, attempts, excused FROM work
+SELECT kind, subject, token, attempts, excused FROM work
  WHERE tenant_id = $1 AND token IS NOT NULL AND due <= now() AND {_PLANNED_ANEW}
  ORDER BY due LIMIT {REAPED_AT_ONCE} FOR UPDATE SKIP LOCKED
 """
 # Waiting again after a delay; without one it is dead, as what took its worker down every time.
 REAP = f"""
-UPDATE work w SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce(e.delay, interval '0'),
-                  failed_at = CASE WHEN e.delay IS NULL AND version = claimed THEN now() END,
-                  attempts = CASE WHEN e.delay IS NULL AND version > claimed THEN 0 ELSE attempts END,
-                  excused = CASE WHEN e.delay IS NULL AND version > claimed THEN 0 ELSE excused END
-  FROM unnest($2::text[], $3::text[], $4::interval[]) AS e (kind, subject, delay)
- WHERE w.tenant_id = $1 AND w.kind = e.kind AND w.subject = e.subject AND {_PLANNED_ANEW}
+UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce($6::interval, interval '0'),
+                failed_at = CASE WHEN $6::interval IS NULL AND version = claimed THEN now() END,
+                attempts = CASE WHEN $6::interval IS NULL AND version > claimed THEN 0 ELSE attempts END,
+                excused = CASE WHEN $6::interval IS NULL AND version > claimed THEN 0 ELSE excused END
+ WHERE {_HELD}
 """
 
 
@@ -293,10 +292,13 @@ async def reap(database: Database, tenant: UUID, random: Callable[[], float]) ->
     """Take back what dead workers left, a hundred jobs at once; how many. Their attempts count."""
     async with database.begin(tenant) as connection:
         if rows := await connection.fetch(EXPIRED, tenant):
-            delays = [_delay_after_death(row["attempts"] - row["excused"], random()) for row in rows]
-            names = ([row["kind"] for row in rows], [row["subject"] for row in rows])
-            await connection.execute(REAP, tenant, *names, delays, DIED)
+            await connection.executemany(REAP, [_reaped(tenant, row, random()) for row in rows])
     return len(rows)
+
+
+def _reaped(tenant: UUID, row: Record, random: float) -> tuple[object, ...]:
+    delay = _delay_after_death(row["attempts"] - row["excused"], random)
+    return tenant, row["kind"], row["subject"], row["token"], DIED, delay
 
 
 def _delay_after_death(attempts: int, random: float) -> timedelta | None:

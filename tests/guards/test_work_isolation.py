@@ -59,7 +59,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.BURY: (*held, "forged"),
         table.RELEASE: (*held, A_MINUTE, "forged"),
         table.EXPIRED: (),
-        table.REAP: (["page"], ["expired"], [A_MINUTE], "forged"),
+        table.REAP: ("page", "expired", ids["expired"], "forged", A_MINUTE),
         table.RETRY: (ids["dead"],),
         table.RETRY_SOME: (10,),
         table.FIND: (ids["dead"],),
@@ -158,7 +158,7 @@ async def test_looking_for_work_sees_the_tenants_own(
 
 
 def every_statement() -> Iterator[str]:
-    yield from arguments(dict.fromkeys(("running", "dead"), UUID(int=0)))
+    yield from arguments(dict.fromkeys(("running", "expired", "dead"), UUID(int=0)))
 
 
 async def test_every_statement_is_tried_here() -> None:

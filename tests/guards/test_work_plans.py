@@ -32,7 +32,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "bury": (table.BURY, (*HELD, "e")),
     "release": (table.RELEASE, (*HELD, A_MINUTE, "e")),
     "expired": (table.EXPIRED, (ANN,)),
-    "reap": (table.REAP, (ANN, ["page"], ["s1"], ["1 minute"], "e")),
+    "reap": (table.REAP, (*HELD, "e", A_MINUTE)),
     "once more": (enqueue.ONCE_MORE, HELD[:3]),
     "neglected": (table.NEGLECTED, (ANN,)),
     "retry": (table.RETRY, (ANN, UUID(int=1))),
