@@ -58,8 +58,10 @@ SELECT '{tenant}', 'page', 's' || n, gen_random_uuid(), 'llm', 'c' || n % 2000, 
 
 
 # What workers go on executing while the table fills and empties.
-UNCEASING = ("due", "claim", "claim in an idle lane", "beat", "delete", "re-arm", "fail", "bury", "release")
-UNCEASING += ("expired", "reap", "once more", "neglected")
+UNCEASING = (
+    *("due", "claim", "claim in an idle lane", "beat", "delete", "re-arm", "fail", "bury", "release"),
+    *("expired", "reap", "once more"),
+)
 EXECUTIONS = 8
 """PostgreSQL decides after five whether it keeps a plan."""
 
