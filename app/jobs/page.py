@@ -122,15 +122,17 @@ async def _gather(services: Services, claimed: Claimed) -> _Page | None:
     )
 
 
-async def _ends(connection: Connection, tenant: UUID, conversation_id: str, page: Record) -> list[Record]:
+async def _ends(connection: Connection, tenant: UUID, conversation_id: str, page: Record) -> Sequence[Record]:
     """The messages of a page; of very many, the first and the last."""
     first, last = page["first_seq"], page["last_seq"]
-    found = [
-        *await messages.history(connection, tenant, conversation_id, first - 1, MESSAGES_EACH, newest_first=False),
-        *await messages.history(connection, tenant, conversation_id, last + 1, MESSAGES_EACH, newest_first=True),
-    ]
-    rows = {row["seq"]: row for row in found if first <= row["seq"] <= last}
-    return [rows[seq] for seq in sorted(rows)]
+    each = min(MESSAGES_EACH, last - first + 1)
+    rows = await messages.history(connection, tenant, conversation_id, first - 1, each, newest_first=False)
+    later = last - first + 1 - each
+    if later <= 0:
+        return rows
+    ends = min(MESSAGES_EACH, later)
+    newest = await messages.history(connection, tenant, conversation_id, last + 1, ends, newest_first=True)
+    return [*rows, *reversed(newest)]
 
 
 # --- Decide -----------------------------------------------------------------------------------------

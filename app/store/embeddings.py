@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from asyncpg import Record
 
+from app.db import PLANNED_ANEW as _PLANNED_ANEW
 from app.db import Connection
 
 Vector = Sequence[float]
@@ -29,11 +30,11 @@ def literal(vector: Vector) -> str:
 
 # Memories of one owner that want a vector, the oldest first, with what their texts are made from; and the message
 # before an episode's, which it may answer.
-WAITING = """
+WAITING = f"""
 SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, coalesce(w.id, m.id) AS whole,
        substr(CASE WHEN w.id IS NULL THEN m.content ELSE w.content END, m.start + 1, m.length) AS content,
        cardinality(CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END) > 0 AS has_nul
-  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id > $3
+  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id > $3 AND {_PLANNED_ANEW}
          ORDER BY memory_id LIMIT $4) u
   JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id
   LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of
@@ -65,7 +66,9 @@ INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)
 SELECT $1, id, $2, $3, embedding::halfvec FROM alive
 ON CONFLICT (tenant_id, memory_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding
 """
-SETTLE = "DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[])"
+SETTLE = f"""
+DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW}
+"""
 
 
 async def write(

@@ -14,6 +14,7 @@ from typing import Literal
 from uuid import UUID
 
 from app.core.canonical import dumps
+from app.db import PLANNED_ANEW as _PLANNED_ANEW
 from app.db import Connection
 from app.ids import uuid7
 
@@ -91,7 +92,10 @@ def embed(owner: UUID) -> NewWork:
 
 
 # What is being worked on is to be done once more. (No INSERT: if its conversation is gone, so is the work.)
-ONCE_MORE = "UPDATE work SET version = version + 1 WHERE tenant_id = $1 AND kind = $2 AND subject = $3"
+ONCE_MORE = f"""
+UPDATE work SET version = version + 1
+ WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token IS NOT NULL AND {_PLANNED_ANEW}
+"""
 
 
 async def once_more(connection: Connection, tenant: UUID, kind: str, subject: str) -> None:

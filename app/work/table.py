@@ -18,9 +18,9 @@ dies has made one. Attempts that a provider foiled are ``excused``: only the oth
 
 ``finish`` belongs into the transaction that writes the result, as its last statement: either both happen or
 neither. It raises LeaseLost when the row is no longer ours (the lease ended and was reaped, or the conversation
-was erased), which rolls the result back. Locking the row with SELECT FOR UPDATE and then deleting or changing it,
-in READ COMMITTED, sees what was committed up to the lock. One statement that does both would decide on the version
-it saw before it waited for the lock, and delete work that came in between.
+was erased), which rolls the result back. It deletes the row on the condition that no version came since the claim.
+In READ COMMITTED that condition is looked at again once the row's lock is had, on the row as it is then: a DELETE
+keeps work that came while it waited. (A version read before, even by the same statement, would be that of before.)
 
 Two workers may find different rows of one conversation claimable at the same moment. The unique index
 ``work_running_key`` lets one of them have it; the other looks again.
@@ -43,6 +43,7 @@ from uuid import UUID, uuid4
 import asyncpg
 from asyncpg import Record
 
+from app.db import PLANNED_ANEW as _PLANNED_ANEW
 from app.db import Connection, Database
 from app.errors import StorageUnavailable
 from app.work.enqueue import Lane
@@ -117,6 +118,7 @@ SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
   SELECT FROM work w
    WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
    ORDER BY w.due LIMIT 1) w
+ WHERE {_PLANNED_ANEW}
  LIMIT length(set_config('app.tenant', $1::text, true)) / 4
 """
 
@@ -126,19 +128,22 @@ async def due(database: Database, tenant: UUID) -> set[str]:
     return {row["lane"] for row in await database.fetch_all(DUE, str(tenant))}
 
 
-# A lease on the work that is due longest, of a conversation with nothing running in the lane.
+# A lease on the work that is due longest, of a conversation with nothing running in the lane. In an `ordered`
+# transaction, and written so that there is one plan for each part whatever is known of the table: what runs in the lane
+# is read in the order of work_running_key, what is due in that of work_due_idx, and the row is found by its place.
 CLAIM = """
 WITH found AS MATERIALIZED (
-  SELECT w.kind, w.subject FROM work w
+  SELECT w.ctid AS place FROM work w
    WHERE w.tenant_id = $1 AND w.lane = $2 AND w.kind = ANY ($3::text[])
      AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
-     AND NOT EXISTS (SELECT FROM work r
-                      WHERE r.tenant_id = $1 AND r.lane = $2 AND r.conversation_id = w.conversation_id
-                        AND r.token IS NOT NULL)
+     AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
+       SELECT r.conversation_id FROM work r
+        WHERE r.tenant_id = $1 AND r.lane BETWEEN $2 AND $2 AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
+        ORDER BY r.lane, r.conversation_id)))
    ORDER BY w.due LIMIT 1 FOR UPDATE OF w SKIP LOCKED
 )
 UPDATE work w SET claimed = w.version, token = $4, due = now() + $5::interval, attempts = w.attempts + 1
-  FROM found f WHERE w.tenant_id = $1 AND w.kind = f.kind AND w.subject = f.subject
+  FROM found WHERE w.tenant_id = $1 AND w.ctid = found.place
 RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane, w.excused
 """
 
@@ -168,7 +173,7 @@ async def _claim_one(
 ) -> Claimed | None:
     for _ in range(RACES_MAX):
         try:
-            async with database.begin(tenant) as connection:
+            async with database.ordered(tenant) as connection:
                 row = await connection.fetchrow(
                     CLAIM, tenant, lane, list(kinds), uuid4(), timedelta(seconds=lease_seconds)
                 )
@@ -178,10 +183,10 @@ async def _claim_one(
     return None
 
 
+_HELD = f"tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4 AND {_PLANNED_ANEW}"
+
 # The lease is ours for longer.
-BEAT = """
-UPDATE work SET due = now() + $5::interval WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4
-"""
+BEAT = f"UPDATE work SET due = now() + $5::interval WHERE {_HELD}"
 
 
 async def beat(database: Database, claimed: Claimed, *, lease_seconds: float = LEASE_SECONDS) -> bool:
@@ -201,37 +206,34 @@ def _changed(command: str) -> bool:
 
 # --- Ending -----------------------------------------------------------------------------------------
 
-LOCK = """
-SELECT version = claimed AS is_done FROM work
- WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4 FOR UPDATE
-"""
-DELETE = "DELETE FROM work WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4"
-REARM = """
+DELETE = f"DELETE FROM work WHERE {_HELD} AND version = claimed"
+# What was enqueued while it ran is to be done.
+REARM = f"""
 UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), attempts = 0, excused = 0, error = NULL
- WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4
+ WHERE {_HELD}
 """
 
 
 async def finish(connection: Connection, claimed: Claimed) -> None:
     """The last statement of the transaction that writes the result. Raises LeaseLost."""
-    row = await connection.fetchrow(LOCK, *_key(claimed))
-    if row is None:
+    if _changed(await connection.execute(DELETE, *_key(claimed))):
+        return
+    if not _changed(await connection.execute(REARM, *_key(claimed))):
         raise LeaseLost
-    await connection.execute(DELETE if row["is_done"] else REARM, *_key(claimed))
 
 
 # The attempt has failed; the next one is due later.
-FAIL = """
+FAIL = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + $6::interval, excused = excused + $7
- WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4
+ WHERE {_HELD}
 """
 # A dead letter; but what was enqueued meanwhile has its own attempts.
-BURY = """
+BURY = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now(),
                 failed_at = CASE WHEN version = claimed THEN now() END,
                 attempts = CASE WHEN version = claimed THEN attempts ELSE 0 END,
                 excused = CASE WHEN version = claimed THEN excused ELSE 0 END
- WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4
+ WHERE {_HELD}
 """
 
 
@@ -250,10 +252,10 @@ async def fail(
 
 
 # As if it had not been claimed; the error, if there is one, says why.
-RELEASE = """
+RELEASE = f"""
 UPDATE work SET token = NULL, claimed = NULL, attempts = attempts - 1, due = now() + $5::interval,
                 error = coalesce($6, error)
- WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4
+ WHERE {_HELD}
 """
 
 
@@ -272,18 +274,17 @@ def _storable(error: str) -> str:
 
 # Work whose worker was not heard of until the lease ended.
 EXPIRED = f"""
-SELECT kind, subject, attempts, excused FROM work
- WHERE tenant_id = $1 AND token IS NOT NULL AND due <= now()
+SELECT kind, subject, token, attempts, excused FROM work
+ WHERE tenant_id = $1 AND token IS NOT NULL AND due <= now() AND {_PLANNED_ANEW}
  ORDER BY due LIMIT {REAPED_AT_ONCE} FOR UPDATE SKIP LOCKED
 """
 # Waiting again after a delay; without one it is dead, as what took its worker down every time.
-REAP = """
-UPDATE work w SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce(e.delay, interval '0'),
-                  failed_at = CASE WHEN e.delay IS NULL AND version = claimed THEN now() END,
-                  attempts = CASE WHEN e.delay IS NULL AND version > claimed THEN 0 ELSE attempts END,
-                  excused = CASE WHEN e.delay IS NULL AND version > claimed THEN 0 ELSE excused END
-  FROM unnest($2::text[], $3::text[], $4::interval[]) AS e (kind, subject, delay)
- WHERE w.tenant_id = $1 AND w.kind = e.kind AND w.subject = e.subject
+REAP = f"""
+UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce($6::interval, interval '0'),
+                failed_at = CASE WHEN $6::interval IS NULL AND version = claimed THEN now() END,
+                attempts = CASE WHEN $6::interval IS NULL AND version > claimed THEN 0 ELSE attempts END,
+                excused = CASE WHEN $6::interval IS NULL AND version > claimed THEN 0 ELSE excused END
+ WHERE {_HELD}
 """
 
 
@@ -291,10 +292,13 @@ async def reap(database: Database, tenant: UUID, random: Callable[[], float]) ->
     """Take back what dead workers left, a hundred jobs at once; how many. Their attempts count."""
     async with database.begin(tenant) as connection:
         if rows := await connection.fetch(EXPIRED, tenant):
-            delays = [_delay_after_death(row["attempts"] - row["excused"], random()) for row in rows]
-            names = ([row["kind"] for row in rows], [row["subject"] for row in rows])
-            await connection.execute(REAP, tenant, *names, delays, DIED)
+            await connection.executemany(REAP, [_reaped(tenant, row, random()) for row in rows])
     return len(rows)
+
+
+def _reaped(tenant: UUID, row: Record, random: float) -> tuple[object, ...]:
+    delay = _delay_after_death(row["attempts"] - row["excused"], random)
+    return tenant, row["kind"], row["subject"], row["token"], DIED, delay
 
 
 def _delay_after_death(attempts: int, random: float) -> timedelta | None:
@@ -376,7 +380,8 @@ SELECT lane, 'pending' AS state, count(*) AS jobs, max(extract(epoch FROM now() 
                               AND r.token IS NOT NULL)) AS unclaimed,
        (array_agg(error ORDER BY created_at) FILTER (WHERE error IS NOT NULL))[1] AS error
   FROM (SELECT lane, due, created_at, conversation_id, error FROM work
-         WHERE tenant_id = $1 AND failed_at IS NULL AND token IS NULL LIMIT {COUNTED_MAX}) w
+         WHERE tenant_id = $1 AND failed_at IS NULL AND token IS NULL AND {_PLANNED_ANEW}
+         LIMIT {COUNTED_MAX}) w
  GROUP BY lane
 UNION ALL
 SELECT lane, 'running', count(*), NULL, 0, NULL FROM work WHERE tenant_id = $1 AND token IS NOT NULL GROUP BY lane
@@ -428,6 +433,7 @@ SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
      AND NOT EXISTS (SELECT FROM work r WHERE r.tenant_id = $1 AND r.lane = w.lane
                         AND r.conversation_id = w.conversation_id AND r.token IS NOT NULL)
    ORDER BY w.due LIMIT 1) w
+ WHERE {_PLANNED_ANEW}
 """
 
 

@@ -53,14 +53,13 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
     return {
         table.CLAIM: ("llm", KINDS, uuid4(), A_MINUTE),
         table.BEAT: (*held, A_MINUTE),
-        table.LOCK: held,
         table.DELETE: held,
         table.REARM: held,
         table.FAIL: (*held, "forged", A_MINUTE, 1),
         table.BURY: (*held, "forged"),
         table.RELEASE: (*held, A_MINUTE, "forged"),
         table.EXPIRED: (),
-        table.REAP: (["page"], ["expired"], [A_MINUTE], "forged"),
+        table.REAP: ("page", "expired", ids["expired"], "forged", A_MINUTE),
         table.RETRY: (ids["dead"],),
         table.RETRY_SOME: (10,),
         table.FIND: (ids["dead"],),
@@ -159,7 +158,7 @@ async def test_looking_for_work_sees_the_tenants_own(
 
 
 def every_statement() -> Iterator[str]:
-    yield from arguments(dict.fromkeys(("running", "dead"), UUID(int=0)))
+    yield from arguments(dict.fromkeys(("running", "expired", "dead"), UUID(int=0)))
 
 
 async def test_every_statement_is_tried_here() -> None:
