@@ -21,6 +21,7 @@ from bench import (
     overhead,
     peers,
     plots,
+    profile,
     replay,
     retrieval,
     search_sizes,
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
     "keys": keys.run,
+    "profile": profile.run,
     "peers": peers.run,
     "crowd": crowd.run,
     "replay": replay.run,
@@ -45,7 +47,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "large": large.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "keys", "peers", "crowd"})
+API_ALONE = frozenset({"cost", "overhead", "keys", "profile", "peers", "crowd"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 DOCUMENTS = {
