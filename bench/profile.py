@@ -2,7 +2,7 @@
 
 The server is looked at from outside, 400 times a second, while eight clients keep it busy. Each look counts for the
 first part that it fits: for an epoch whatever is done for one, else for what the innermost frame of ours or of a
-library belongs to. Only what is on the processor counts, so PostgreSQL's time and waiting for it do not.
+library belongs to. Only a thread that holds the interpreter counts: waiting does not, nor does PostgreSQL.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _measured(house: House, spy: str, job: Job) -> tuple[Counter[str], float]:
     plain = house.clients.run(replace(job, seconds=job.seconds / 4))  # being looked at costs a little
     each = (house.quire.cpu() - before).server / len(plain.latencies)
     file = house.folder / "looks"
-    arguments = ["record", "--format", "raw", "--rate", str(LOOKS_A_SECOND), "--output", str(file)]
+    arguments = ["record", "--gil", "--format", "raw", "--rate", str(LOOKS_A_SECOND), "--output", str(file)]
     arguments += ["--duration", str(int(job.seconds)), "--pid", str(house.quire.process.pid)]
     with subprocess.Popen([spy, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):  # noqa: S603 - found above
         house.clients.run(job)
@@ -88,8 +88,6 @@ def seen(file: Path) -> Counter[str]:
     for line in file.read_text("utf-8").splitlines():
         stack, _, times = line.rpartition(" ")
         frames = stack.split(";")
-        if not any("run_asgi" in frame or "/uvicorn/" in frame for frame in frames):
-            continue  # threads that wait for work
         counts[part_of(frames)] += int(times)
     return counts
 

@@ -185,7 +185,8 @@ async def _search(services: Services, caller: Caller, body: schemas.SearchBody) 
     )
     found = await searching.search(services, caller.tenant, request)
     found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
-    return await anyio.to_thread.run_sync(lambda: json_value(searching.answer(found, body.query)))
+    size = sum(len(moment.text) + len(body.query) for moment in found.moments)
+    return await apart(size, lambda: json_value(searching.answer(found, body.query)))
 
 
 def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
@@ -239,4 +240,5 @@ async def get_memory(services: Wired, caller: Reader, memory_key: UUID) -> Respo
         moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
     if moment is None:
         raise errors.NotFound("There is no such memory.")
-    return await anyio.to_thread.run_sync(lambda: json_value(searching.detail(moment)))
+    size = len(moment.text if moment.whole is None else moment.whole["content"])
+    return await apart(size, lambda: json_value(searching.detail(moment)))
