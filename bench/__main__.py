@@ -34,6 +34,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
     "keys": keys.run,
+    "loops": overhead.run_loops,
     "profile": profile.run,
     "peers": peers.run,
     "crowd": crowd.run,
@@ -47,7 +48,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "large": large.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "keys", "profile", "peers", "crowd"})
+API_ALONE = frozenset({"cost", "overhead", "keys", "loops", "profile", "peers", "crowd"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 DOCUMENTS = {

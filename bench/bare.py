@@ -1,4 +1,4 @@
-"""The yardstick: what requests cost at least with Starlette and asyncpg. `python -m bench.bare DSN FILE`.
+"""The yardstick: what requests cost at least with Starlette and asyncpg. `python -m bench.bare DSN FILE LOOP`.
 
 It knows nothing but rows, and from FILE what is around them in Quire's own answers. A window is the texts of the same
 rows by one statement, put into their place in that answer, and a range of an archive likewise. An append is BEGIN, a
@@ -153,11 +153,11 @@ async def _keep_session(connection: object) -> None:
 
 
 def main() -> None:
-    dsn, file = sys.argv[1:]
+    dsn, file, loop = sys.argv[1:]
     app = create_app(dsn, Known(**json.loads(Path(file).read_text("utf-8"))))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)  # noqa: T201 - read by who started it
-        config = uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False)
+        config = uvicorn.Config(app, loop=loop, http="httptools", ws="none", log_config=None, access_log=False)
         uvicorn.Server(config).run([listening])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
@@ -20,7 +20,7 @@ import asyncpg
 from app.tenancy import DEFAULT_TENANT
 from bench import filling
 from bench.bare import Known
-from bench.cost import BUDGET, bodies
+from bench.cost import BUDGET, bodies, build
 from bench.filling import Copies
 from bench.house import Api, Cpu, House, Server, serving
 from bench.load import Job, Outcome
@@ -33,6 +33,9 @@ CLIENTS = (1, 8, 32)
 OPERATIONS = ("window", "append", "turn", "search", "load")
 MESSAGES = 400
 CONVERSATIONS = max(CLIENTS)
+LOOPS = ("uvloop", "asyncio")
+"""Event loops that uvicorn can run on; Quire runs on the first."""
+LOOP_CLIENTS = 8
 MEMORIES = 10_000
 ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
 GOAL = 0.5
@@ -88,6 +91,16 @@ def run(house: House, *, quick: bool) -> list[Table]:
         _require_same(house.api, bare, known)
         found = _measure(house, bare, known, plan)
     return [_table(found, len(house.api.window(names[0])), plan)]
+
+
+def run_loops(house: House, *, quick: bool) -> list[Table]:
+    """The event loops that uvicorn can run on, under the yardstick's windows."""
+    names = [f"loops-{number}" for number in range(LOOP_CLIENTS)]
+    for name in names:
+        build(house.api, name, MESSAGES)
+    house.analyze()
+    known = Known(asyncio.run(_windows(house, names)), {}, "", [])
+    return [_loops_table(_measured_loops(house, known, QUICK if quick else FULL))]
 
 
 # --- What is asked -----------------------------------------------------------------------------------
@@ -148,12 +161,18 @@ def _targets(cell: Cell, known: Known) -> list[str]:
 
 
 async def _known(house: House, names: list[str], user: str, uuid: str) -> Known:
-    connection = await asyncpg.connect(house.postgres.superuser_dsn)
-    windows = {name: await _around(connection, house.api, name) for name in names}
-    await connection.close()
+    windows = await _windows(house, names)
     answer = house.api.call("GET", _loads(uuid)[0])
     mark = '"content":'
     return Known(windows, {uuid: answer[: answer.index(mark) + len(mark)]}, user, list(QUERIES))
+
+
+async def _windows(house: House, names: list[str]) -> dict[str, tuple[str, str, int, int]]:
+    connection = await asyncpg.connect(house.postgres.superuser_dsn)
+    try:
+        return {name: await _around(connection, house.api, name) for name in names}
+    finally:
+        await connection.close()
 
 
 async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[str, str, int, int]:
@@ -168,10 +187,10 @@ async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[
     return answer[: answer.index(first)], answer[answer.rindex(last) + len(last) :], condensed, verbatim
 
 
-def _serving_bare(house: House, known: Known) -> AbstractContextManager[Server]:
+def _serving_bare(house: House, known: Known, loop: str = LOOPS[0]) -> AbstractContextManager[Server]:
     file = house.folder / "known.json"
     file.write_text(json.dumps(asdict(known)), "utf-8")
-    arguments = ["-m", "bench.bare", house.postgres.superuser_dsn, str(file)]
+    arguments = ["-m", "bench.bare", house.postgres.superuser_dsn, str(file), loop]
     return serving(arguments, {}, house.folder, house.quire.postmaster)
 
 
@@ -254,6 +273,40 @@ def _table(found: dict[Cell, Side], size: int, plan: Plan) -> Table:
             Lines("clients", "Requests a second by the number of clients", "clients", "requests/s", rates, log_y=True),
         ),
     )  # fmt: skip
+
+
+# --- The event loop ----------------------------------------------------------------------------------
+
+
+def _measured_loops(house: House, known: Known, plan: Plan) -> dict[str, Side]:
+    """The yardstick's windows, on one loop and the other by turns."""
+    cell = Cell("window", LOOP_CLIENTS, is_bare=True)
+    found = {loop: Side() for loop in LOOPS}
+    with ExitStack() as stack:
+        servers = {loop: stack.enter_context(_serving_bare(house, known, loop)) for loop in LOOPS}
+        for server in servers.values():
+            house.clients.run(replace(_job(server.port, cell, known, plan.seconds), requests=10))
+        for turn in range(plan.rounds):
+            for loop in LOOPS if turn % 2 else reversed(LOOPS):
+                server = servers[loop]
+                before = server.cpu()
+                found[loop].outcomes.append(house.clients.run(_job(server.port, cell, known, plan.seconds)))
+                found[loop].cpu += server.cpu() - before
+    return found
+
+
+def _loops_table(found: dict[str, Side]) -> Table:
+    first = found[LOOPS[0]]
+    rows = [
+        (loop, *_side(side), f"{side.rate / first.rate:.2f}", f"{first.cpu_each.total / side.cpu_each.total:.2f}")
+        for loop, side in found.items()
+    ]
+    return Table(
+        "Event loop",
+        ("loop", "requests/s", "CPU ms: server", "PostgreSQL", f"of {LOOPS[0]}", "by CPU"),
+        rows,
+        (f"Windows of the bare handler under uvicorn with httptools, {LOOP_CLIENTS} clients.",),
+    )
 
 
 def _side(side: Side) -> tuple[str, str, str]:
