@@ -120,7 +120,7 @@ def table(plan: Plan, found: dict[tuple[str, int], Series], seconds: float) -> T
             (
                 f"Goal: the median at {large:,} within {GOAL} of that at {small}; the worst is {worst:.2f}. At {small} a "
                 f"window holds all {small} messages, at {middle:,} and at {large:,} it is full: against {middle:,} the "
-                f"worst is {full:.2f}. One append in about six opens an epoch once the window is full, never at {small}."
+                f"worst is {full:.2f}. One append in about fourteen opens an epoch once the window is full, never at {small}."
             ),
         ),
         [drawn(plan, found)],
