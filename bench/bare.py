@@ -155,7 +155,10 @@ async def _keep_session(connection: object) -> None:
 def main() -> None:
     dsn, file, loop = sys.argv[1:]
     app = create_app(dsn, Known(**json.loads(Path(file).read_text("utf-8"))))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    # Named TCP, since asyncio sends at once (TCP_NODELAY) only on sockets that say so; uvloop does on all.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
         print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)  # noqa: T201 - read by who started it
         config = uvicorn.Config(app, loop=loop, http="httptools", ws="none", log_config=None, access_log=False)
         uvicorn.Server(config).run([listening])
