@@ -73,8 +73,12 @@ def _runs(text: str) -> list[str]:
     return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
+def _is_word(run: str) -> bool:
+    return run[0].isascii() or not _IS_CJK.match(run)
+
+
 def _run_terms(run: str) -> Iterable[str]:
-    if run[0].isascii() or not _IS_CJK.match(run):
+    if _is_word(run):
         return _word(run)
     han = simplified(run)
     return [han[i : i + 2] for i in range(len(han) - 1)] if len(run) > 1 else [han]
@@ -134,7 +138,7 @@ def document(text: str) -> str:
 
 def _run_components(run: str) -> Sequence[int]:
     """The components of a run's terms, with repetitions."""
-    if len(run) <= WORD_CACHED_MAX and run[0].isascii():
+    if len(run) <= WORD_CACHED_MAX and _is_word(run):
         return _word_components(run)
     return [component(term) for term in _run_terms(run)]
 

@@ -185,7 +185,7 @@ async def _search(services: Services, caller: Caller, body: schemas.SearchBody) 
     )
     found = await searching.search(services, caller.tenant, request)
     found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
-    size = sum(len(moment.text) + len(body.query) for moment in found.moments)
+    size = searching.size(found.moments, body.query)
     return await apart(size, lambda: json_value(searching.answer(found, body.query)))
 
 

@@ -304,6 +304,11 @@ def result(moment: Moment, query: str) -> dict[str, Any]:
     }
 
 
+def size(moments: Sequence[Moment], query: str) -> int:
+    """How many characters ``result`` has to look at, for all of them."""
+    return sum(len(moment.text) + len(query) for moment in moments)
+
+
 def preview(text: str, query: str) -> str:
     """Up to 200 characters around the first match, which is marked ``**so**``."""
     at, length = _first_match(text, query)

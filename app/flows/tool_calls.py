@@ -280,7 +280,7 @@ async def _search_memories(
     found = await searching.search(services, tenant, request)
     if not found.moments:
         return _nothing(found.warnings, language)
-    results = await anyio.to_thread.run_sync(_results, found.moments, query)
+    results = await apart(searching.size(found.moments, query), _results, found.moments, query)
     lines = [
         f"{_line(moment, shown['content_preview'], asking, language)} "
         f"(memory_key {shown['memory_key']}, {shown['relevance_score']})"
