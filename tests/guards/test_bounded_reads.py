@@ -70,7 +70,7 @@ SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM 
 
 @pytest.fixture(params=["statistics", "no statistics"])
 def statistics(
-    request: pytest.FixtureRequest, clean: None, run_as_superuser: Callable[[str], list[asyncpg.Record]]
+    request: pytest.FixtureRequest, fresh: None, run_as_superuser: Callable[[str], list[asyncpg.Record]]
 ) -> str:
     """A long conversation, and what the planner knows of it."""
     run_as_superuser(HISTORY)

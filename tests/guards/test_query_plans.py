@@ -68,7 +68,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Connection]:
     await fill(superuser, BOB, "c", 2000, others=300)
     await fill(superuser, ANN, "c", LENGTH, others=1000)
     await superuser.execute(

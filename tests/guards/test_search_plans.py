@@ -25,7 +25,7 @@ ARGUMENTS = ("NULL", "NULL", "NULL", "10", "NULL", "NULL", "NULL", "'-Infinity'"
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Connection]:
     """A huge owner, a small one and others in one tenant; a huge one of the same name in another."""
     await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
     for tenant, owner, size in (

@@ -67,7 +67,7 @@ EXECUTIONS = 8
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection) -> AsyncIterator[Connection]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Connection]:
     await fill(superuser, BACKLOG)
     await superuser.execute("ANALYZE work")
     async with database.begin(ANN) as opened:

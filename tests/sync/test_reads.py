@@ -34,7 +34,7 @@ def long_list() -> list[Json]:
 
 
 @pytest.fixture
-def whole(client: httpx.Client, run_as_superuser: Ask) -> list[Json]:
+def whole(fresh: None, client: httpx.Client, run_as_superuser: Ask) -> list[Json]:
     found = long_list()
     for end in range(1000, LENGTH + 1, 1000):
         append(client, "c", found[end - 1000 : end])
