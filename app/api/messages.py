@@ -13,9 +13,10 @@ from app import errors
 from app.api import cursors, links, schemas
 from app.api.answers import json_text, long_json_value
 from app.api.body import is_large, json_body, parse_model, read_json, work_on
-from app.api.paths import ConversationId, check_id
-from app.api.scope import IdempotencyKey, Reader, Writer
-from app.api.services import Wired
+from app.api.paths import ConversationId, check_id, path_id
+from app.api.queries import idempotency_key, parameters, read_query
+from app.api.scope import Reader, Writer
+from app.api.services import Wired, services_of
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -31,7 +32,7 @@ from app.store import conversations, messages
 
 router = APIRouter(tags=["messages"])
 
-Format = Annotated[Literal["openai", "anthropic"], Query(description="whose chat API the window is for")]
+Format = Literal["openai", "anthropic"]
 
 EXAMPLE = {
     "user_id": "me",
@@ -54,24 +55,23 @@ EXAMPLE = {
 }
 
 
+class AppendQuery(BaseModel):
+    """The window that is to come with the answer."""
+
+    include: Literal["context"] | None = Field(None, description="return the next window too")
+    budget: int | None = Field(None, ge=1, le=BUDGET_MAX)
+    model: str | None = Field(None, min_length=1, max_length=200)
+    format: Format = Field("openai", description="whose chat API the window is for")
+
+
 @router.post(
     "/conversations/{conversation_id}/messages",
     status_code=201,
     response_model=schemas.Appended,
     responses=links.APPENDED,
-    openapi_extra=json_body(schemas.AppendBody, EXAMPLE),
+    openapi_extra={**json_body(schemas.AppendBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
 )
-async def append_messages(
-    request: Request,
-    services: Wired,
-    caller: Writer,
-    conversation_id: ConversationId,
-    include: Annotated[Literal["context"] | None, Query(description="return the next window too")] = None,
-    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX)] = None,
-    model: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
-    format: Format = "openai",  # noqa: A002 - the API's name
-    key: IdempotencyKey = None,
-) -> Response:
+async def append_messages(request: Request, caller: Writer) -> Response:
     """Append messages, all of them or none.
 
     In OpenAI form (text or content parts, `tool_calls`, tool messages, reasoning) or Anthropic form (content blocks).
@@ -79,6 +79,8 @@ async def append_messages(
     archived; the answer's `content` shows what the model will see. `include=context` returns the next window in the
     same round trip, as it is now even if the request is a repeated one.
     """
+    services, conversation_id = services_of(request), path_id(request)
+    query = read_query(request, AppendQuery)
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.AppendBody, value)
     if body.user_id is not None:
@@ -87,8 +89,8 @@ async def append_messages(
         raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, services.defaults.limits)
-    wanted = _wanted(services, caller, include, budget, model, format)
-    once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
+    wanted = _wanted(services, caller, query)
+    once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
     sent = AppendRequest(drafts, user_id, body.system, bound_to=caller.user_id, is_large=is_large(request))
     done = await append(services, caller.tenant, conversation_id, sent, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
@@ -97,19 +99,9 @@ async def append_messages(
 @router.post(
     "/conversations/{conversation_id}/sync",
     response_model=schemas.Synced,
-    openapi_extra=json_body(schemas.SyncBody, EXAMPLE),
+    openapi_extra={**json_body(schemas.SyncBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
 )
-async def sync_messages(
-    request: Request,
-    caller: Writer,
-    services: Wired,
-    conversation_id: ConversationId,
-    include: Annotated[Literal["context"] | None, Query(description="return the next window too")] = None,
-    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX)] = None,
-    model: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
-    format: Format = "openai",  # noqa: A002 - the API's name
-    key: IdempotencyKey = None,
-) -> Response:
+async def sync_messages(request: Request, caller: Writer) -> Response:
     """Append what is new in the caller's own list of messages, all of it or none. Sent again, it appends nothing.
 
     The list may leave out older messages, at its beginning or after its first ones, as clients do that trim theirs.
@@ -120,13 +112,15 @@ async def sync_messages(
     Messages are the same if they say the same: ids, thinking, cache marks and how JSON is written do not count.
     Leading system messages are the conversation's system prompt and may change.
     """
+    services, conversation_id = services_of(request), path_id(request)
+    query = read_query(request, AppendQuery)
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.SyncBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     user_id = caller.user(body.user_id)
-    wanted = _wanted(services, caller, include, budget, model, format)
-    once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
+    wanted = _wanted(services, caller, query)
+    once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
     asked = SyncRequest(
         body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
         is_large=is_large(request),
@@ -135,19 +129,13 @@ async def sync_messages(
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
 
 
-def _wanted(
-    services: Services,
-    caller: Caller,
-    include: str | None,
-    budget: int | None,
-    model: str | None,
-    form: Format,
-) -> ContextRequest | None:
+def _wanted(services: Services, caller: Caller, asked: AppendQuery) -> ContextRequest | None:
     """The window that is to come with the answer, if one is; reading it is a scope of its own."""
-    if not include:
+    if not asked.include:
         return None
     caller.require("read")
-    return _checked(services, ContextRequest(budget=budget, model=model, format=form, bound_to=caller.user_id))
+    wanted = ContextRequest(budget=asked.budget, model=asked.model, format=asked.format, bound_to=caller.user_id)
+    return _checked(services, wanted)
 
 
 async def _appended(
@@ -212,27 +200,24 @@ class ContextQuery(BaseModel):
     query: str | None = Field(None, max_length=10_000, description="what the next answer is about")
     load: str | None = Field(None, max_length=1000, description="archives to show in full, uuids joined by commas")
     pages: str | None = Field(None, max_length=300, description="pages to show in full, numbers joined by commas")
-    format: Literal["openai", "anthropic"] = "openai"
+    format: Format = "openai"
 
 
 @router.get(
     "/conversations/{conversation_id}/context",
     response_model=schemas.Context,
     responses={304: {"description": "The window is the one named in If-None-Match."}},
+    openapi_extra=parameters(ContextQuery),
 )
-async def get_context(
-    request: Request,
-    services: Wired,
-    caller: Reader,
-    conversation_id: ConversationId,
-    asked: Annotated[ContextQuery, Query()],
-) -> Response:
+async def get_context(request: Request, caller: Reader) -> Response:
     """The context window for the next model call, ready to send, within a token budget.
 
     Between two epochs the window only grows at its end, so a provider's prompt cache keeps working. `usage` itemises
     the tokens of every section. A budget too small for the fixed parts and the newest user message answers 422
     with `minimum_budget`.
     """
+    services, conversation_id = services_of(request), path_id(request)
+    asked = read_query(request, ContextQuery)
     wanted = ContextRequest(
         budget=asked.budget,
         model=asked.model,
@@ -250,10 +235,14 @@ async def get_context(
 @router.post(
     "/conversations/{conversation_id}/context",
     response_model=schemas.Context,
-    openapi_extra=json_body(schemas.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
+    openapi_extra={
+        **json_body(schemas.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
+        **parameters(),
+    },
 )
-async def post_context(request: Request, services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def post_context(request: Request, caller: Reader) -> Response:
     """The same as the GET, for what does not fit a URL: a system prompt or tools of the caller's own."""
+    services, conversation_id = services_of(request), path_id(request)
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)
     wanted = ContextRequest(

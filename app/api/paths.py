@@ -5,10 +5,10 @@ U+FFFF, which no id can hold, until the route is found; ``path_id`` turns it bac
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
-from fastapi import Depends, Path
+from fastapi import Depends, Path, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
@@ -54,12 +54,33 @@ def check_id(value: str, loc: list[str | int]) -> str:
     return value
 
 
-async def _path_id(
-    conversation_id: Annotated[
-        str, Path(description="1 to 128 characters, none of them a control character", examples=["demo"])
-    ],
-) -> str:
-    return check_id(conversation_id.replace(SLASH, "/"), ["path", "conversation_id"])
+def path_id(request: Request) -> str:
+    """The conversation's id in the path. Raises Invalid."""
+    return _restored(request.path_params["conversation_id"])
+
+
+def _restored(segment: str) -> str:
+    return check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"])
+
+
+_DESCRIPTION, _EXAMPLES = "1 to 128 characters, none of them a control character", ["demo"]
+
+
+async def _path_id(conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)]) -> str:
+    return _restored(conversation_id)
 
 
 ConversationId = Annotated[str, Depends(_path_id)]
+CONVERSATION_ID: dict[str, Any] = {
+    "name": "conversation_id",
+    "in": "path",
+    "required": True,
+    "description": _DESCRIPTION,
+    "schema": {
+        "type": "string",
+        "title": "Conversation Id",
+        "description": _DESCRIPTION,
+        "examples": _EXAMPLES,
+    },
+}
+"""The same, for the document of a route that reads it from the request."""

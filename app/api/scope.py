@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from app import errors
-from app.api.services import get_services
+from app.api.services import services_of
 from app.core.caller import Caller, Scope
 from app.flows import keys
 from app.flows.keys import Knock
@@ -26,7 +26,7 @@ PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
 
 async def _caller(request: Request) -> Caller:
     """By the key of the request. Raises Unauthorized or TooManyRequests."""
-    services = await get_services(request)
+    services = services_of(request)
     caller = await keys.identify(services, knock(request, _key(request)))
     taken = keys.spend(services, caller)
     if taken is not None:
@@ -82,11 +82,23 @@ Writer = Annotated[Caller, Depends(_writes)]
 Admin = Annotated[Caller, Depends(_admits)]
 READS: Any = Depends(_reads)
 
+_KEY_NAME = "Idempotency-Key"
+_KEY_DESCRIPTION = "Sent again with the same request, the write is done once and answered alike for 24 hours."
+_KEY_RULES: dict[str, Any] = {"minLength": 1, "maxLength": 255, "pattern": PRINTABLE}
+
 IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        description="Sent again with the same request, the write is done once and answered alike for 24 hours.",
-        json_schema_extra={"minLength": 1, "maxLength": 255, "pattern": PRINTABLE},
-    ),
+    str | None, Header(alias=_KEY_NAME, description=_KEY_DESCRIPTION, json_schema_extra=_KEY_RULES)
 ]
+IDEMPOTENCY_KEY: dict[str, Any] = {
+    "name": _KEY_NAME,
+    "in": "header",
+    "required": False,
+    "description": _KEY_DESCRIPTION,
+    "schema": {
+        "anyOf": [{"type": "string"}, {"type": "null"}],
+        "title": _KEY_NAME,
+        "description": _KEY_DESCRIPTION,
+        **_KEY_RULES,
+    },
+}
+"""The same, for the document of a route that reads it from the request."""

@@ -8,10 +8,14 @@ from starlette.requests import Request
 from app.services import Services
 
 
-async def get_services(request: Request) -> Services:
-    """The services of the app that serves this request. (FastAPI runs what is not async in a thread.)"""
+def services_of(request: Request) -> Services:
+    """The services of the app that serves this request."""
     services: Services = request.app.state.services
     return services
 
 
-Wired = Annotated[Services, Depends(get_services)]
+async def _services(request: Request) -> Services:  # FastAPI runs what is not async in a thread
+    return services_of(request)
+
+
+Wired = Annotated[Services, Depends(_services)]
