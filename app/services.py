@@ -37,8 +37,8 @@ KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
-WINDOWS_KEPT_CHARACTERS = 32_000_000
-"""Of the texts of windows that are kept: 32 MB of English, 64 of Chinese, about a thousand windows of 8,000 tokens."""
+WINDOWS_KEPT_BYTES = 32_000_000
+"""Of the texts of windows that are kept: about a thousand windows of 8,000 tokens."""
 WINDOWS_KEPT_SECONDS = 60.0
 """After its last change, so that what another process erased is soon in nobody's memory."""
 QUERY_VECTORS_CACHED = 1_000
@@ -69,8 +69,8 @@ class KeptWindow:
     available: int
     context: Context | None
     """What was answered, if it had no tail."""
-    characters: int
-    """Of all its texts, about."""
+    size: int
+    """Of all its texts in bytes, about."""
 
 
 @dataclass
@@ -132,9 +132,7 @@ class Services:
     )
     epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
     windows: TTLCache[tuple[object, ...], KeptWindow] = field(
-        default_factory=lambda: TTLCache(
-            WINDOWS_KEPT_CHARACTERS, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.characters
-        )
+        default_factory=lambda: TTLCache(WINDOWS_KEPT_BYTES, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.size)
     )
     sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
     """Held while code that a model wrote is run."""
@@ -164,7 +162,7 @@ class Services:
 
     def keep_window(self, key: tuple[object, ...], kept: KeptWindow) -> None:
         """For the next call, if there is room at all."""
-        if kept.characters <= self.windows.maxsize:
+        if kept.size <= self.windows.maxsize:
             self.windows[key] = kept
 
     async def forget_windows(self) -> None:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.core.canonical import dumps
 
 
-def json_text(body: str, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_text(body: str | bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(body, status, headers, "application/json")
 
 

@@ -151,10 +151,10 @@ async def _appended(
     if wanted is None:
         return json_text(done.response, status=status, headers=headers)
     window = await _context_or_problem(services, tenant, conversation_id, wanted)
-    return json_text(f"{done.response[:-1]},{window}}}", status=status, headers=headers)
+    return json_text(b"%s,%s}" % (done.response[:-1].encode(), window), status=status, headers=headers)
 
 
-async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> str:
+async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> bytes:
     """The window as a member of the append's answer. The messages are stored: a budget that is too small for
     the window must not make the append look as if it had failed.
     """
@@ -162,8 +162,8 @@ async def _context_or_problem(services: Services, tenant: UUID, conversation_id:
         window = await context(services, tenant, conversation_id, wanted)
     except errors.BudgetTooSmall as error:
         problem = {"code": error.code, "detail": error.detail, **error.extra}
-        return f'"context":null,"context_error":{dumps(problem)}'
-    return f'"context":{window.body}'
+        return f'"context":null,"context_error":{dumps(problem)}'.encode()
+    return b'"context":%s' % window.body
 
 
 @router.get("/conversations/{conversation_id}/messages", response_model=schemas.MessageList)

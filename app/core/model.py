@@ -307,8 +307,8 @@ class Window:
 class Context:
     """A window as it is answered."""
 
-    body: str
-    """The answer, as JSON text."""
+    body: bytes
+    """The answer, as JSON in UTF-8: it may be given again and again."""
     etag: str
     window: Window
     """As it was assembled, for whoever wants to see what each message is of."""

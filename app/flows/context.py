@@ -168,8 +168,8 @@ async def _with_tools(
     services.metrics.window(window.ledger.total, window.ledger.full_history)
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     whole = None if request.asks_for_tail else found
-    characters = KEPT_FORMS * len(found.body)
-    services.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, characters))
+    size = KEPT_FORMS * len(found.body)
+    services.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, size))
     return found
 
 
@@ -182,8 +182,8 @@ def _rendered(
     form: Format,
     language: Language,
 ) -> Context:
-    body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form)
-    return Context(body, f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', window, system)
+    body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
+    return Context(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', window, system)
 
 
 def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
