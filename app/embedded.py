@@ -92,6 +92,7 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
     with _locked(layout.changing):
         if not _is_listening(layout):
             _initialise(layout)
+            _await_orphans(layout)
             _disown_stale_lock_files(layout)
             _launch(layout)
         _psql(layout, ROLES)
@@ -258,6 +259,27 @@ def _disown_stale_lock_files(layout: _Layout) -> None:
             if lines and lines[0].strip().isdecimal() and not _is_server(int(lines[0])):
                 _logger.warning("the server that wrote %s is gone", path.name)
                 path.write_text("".join([f"{NO_PROCESS}\n", *lines[1:]]), encoding="utf-8")
+
+
+def _await_orphans(layout: _Layout) -> None:
+    """Backends of a killed server go on with what they are at, and until they end PostgreSQL does not start."""
+    deadline = time.monotonic() + START_SECONDS
+    known: list[int] = []
+    while (layout.cluster / "postmaster.pid").exists() and time.monotonic() < deadline:
+        orphans = [process.pid for process in psutil.process_iter() if _works_in(process, layout.cluster)]
+        if not orphans:
+            return
+        if orphans != known:
+            _logger.warning("waiting for the end of a server's processes: %s", orphans)
+            known = orphans
+        time.sleep(0.1)
+
+
+def _works_in(process: psutil.Process, cluster: Path) -> bool:
+    try:
+        return process.name().startswith("postgres") and process.cwd() == str(cluster)
+    except (psutil.Error, OSError):  # it has ended, or is none of ours
+        return False
 
 
 def _is_server(pid: int) -> bool:

@@ -124,6 +124,31 @@ def test_it_starts_after_the_server_was_killed(folder: Path) -> None:
     again.stop()
 
 
+def test_it_waits_for_what_a_killed_server_left_behind(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A backend that is busy does not see that its server is gone, and PostgreSQL does not start beside it."""
+    killed = embedded.start(folder)
+
+    async def kill_postmaster() -> psutil.Process:
+        connection = await asyncpg.connect(killed.app_dsn)
+        backend = psutil.Process(await connection.fetchval("SELECT pg_backend_pid()"))
+        postmaster = backend.parent()
+        assert postmaster is not None
+        backend.suspend()
+        postmaster.kill()
+        connection.terminate()
+        return backend
+
+    busy = asyncio.run(kill_postmaster())
+    with ThreadPoolExecutor() as pool:
+        starting = pool.submit(embedded.start, folder)
+        wait_for(lambda: starting.done() or f"[{busy.pid}]" in caplog.text)
+        busy.resume()
+        server = starting.result()
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    server.stop()
+    killed.stop()
+
+
 def test_it_starts_although_the_dead_servers_number_has_a_new_owner(folder: Path) -> None:
     embedded.start(folder).stop()
     cluster = folder / "postgres" / "cluster"
