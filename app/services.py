@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from asyncpg import Record
 from cachetools import LRUCache, TTLCache
@@ -148,6 +149,17 @@ class Services:
     models: TTLCache[str, str] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
     """The list of the models behind the proxy."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
+    queues: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Of the conversations that are being appended to."""
+
+    def queue(self, tenant: UUID, conversation_id: str) -> asyncio.Lock:
+        """Held while a conversation is appended to. It saves work and keeps nothing apart, for other processes append
+        too: of appends that were decided on the same end of a conversation all but one have to be decided again.
+        """
+        found = self.queues.get((tenant, conversation_id))
+        if found is None:
+            found = self.queues[tenant, conversation_id] = asyncio.Lock()
+        return found
 
     async def read(self, work: Callable[[Database], Awaitable[T]], *, wait_seconds: float = 0.0) -> T:
         """Do what only reads, perhaps twice: on a replica that has all that was acknowledged, or on the primary."""

@@ -193,7 +193,8 @@ async def append(
 ) -> Appended:
     """Append messages, all or none. Raises NotFound, Conflict or IdempotencyMismatch, and what ``narrow`` raises."""
     try:
-        return await _append(services, tenant, conversation_id, request, once, narrow)
+        async with services.queue(tenant, conversation_id):
+            return await _append(services, tenant, conversation_id, request, once, narrow)
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
         services.conversations.pop((tenant, conversation_id), None)
         if once is not None and (answer := await once.answered(services.database, tenant)) is not None:

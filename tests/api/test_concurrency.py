@@ -1,5 +1,6 @@
 """Many writers at once: appends to one conversation follow each other without a gap, and nothing is lost."""
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,7 +9,11 @@ import asyncpg
 import httpx
 import pytest
 
+from app.db import Database
+from app.settings import Settings
+from app.tokens import TokenCounter
 from tests.api.kit import Json, append, assistant, call, created, history, ok, path, recall, result, turn, user, window
+from tests.guards.tenants import ANN, say, services
 
 Ask = Callable[[str], list[asyncpg.Record]]
 
@@ -160,3 +165,17 @@ def test_a_conversation_erased_under_its_appenders_is_whole_or_gone(
     assert_consistent(run_as_superuser, "c")
     [(left,)] = run_as_superuser("SELECT count(*) FROM messages")
     assert left == len(history(client, "c"))
+
+
+@pytest.mark.anyio
+async def test_one_process_stores_appends_in_the_order_they_came(
+    settings: Settings, database: Database, counter: TokenCounter
+) -> None:
+    """Each is decided on what the one before left, so none is decided twice; and nothing stays of the queue."""
+    made = services(settings, database, counter)
+    texts = [f"message {number}" for number in range(30)]
+    await asyncio.gather(*(say(made, ANN, "c", [user(text)]) for text in texts))
+    async with database.snapshot(ANN) as connection:
+        rows = await connection.fetch("SELECT body::json ->> 'content' FROM messages ORDER BY seq")
+    assert [row[0] for row in rows] == texts
+    assert not made.queues
