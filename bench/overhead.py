@@ -173,7 +173,7 @@ def _loads(uuid: str) -> list[str]:
 
 
 def job(port: int, cell: Cell, known: Known, seconds: float, asked: int = 0) -> Job:
-    """What goes on where so many requests of the kind ended."""
+    """What goes on where so many requests of the kind ended; a few are sent twice, for clients are not equally fast."""
     targets = _targets(cell, known)
     begin = asked % len(targets)
     targets = [*targets[begin:], *targets[:begin]]
