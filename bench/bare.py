@@ -4,7 +4,7 @@ It knows nothing but rows, and from FILE what is around them in Quire's own answ
 rows by one statement, put into their place in that answer, and a range of an archive likewise. An append is BEGIN, a
 row locked and updated, the messages inserted, COMMIT; a turn is an append and then a window of the same rows as ever,
 in one request. A search is Quire's own statement with arguments that are ready, and its rows as JSON: no texts are
-read, cut and marked for them. Nothing is validated, counted, placed or paged, and no policy is in force: it connects
+read, cut and marked for them, and of a hybrid one the query's vector is ready too. Nothing is validated, counted, placed or paged, and no policy is in force: it connects
 as the superuser, whom row-level security does not bind.
 """
 
@@ -30,7 +30,7 @@ from app import bm25
 from app.core import relevance
 from app.core.canonical import dumps
 from app.db import Connection
-from app.store.memories import BY_WORDS, owner_of
+from app.store.memories import BY_WORDS, SEARCH, Meaning, owner_of
 from app.tenancy import DEFAULT_TENANT
 from app.text import script_counts
 
@@ -71,14 +71,31 @@ class Known:
     user: str
     """Whose memories are searched."""
     queries: list[str]
+    """Of keyword searches."""
+    vectors: dict[str, str]
+    """By the query of a hybrid search, its vector as pgvector reads it; all of one model."""
+    model: tuple[str, float, float] = ("", 0.0, 0.0)
+    """Its id, and the mean and the deviation that are usual with it."""
+
+    def meaning(self, query: str) -> Meaning:
+        model, mean, deviation = self.model
+        return Meaning(UUID(model), self.vectors[query], mean, deviation)
 
 
-def search_arguments(user: str, query: str) -> list[object]:
-    """Those that Quire's search passes for a keyword search with no filters."""
+def read(file: str) -> Known:
+    return Known(**json.loads(Path(file).read_text("utf-8")))
+
+
+def search_arguments(user: str, query: str, meaning: Meaning | None = None) -> list[object]:
+    """Those that Quire's search passes for a keyword or a hybrid search with no filters."""
     weight = relevance.meaning(*script_counts(query))
     least, counted = relevance.score_of(0.0), relevance.score_of(relevance.FOUND_MIN)
     owner, terms = owner_of(f"u:{user}"), bm25.query(query)
-    return [DEFAULT_TENANT, owner, terms, *[None] * 3, FOUND, *[None] * 3, least, weight, False, counted, False]
+    arguments: list[object] = [DEFAULT_TENANT, owner, terms, *[None] * 3, FOUND, *[None] * 3]
+    arguments += [least, weight, False, counted, False]
+    if meaning is not None:
+        arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
+    return arguments
 
 
 def create_app(dsn: str, known: Known) -> Starlette:
@@ -109,11 +126,16 @@ def create_app(dsn: str, known: Known) -> Starlette:
                 answer = f'{answer[:-1]},"context":{whole}}}'
         return Response(answer, 201, media_type="application/json")
 
-    arguments = {query: search_arguments(known.user, query) for query in known.queries}
+    searches: dict[tuple[str, str], list[object]] = {
+        ("keyword", query): [BY_WORDS, *search_arguments(known.user, query)] for query in known.queries
+    }
+    for query in known.vectors:
+        searches["hybrid", query] = [SEARCH, *search_arguments(known.user, query, known.meaning(query))]
 
     async def search(request: Request) -> Response:
+        statement = searches[request.query_params["search_mode"], request.query_params["query"]]
         async with request.app.state.pool.acquire() as connection:
-            rows = await connection.fetch(BY_WORDS, *arguments[request.query_params["query"]])
+            rows = await connection.fetch(*statement)
         return Response(json.dumps([dict(row) for row in rows], default=str), media_type="application/json")
 
     async def load(request: Request) -> Response:
@@ -154,7 +176,7 @@ async def _keep_session(connection: object) -> None:
 
 def main() -> None:
     dsn, file, loop = sys.argv[1:]
-    app = create_app(dsn, Known(**json.loads(Path(file).read_text("utf-8"))))
+    app = create_app(dsn, read(file))
     # Named TCP, since asyncio sends at once (TCP_NODELAY) only on sockets that say so; uvloop does on all.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))

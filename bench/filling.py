@@ -11,12 +11,16 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
+from uuid import UUID
 
 import asyncpg
 
 from app.store.memories import owner_of
+from app.tenancy import DEFAULT_TENANT
 from bench.cost import BUDGET
 from bench.house import QUIRE, Api, House, environment_of, serving
+from bench.search_sizes import random_vector
 from bench.sizes import until_idle
 from bench.words import history
 
@@ -24,6 +28,8 @@ AT_ONCE = 250
 """Conversations that go on beside each other."""
 SHORT, KINDS = 10, 100
 """Messages of a conversation, and different conversations, that a user's memories are made of."""
+VECTORS = 1_000
+"""Different ones."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,13 @@ def memories(house: House, name: str, count: int) -> Copies:
     """What makes a user with so many memories: as many messages, of not more than a thousand texts, ten together."""
     conversations = count // SHORT
     return Copies(name, templates(house, name, min(conversations, KINDS), SHORT), conversations, conversations)
+
+
+def embed(house: House, owner: UUID, model: UUID, dimensions: int) -> None:
+    """Give all memories of an owner vectors of a model, made up and not more than a thousand of them."""
+    rng = Random(1)
+    vectors = [random_vector(rng, dimensions) for _ in range(VECTORS)]
+    asyncio.run(_embed(house.postgres.superuser_dsn, owner, model, vectors))
 
 
 def settle(house: House) -> None:
@@ -114,6 +127,23 @@ async def _fill(dsn: str, wanted: Sequence[Copies]) -> None:
     for copied in COPIED:
         await connection.execute(f"VACUUM ANALYZE {copied.name}")
     await connection.execute("CHECKPOINT")
+    await connection.close()
+
+
+EMBED = """
+INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)
+SELECT m.tenant_id, m.id, m.owner, $3, v.embedding::halfvec
+  FROM (SELECT tenant_id, id, owner, row_number() OVER (ORDER BY id) AS n FROM memories
+         WHERE tenant_id = $1 AND owner = $2) m
+  JOIN unnest($4::text[]) WITH ORDINALITY AS v (embedding, n) ON v.n = m.n % cardinality($4::text[]) + 1
+ ORDER BY m.id
+"""
+
+
+async def _embed(dsn: str, owner: UUID, model: UUID, vectors: Sequence[str]) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(EMBED, DEFAULT_TENANT, owner, model, vectors)
+    await connection.execute("VACUUM ANALYZE embeddings")
     await connection.close()
 
 

@@ -89,7 +89,7 @@ def environment_of(postgres: EmbeddedPostgres, folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cpu:
-    """CPU seconds: the server's process, and all of PostgreSQL's."""
+    """CPU seconds: the server's processes, and all of PostgreSQL's."""
 
     server: float
     postgres: float
@@ -116,8 +116,8 @@ class Server:
 
 
 def cpu_of(process: psutil.Process, postmaster: psutil.Process) -> Cpu:
-    """Used so far, PostgreSQL's by whomever."""
-    return Cpu(_used(process), _used_by_all(postmaster))
+    """Used so far, by a process and what it started; PostgreSQL's by whomever."""
+    return Cpu(_used_by_all(process), _used_by_all(postmaster))
 
 
 def _used(process: psutil.Process) -> float:
@@ -125,11 +125,11 @@ def _used(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def _used_by_all(postmaster: psutil.Process) -> float:
+def _used_by_all(first: psutil.Process) -> float:
     """Those that have ended included: their parent has waited for them."""
-    times = postmaster.cpu_times()
+    times = first.cpu_times()
     total = float(times.user + times.system + times.children_user + times.children_system)
-    for child in postmaster.children(recursive=True):
+    for child in first.children(recursive=True):
         try:
             total += _used(child)
         except psutil.NoSuchProcess:

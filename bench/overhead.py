@@ -1,8 +1,10 @@
 """What Quire adds: its requests against a bare handler that reads and writes the same rows.
 
 A window is asked for again and again as it is, and in a turn after each append. (The bare handler's turns go on reading
-the window that they began with.) A search is by keywords, in the memories of one user; a load takes a range of a large
-archive.
+the window that they began with.) A load takes a range of a large archive. A search is in the memories of one user: by
+keywords, or hybrid, by words and meaning, and then each query is a new one, so that Quire has it embedded while the
+client waits. Once by an API, played on loopback, whose CPU is not counted: that is Quire's own part, its call of the
+API within. And once by the local model, as Quire does without settings. The bare handler has each vector beforehand.
 
 Quire and the yardstick take turns, with the same clients, PostgreSQL and bytes (`bench.bare` says what it leaves out).
 """
@@ -11,30 +13,53 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AbstractContextManager, ExitStack
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from importlib.util import find_spec
 from statistics import median
+from time import process_time
 
 import asyncpg
 
+from app.core.relevance import spread
+from app.providers import Embedder, local_embeddings
+from app.providers.openai_embeddings import OpenAIEmbedder
+from app.store.embeddings import literal, model_id
+from app.store.memories import owner_of
 from app.tenancy import DEFAULT_TENANT
 from bench import filling
 from bench.bare import Known
 from bench.cost import BUDGET, bodies, build
 from bench.filling import Copies
-from bench.house import Api, Cpu, House, Server, serving
+from bench.house import QUIRE, Api, Cpu, House, Server, environment_of, serving
 from bench.load import Job, Outcome
+from bench.peers import DIMENSIONS, EMBEDDINGS
 from bench.plots import Bars, Lines
 from bench.sizes import long_text
 from bench.tables import Table, milliseconds
-from bench.words import QUERIES, searches
+from bench.words import QUERIES, new_queries, search, searches
 
 CLIENTS = (1, 8, 32)
-OPERATIONS = ("window", "append", "turn", "search", "load")
+HYBRID, LOCAL = "hybrid", "hybrid, local"
+"""Searches by words and meaning: with an API's vectors, with the local model's."""
+OPERATIONS = ("window", "append", "turn", "search", HYBRID, LOCAL, "load")
+NEW = dict(zip((HYBRID, LOCAL), new_queries(), strict=True))
+MODEL = local_embeddings.MODEL
+"""The API's is called so too: the same vectors of memories serve both."""
 MESSAGES = 400
 CONVERSATIONS = max(CLIENTS)
-LOOPS = ("uvloop", "asyncio")
-"""Event loops that uvicorn can run on; Quire runs on the first."""
+WAYS = (
+    ("bare", "uvicorn", "uvloop"),
+    ("bare", "uvicorn", "asyncio"),
+    ("bare", "Granian", "uvloop"),
+    ("Quire", "uvicorn", "uvloop"),
+    ("Quire", "Granian", "uvloop"),
+)
+"""Whose windows, under which server, on which loop. Of the bare handler's, and of Quire's, the first is as Quire is
+served."""
 LOOP_CLIENTS = 8
 MEMORIES = 10_000
 ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
@@ -86,21 +111,29 @@ def run(house: House, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
     names, user, uuid = _conversations(house), _memories(house), _archive(house)
     house.analyze()
-    known = asyncio.run(_known(house, names, user, uuid))
-    with _serving_bare(house, known) as bare:
-        _require_same(house.api, bare, known)
-        found = _measure(house, bare, known, plan)
-    return [_table(found, len(house.api.window(names[0])), plan)]
+    with serving(EMBEDDINGS, {}, house.folder, house.quire.postmaster) as embeddings:
+        url = f"http://127.0.0.1:{embeddings.port}/v1"
+        vectors = asyncio.run(_all_vectors(url))
+        known = asyncio.run(_known(house, names, user, uuid, vectors))
+        with _serving_quire(house, url) as quires, _serving_bare(house, known) as bare:
+            _require_same(house.api, quires, bare, known)
+            found = _measure(house, quires, bare, known, plan)
+    local = vectors.get(LOCAL)
+    return [table(found, len(house.api.window(names[0])), plan, local.cpu_each if local else None)]
 
 
 def run_loops(house: House, *, quick: bool) -> list[Table]:
-    """The event loops that uvicorn can run on, under the yardstick's windows."""
+    """Event loops and servers, under windows. Granian is measured where it is installed beside Quire."""
     names = [f"loops-{number}" for number in range(LOOP_CLIENTS)]
     for name in names:
         build(house.api, name, MESSAGES)
     house.analyze()
-    known = Known(asyncio.run(_windows(house, names)), {}, "", [])
-    return [_loops_table(_measured_loops(house, known, QUICK if quick else FULL))]
+    known = Known(asyncio.run(_windows(house, names)), {}, "", [], {})
+    return [loops_table(_measured_loops(house, known, QUICK if quick else FULL))]
+
+
+Found = dict[Cell, Side]
+Way = tuple[str, str, str]
 
 
 # --- What is asked -----------------------------------------------------------------------------------
@@ -118,10 +151,12 @@ def _conversations(house: House) -> list[str]:
 
 
 def _memories(house: House) -> str:
-    """A user with so many of them."""
+    """A user with so many of them, and vectors."""
     copies = filling.memories(house, "searched", MEMORIES)
     filling.fill(house, copies)
-    return copies.user(0)
+    user = copies.user(0)
+    filling.embed(house, owner_of(f"u:{user}"), model_id(MODEL, DIMENSIONS), DIMENSIONS)
+    return user
 
 
 def _archive(house: House) -> str:
@@ -137,8 +172,11 @@ def _loads(uuid: str) -> list[str]:
     return [f"/archive/{uuid}?offset={ARCHIVE // RANGES * n}&length={RANGE}" for n in range(RANGES)]
 
 
-def _job(port: int, cell: Cell, known: Known, seconds: float) -> Job:
+def job(port: int, cell: Cell, known: Known, seconds: float, asked: int = 0) -> Job:
+    """What goes on where so many requests of the kind ended; a few are sent twice, for clients are not equally fast."""
     targets = _targets(cell, known)
+    begin = asked % len(targets)
+    targets = [*targets[begin:], *targets[:begin]]
     sent = bodies(0) if cell.what in ("append", "turn") else []
     return Job(port, "POST" if sent else "GET", targets, sent, clients=cell.clients, seconds=seconds)
 
@@ -149,6 +187,8 @@ def _targets(cell: Cell, known: Known) -> list[str]:
             return [f"/conversations/{name}/context" for name in known.windows]
         case "search":
             return _searches(known)
+        case what if what in NEW:
+            return [search(known.user, query, "hybrid") for query in NEW[what]]
         case "load":
             return _loads(*known.archives)
         case what:
@@ -160,11 +200,36 @@ def _targets(cell: Cell, known: Known) -> list[str]:
 # --- The yardstick -----------------------------------------------------------------------------------
 
 
-async def _known(house: House, names: list[str], user: str, uuid: str) -> Known:
+async def _known(house: House, names: list[str], user: str, uuid: str, vectors: Mapping[str, Vectors]) -> Known:
     windows = await _windows(house, names)
     answer = house.api.call("GET", _loads(uuid)[0])
     mark = '"content":'
-    return Known(windows, {uuid: answer[: answer.index(mark) + len(mark)]}, user, list(QUERIES))
+    archives = {uuid: answer[: answer.index(mark) + len(mark)]}
+    by_query = {query: vector for one in vectors.values() for query, vector in one.by_query.items()}
+    return Known(windows, archives, user, [*QUERIES], by_query, (str(model_id(MODEL, DIMENSIONS)), *spread(MODEL)))
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Of queries, as Quire passes them to PostgreSQL."""
+
+    by_query: dict[str, str]
+    cpu_each: float
+    """Seconds of this process."""
+
+
+async def _all_vectors(url: str) -> dict[str, Vectors]:
+    """By what is asked; without the local model's where it is not installed."""
+    api = OpenAIEmbedder(model=MODEL, base_url=url, api_key="none")
+    embedders: dict[str, Embedder | None] = {HYBRID: api, LOCAL: local_embeddings.load()}
+    return {what: await _vectors(NEW[what], embedder) for what, embedder in embedders.items() if embedder}
+
+
+async def _vectors(queries: Sequence[str], embedder: Embedder) -> Vectors:
+    begun = process_time()
+    found = {query: literal(await embedder.embed_query(query)) for query in queries}
+    await embedder.close()
+    return Vectors(found, (process_time() - begun) / len(queries))
 
 
 async def _windows(house: House, names: list[str]) -> dict[str, tuple[str, str, int, int]]:
@@ -187,65 +252,102 @@ async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[
     return answer[: answer.index(first)], answer[answer.rindex(last) + len(last) :], condensed, verbatim
 
 
-def _serving_bare(house: House, known: Known, loop: str = LOOPS[0]) -> AbstractContextManager[Server]:
-    file = house.folder / "known.json"
-    file.write_text(json.dumps(asdict(known)), "utf-8")
-    arguments = ["-m", "bench.bare", house.postgres.superuser_dsn, str(file), loop]
+@contextmanager
+def _serving_quire(house: House, url: str) -> Iterator[dict[str, Server]]:
+    """By what they are asked: the house's own, and others that embed; without the local model where it is not there."""
+    api = {"MEMORY_EMBEDDING_MODEL": MODEL, "MEMORY_EMBEDDING_BASE_URL": url, "MEMORY_EMBEDDING_API_KEY": "none"}
+    embedding = {HYBRID: api, LOCAL: {"MEMORY_EMBEDDING_MODEL": ""}}
+    if local_embeddings.why_not() is not None:
+        del embedding[LOCAL]
+    found = {what: house.quire for what in OPERATIONS if what not in NEW}
+    with ExitStack() as stack:
+        for what, settings in embedding.items():
+            environment = environment_of(house.postgres, house.folder) | settings | {"QUIRE_WORKER": "false"}
+            found[what] = stack.enter_context(serving(QUIRE, environment, house.folder, house.quire.postmaster))
+        yield found
+
+
+def _serving_bare(house: House, known: Known, loop: str = "uvloop") -> AbstractContextManager[Server]:
+    arguments = ["-m", "bench.bare", house.postgres.superuser_dsn, _written(house, known), loop]
     return serving(arguments, {}, house.folder, house.quire.postmaster)
 
 
-def _require_same(api: Api, bare: Server, known: Known) -> None:
+def _written(house: House, known: Known) -> str:
+    file = house.folder / "known.json"
+    file.write_text(json.dumps(asdict(known)), "utf-8")
+    return str(file)
+
+
+def _require_same(api: Api, quires: Mapping[str, Server], bare: Server, known: Known) -> None:
     """The same bytes of windows and archives, and the same memories found."""
+    for what in ("window", "load"):
+        _require_same_bytes(api, bare, _targets(Cell(what, 1, is_bare=True), known))
     yardstick = Api(bare.port)
-    for target in (target for what in ("window", "load") for target in _targets(Cell(what, 1, is_bare=True), known)):
-        if yardstick.call("GET", target) != api.call("GET", target):
-            raise RuntimeError(f"the yardstick answers other bytes than Quire to {target}")
-    for target in _searches(known):
-        rows, answer = json.loads(yardstick.call("GET", target)), json.loads(api.call("GET", target))
-        if not rows or [row["id"] for row in rows] != [result["memory_key"] for result in answer["results"]]:
-            raise RuntimeError(f"the yardstick finds other memories than Quire for {target}")
+    for what in ("search", *(what for what in NEW if what in quires)):
+        quire = Api(quires[what].port)
+        for target in _targets(Cell(what, 1, is_bare=True), known)[: len(QUERIES)]:
+            rows, answer = json.loads(yardstick.call("GET", target)), json.loads(quire.call("GET", target))
+            if not rows or [row["id"] for row in rows] != [result["memory_key"] for result in answer["results"]]:
+                raise RuntimeError(f"the yardstick finds other memories than Quire for {target}")
+        quire.close()
     yardstick.close()
+
+
+def _require_same_bytes(api: Api, server: Server, targets: Sequence[str]) -> None:
+    other = Api(server.port)
+    for target in targets:
+        if other.call("GET", target) != api.call("GET", target):
+            raise RuntimeError(f"not the same bytes as Quire's were answered to {target}")
+    other.close()
 
 
 # --- Measuring ---------------------------------------------------------------------------------------
 
 
-def _measure(house: House, bare: Server, known: Known, plan: Plan) -> dict[Cell, Side]:
+def _measure(house: House, quires: Mapping[str, Server], bare: Server, known: Known, plan: Plan) -> Found:
     """By turns, after one request to each conversation that is not counted."""
     found = {
         Cell(what, clients, is_bare=is_bare): Side()
-        for what in OPERATIONS
+        for what in quires
         for clients in CLIENTS
         for is_bare in (True, False)
     }
+    asked: Counter[tuple[str, bool]] = Counter()
     for cell in found:
         if cell.clients == CONVERSATIONS:
-            house.clients.run(replace(_job(_server(house, bare, cell).port, cell, known, plan.seconds), requests=1))
+            server = bare if cell.is_bare else quires[cell.what]
+            house.clients.run(replace(job(server.port, cell, known, plan.seconds), requests=1))
+            asked[cell.what, cell.is_bare] = cell.clients
     for turn in range(plan.rounds):
         for cell in list(found) if turn % 2 else reversed(list(found)):
-            server = _server(house, bare, cell)
+            server = bare if cell.is_bare else quires[cell.what]
             before = server.cpu()
-            found[cell].outcomes.append(house.clients.run(_job(server.port, cell, known, plan.seconds)))
+            begin = asked[cell.what, cell.is_bare]
+            outcome = house.clients.run(job(server.port, cell, known, plan.seconds, begin))
             found[cell].cpu += server.cpu() - before
+            found[cell].outcomes.append(outcome)
+            asked[cell.what, cell.is_bare] += len(outcome.latencies)
     return found
 
 
-def _server(house: House, bare: Server, cell: Cell) -> Server:
-    return bare if cell.is_bare else house.quire
-
-
-def _table(found: dict[Cell, Side], size: int, plan: Plan) -> Table:
-    rows = []
+def table(found: Found, size: int, plan: Plan, local_seconds: float | None) -> Table:
+    """``local_seconds``: CPU for the vector of a query by the local model; None where that is not installed."""
+    rows: list[Sequence[str]] = []
     by_cpu: dict[int, list[float | None]] = {clients: [] for clients in CLIENTS}
-    rates: dict[str, list[tuple[float, float]]] = {what: [] for what in OPERATIONS}
+    rates: dict[str, list[tuple[float, float]]] = {cell.what: [] for cell in found}
     for what in OPERATIONS:
         for clients in CLIENTS:
+            if Cell(what, clients, is_bare=True) not in found:
+                rows.append((what, str(clients), "not installed", *["–"] * 7))
+                by_cpu[clients].append(None)
+                continue
             bare, quire = (found[Cell(what, clients, is_bare=is_bare)] for is_bare in (True, False))
             share = bare.cpu_each.total / quire.cpu_each.total
             cells = (*_side(bare), *_side(quire), f"{quire.rate / bare.rate:.2f}", f"{share:.2f}")
             rows.append((what, str(clients), *cells))
             by_cpu[clients].append(share)
             rates[what].append((clients, quire.rate))
+    took = "" if local_seconds is None else f", which by itself takes {milliseconds(local_seconds)} ms CPU for a query"
     return Table(
         "Overhead",
         (
@@ -259,6 +361,12 @@ def _table(found: dict[Cell, Side], size: int, plan: Plan) -> Table:
                 f"messages in an append; two words searched for in {MEMORIES:,} memories of one user, each in about half "
                 f"of them; {RANGE:,} characters of an archive of {ARCHIVE:,}. {plan.rounds} rounds of {plan.seconds:g} s "
                 "each, medians."
+            ),
+            (
+                f"Search: by keywords. Hybrid: by words and meaning, {DIMENSIONS} dimensions, each query a new one, of which "
+                "the bare handler has the vector beforehand; in Quire an API makes it, played on loopback at no CPU that is "
+                f"counted. Hybrid, local: by Quire's local model{took}. Of a query that was asked before Quire has the "
+                "vector, and asks neither."
             ),
             (
                 f"Goal: at least {GOAL} of the bare handler's requests/s; a search, which the bare handler leaves without "
@@ -278,34 +386,62 @@ def _table(found: dict[Cell, Side], size: int, plan: Plan) -> Table:
 # --- The event loop ----------------------------------------------------------------------------------
 
 
-def _measured_loops(house: House, known: Known, plan: Plan) -> dict[str, Side]:
-    """The yardstick's windows, on one loop and the other by turns."""
+def _measured_loops(house: House, known: Known, plan: Plan) -> dict[Way, Side]:
+    """Windows in one way and the others by turns."""
     cell = Cell("window", LOOP_CLIENTS, is_bare=True)
-    found = {loop: Side() for loop in LOOPS}
     with ExitStack() as stack:
-        servers = {loop: stack.enter_context(_serving_bare(house, known, loop)) for loop in LOOPS}
+        servers = {way: stack.enter_context(_served(house, known, way)) for way in _there()}
+        found = {way: Side() for way in servers}
         for server in servers.values():
-            house.clients.run(replace(_job(server.port, cell, known, plan.seconds), requests=10))
+            _require_same_bytes(house.api, server, _targets(cell, known))
+            house.clients.run(replace(job(server.port, cell, known, plan.seconds), requests=10))
         for turn in range(plan.rounds):
-            for loop in LOOPS if turn % 2 else reversed(LOOPS):
-                server = servers[loop]
+            for way in list(servers) if turn % 2 else reversed(list(servers)):
+                server = servers[way]
                 before = server.cpu()
-                found[loop].outcomes.append(house.clients.run(_job(server.port, cell, known, plan.seconds)))
-                found[loop].cpu += server.cpu() - before
+                found[way].outcomes.append(house.clients.run(job(server.port, cell, known, plan.seconds)))
+                found[way].cpu += server.cpu() - before
     return found
 
 
-def _loops_table(found: dict[str, Side]) -> Table:
-    first = found[LOOPS[0]]
-    rows = [
-        (loop, *_side(side), f"{side.rate / first.rate:.2f}", f"{first.cpu_each.total / side.cpu_each.total:.2f}")
-        for loop, side in found.items()
-    ]
+def _there() -> list[Way]:
+    return [way for way in WAYS if way[1] != "Granian" or find_spec("granian")]
+
+
+def _served(house: House, known: Known, way: Way) -> AbstractContextManager[Server]:
+    app, server, loop = way
+    if (app, server) == ("bare", "uvicorn"):
+        return _serving_bare(house, known, loop)
+    of_bare = (house.postgres.superuser_dsn, _written(house, known)) if app == "bare" else ()
+    arguments = QUIRE if server == "uvicorn" else ("-m", "bench.under_granian", *of_bare)
+    environment = environment_of(house.postgres, house.folder) | {"QUIRE_WORKER": "false"}
+    return serving(arguments, environment, house.folder, house.quire.postmaster)
+
+
+def loops_table(found: Mapping[Way, Side]) -> Table:
+    rows: list[Sequence[str]] = []
+    for way in WAYS:
+        if way not in found:
+            rows.append((*way, "not installed", *["–"] * 4))
+            continue
+        side, first = found[way], found[next(one for one in WAYS if one[0] == way[0])]
+        shares = f"{side.rate / first.rate:.2f}", f"{first.cpu_each.total / side.cpu_each.total:.2f}"
+        rows.append((*way, *_side(side), *shares))
+    granian = (
+        f"Granian {version('granian')}" if find_spec("granian") else "Granian, where `pip install granian` was run"
+    )
     return Table(
-        "Event loop",
-        ("loop", "requests/s", "CPU ms: server", "PostgreSQL", f"of {LOOPS[0]}", "by CPU"),
+        "Event loop and server",
+        ("windows of", "server", "loop", "requests/s", "CPU ms: server", "PostgreSQL", "of the first", "by CPU"),
         rows,
-        (f"Windows of the bare handler under uvicorn with httptools, {LOOP_CLIENTS} clients.",),
+        (
+            (
+                f"{LOOP_CLIENTS} clients. Of the first: of the same windows under uvicorn on uvloop, as Quire is served. "
+                f"Uvicorn parses with httptools. {granian}: one worker, HTTP/1.1, its CPU that of all its processes and "
+                "threads, of which one reads and writes beside Python. There Quire is without the deadlines for clients "
+                "that send or read too slowly, which are in uvicorn's protocol."
+            ),
+        ),
     )
 
 

@@ -9,12 +9,12 @@ The connection is the saver's own: autocommit, every statement prepared. A conte
 tokens counted approximately, which is what LangChain recommends for this place, and costs least.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, trim_messages
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, trim_messages
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -26,6 +26,7 @@ from bench.peer import Operation
 
 PACKAGES = ("langgraph", "langgraph-checkpoint-postgres", "langchain-core", "psycopg")
 BUDGET = 8_000
+CYCLIC = ("delta", "summary")
 
 Json = dict[str, Any]
 
@@ -55,41 +56,49 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
         builder.add_node("model", model)
         builder.add_edge(START, "model")
         builder.add_edge("model", END)
-        graph = builder.compile(checkpointer=saver)
+        yield operations(builder.compile(checkpointer=saver), variant, trimmed)
 
-        def thread(target: str) -> RunnableConfig:
-            return {"configurable": {"thread_id": f"{variant}-{target}"}}
 
-        async def append(target: str, turn: list[Json]) -> int:
-            """The newest message is the model's."""
-            said = [message(one) for one in turn]
-            how: Literal["exit", "async"] = "exit" if variant == "exit" else "async"
-            script = Script(said[-1:])
-            state = await graph.ainvoke({"messages": said[:-1]}, thread(target), context=script, durability=how)
-            return len(state["messages"])
+def operations(graph: Any, variant: str, shown: Callable[[Json], Sequence[BaseMessage]]) -> Mapping[str, Operation]:
+    """Of a graph whose node `model` answers; ``shown``: what of a state a model is sent."""
 
-        async def build(target: str, body: Json) -> int:
-            """All in one call but the last turns: a delta channel is then between two of its snapshots."""
-            messages, turns = body["messages"], body["turns"] if variant == "delta" else 0
-            at = max(len(messages) - 2 * turns, 2)
-            count = await append(target, messages[:at])
-            for begin in range(at, len(messages), 2):
-                count = await append(target, messages[begin : begin + 2])
-            return count
+    def thread(target: str) -> RunnableConfig:
+        return {"configurable": {"thread_id": f"{variant}-{target}"}}
 
-        async def context(target: str, _: object) -> int:
-            state = await graph.aget_state(thread(target))
-            trimmed = trim_messages(
-                state.values["messages"],
-                max_tokens=BUDGET,
-                token_counter="approximate",  # noqa: S106 - tokens of another kind
-                strategy="last",
-                start_on="human",
-                include_system=True,
-            )
-            return len(trimmed)
+    async def append(target: str, turn: list[Json]) -> int:
+        """The newest message is the model's."""
+        said = [message(one) for one in turn]
+        how: Literal["exit", "async"] = "exit" if variant == "exit" else "async"
+        script = Script(said[-1:])
+        state = await graph.ainvoke({"messages": said[:-1]}, thread(target), context=script, durability=how)
+        return len(state["messages"])
 
-        yield {"build": build, "append": append, "context": context}
+    async def build(target: str, body: Json) -> int:
+        """All in one call but, for those that do something every so often, the last turns: they are anywhere between."""
+        messages, turns = body["messages"], body["turns"] if variant in CYCLIC else 0
+        at = max(len(messages) - 2 * turns, 2)
+        count = await append(target, messages[:at])
+        for begin in range(at, len(messages), 2):
+            count = await append(target, messages[begin : begin + 2])
+        return count
+
+    async def context(target: str, _: object) -> int:
+        state = await graph.aget_state(thread(target))
+        return len(shown(state.values))
+
+    return {"build": build, "append": append, "context": context}
+
+
+def trimmed(state: Json) -> Sequence[BaseMessage]:
+    messages: list[AnyMessage] = state["messages"]
+    return trim_messages(
+        messages,
+        max_tokens=BUDGET,
+        token_counter="approximate",  # noqa: S106 - tokens of another kind
+        strategy="last",
+        start_on="human",
+        include_system=True,
+    )
 
 
 def message(one: Json) -> AnyMessage:

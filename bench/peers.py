@@ -1,9 +1,10 @@
-"""What a user would pick instead, on the same work: LangGraph's checkpointer with `trim_messages`, and mem0.
+"""What a user would pick instead, on the same work: LangGraph's checkpointer with `trim_messages` or with summaries,
+its store for searches, and mem0.
 
 They are no dependencies of Quire. Install them where they disturb nothing, and say where:
 
     python3.11 -m venv /tmp/peers
-    /tmp/peers/bin/pip install langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]' mem0ai
+    /tmp/peers/bin/pip install langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]' openai mem0ai
     BENCH_PEERS_PYTHON=/tmp/peers/bin/python python -m bench peers
 
 Without the variable they are looked for beside Quire. What is not installed has rows that say so.
@@ -44,19 +45,27 @@ PEERS = {
     "LangGraph": ("langgraph", "async"),
     "LangGraph, durability exit": ("langgraph", "exit"),
     "LangGraph, delta channel": ("langgraph", "delta"),
+    "LangGraph, summaries": ("langgraph_summary", "summary"),
+    "LangGraph, store": ("langgraph_store", "search"),
     "mem0, infer off": ("mem0", "turns"),
 }
 """By the name in the tables: module and variant."""
 OURS = "Quire"
 KEEPS_NO_CONVERSATION = frozenset({"mem0, infer off"})
-SEARCHES = ("mem0, infer off",)
-INSTALL = "pip install langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]' mem0ai"
+SEARCHES = ("LangGraph, store", "mem0, infer off")
+TURNS = tuple(name for name in PEERS if name != "LangGraph, store")
+INSTALL = "pip install langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]' openai mem0ai"
 PYTHON_VARIABLE = "BENCH_PEERS_PYTHON"
 
 DIMENSIONS = 384
 EMBEDDINGS = ("-m", "tests.providers.fake_openai", "--dimensions", str(DIMENSIONS))
+SUMMARY = """\
+The user runs a warehouse. Pallets for Lyon moved to the morning shift, since a truck came late and nobody had told
+Marta; the ramp's scanner was broken. Invoices with a wrong date are still to be found, totals to be compared with last
+week's, and a customer waits to hear whether batteries may travel by air."""
+"""What the chat model answers, whatever it is asked to summarise."""
 SNAPSHOT_TURNS = 50
-"""A delta channel stores the whole after so many turns: two updates each."""
+"""A delta channel stores the whole after so many turns: two updates each. A summary is made in half as many."""
 JOBS_TURNS = 15
 """How many turns the worker finds at a time."""
 OWNER = "peers-memories"
@@ -118,8 +127,9 @@ def run(house: House, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
     with ExitStack() as stack:
         database = stack.enter_context(_database(house))
-        embeddings = stack.enter_context(serving(EMBEDDINGS, {}, house.folder, house.quire.postmaster))
-        url = f"http://127.0.0.1:{embeddings.port}/v1"
+        played = (*EMBEDDINGS, "--reply", "bench.peers:summary")
+        models = stack.enter_context(serving(played, {}, house.folder, house.quire.postmaster))
+        url = f"http://127.0.0.1:{models.port}/v1"
         ours = stack.enter_context(_ours(house, url))
         sides: dict[str, Side] = {OURS: ours}
         missing: dict[str, str] = {}
@@ -132,9 +142,14 @@ def run(house: House, *, quick: bool) -> list[Table]:
                 sides[name] = peer
                 versions |= peer.versions
         jobs = _jobs(database, plan, ours)
-        found = _turns(database, plan, sides)
+        found = _turns(database, plan, {name: side for name, side in sides.items() if name in (OURS, *TURNS)})
         searched = _searches(database, plan, sides, ours)
         return [turns_table(plan, found, jobs, missing, versions), search_table(plan, searched, missing)]
+
+
+def summary(_: Json) -> str:
+    """Of whatever conversation; called by the server that plays the models."""
+    return SUMMARY
 
 
 # --- Turns -------------------------------------------------------------------------------------------
@@ -426,7 +441,7 @@ def turns_table(
     rows = []
     for operation in ("append", "context"):
         for size in plan.conversations:
-            for name in (OURS, *PEERS):
+            for name in (OURS, *TURNS):
                 if operation == "context" and name in KEEPS_NO_CONVERSATION:
                     continue
                 label = (operation, f"{size:,}", name)
@@ -479,7 +494,7 @@ def _turns_notes(plan: Plan, found: Found, missing: Mapping[str, str], versions:
     largest = max(plan.conversations)
     held = ", ".join(
         f"{name} {found['context', largest, name].count}"
-        for name in (OURS, *PEERS)
+        for name in (OURS, *TURNS)
         if ("context", largest, name) in found
     )
     return (
@@ -496,8 +511,12 @@ def _turns_notes(plan: Plan, found: Found, missing: Mapping[str, str], versions:
             "in its node needs no second load; the context row is what loading and trimming cost alone. It stores the "
             "state after each step, from which a run can be resumed. `trim_messages` counts approximately, and what it "
             f"cuts the model does not see again. Messages in the context at {largest:,}: {held}. Its histories were put "
-            "there in one call (with a delta channel but for up to fifty turns, evenly spread between two of its "
-            "snapshots), so its tables are smaller than in life. Durability exit stores a turn when it has ended."
+            "there in one call (with a delta channel and with summaries but for up to fifty turns, so that they are "
+            "anywhere between two snapshots, or two summaries), so its tables are smaller than in life. Durability exit "
+            "stores a turn when it has ended. Summaries: a turn that makes the state more than the budget ends with a call "
+            "of a chat API, which is sent the oldest half of the budget to extend the summary by: one turn in "
+            "twenty-seven. The API is played on loopback and answers at once: a real one's seconds come on top, within the "
+            "turn, and its tokens. Medians do not show that turn, CPU and WAL do. What is summarised is gone from the state, and the model sees it no more than what is cut."
         ),
         (
             "mem0 without inference: both messages as memories, each with a call of an embedding API, played on loopback "
@@ -534,10 +553,10 @@ def search_table(plan: Plan, found: Found, missing: Mapping[str, str]) -> Table:
         (
             (
                 f"One user's memories of {MEMORY_WORDS} words, {DIMENSIONS} dimensions; queries of {QUERY_WORDS} words of "
-                f"one of them, each asked once, the best {FOUND_MAX}; {plan.rounds * plan.searches} searches. Both embed "
-                "the query by a call of the same embedding API, played on loopback, whose own CPU is not counted, and look "
-                "for words and meaning. Quire looks at all of the user's memories, over HTTP; mem0's index is approximate, "
-                "and shared by all users (there is one here)."
+                f"one of them, each asked once, the best {FOUND_MAX}; {plan.rounds * plan.searches} searches. All embed "
+                "the query by a call of the same embedding API, played on loopback, whose own CPU is not counted. Quire and "
+                "mem0 look for words and meaning, LangGraph's store for meaning alone. Quire looks at all of the user's "
+                "memories, over HTTP; the indexes of the others are approximate, and shared by all users (there is one here)."
             ),
         ),
     )

@@ -55,7 +55,7 @@ async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> T
             await _fill(superuser, owner, model, dimensions, size)
             rng = Random(size)
             terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
-            meaning = Meaning(model, _random(rng, dimensions), 0.79, 0.02)
+            meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
             for mode in MODES:
                 search = partial(
                     memories.search, tenant=DEFAULT_TENANT, owner=owner, terms=terms,
@@ -94,7 +94,8 @@ async def _timed(
     return median(walls[2:]), used / rounds
 
 
-def _random(rng: Random, dimensions: int) -> str:
+def random_vector(rng: Random, dimensions: int) -> str:
+    """As pgvector reads it."""
     values = [rng.gauss(0, 1) for _ in range(dimensions)]
     length = sum(value * value for value in values) ** 0.5
     return embeddings.literal([value / length for value in values])
@@ -116,7 +117,7 @@ async def _fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensi
     await superuser.execute("CREATE TEMP TABLE kinds (i int PRIMARY KEY, terms sparsevec, embedding halfvec)")
     await superuser.executemany(
         "INSERT INTO kinds VALUES ($1, $2::text::sparsevec, $3::text::halfvec)",
-        [(i, bm25.document(text), _random(rng, dimensions)) for i, text in enumerate(texts)],
+        [(i, bm25.document(text), random_vector(rng, dimensions)) for i, text in enumerate(texts)],
     )
     ids = [uuid7() for _ in range(size)]
     await superuser.execute(

@@ -1,10 +1,12 @@
 """Chat of no meaning and of an even size, for histories of any length: the same seed, the same words."""
 
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import combinations
 from random import Random
 from typing import Any
 from urllib.parse import quote_plus
+
+from app import bm25
 
 WORDS = """
 the order of pallets for warehouse seven was moved to the morning shift because a truck from Lyon came late and
@@ -30,12 +32,23 @@ def history(messages: int, seed: int) -> list[dict[str, Any]]:
     return [message for _ in range(messages // 2) for message in pair(rng)]
 
 
+def new_queries() -> tuple[list[str], list[str]]:
+    """Twice as many as two words can be put together, no two alike: those of the second list have the words of the
+    first's in the other order. Asked in turn, each is forgotten by the cache of vectors when it comes again.
+    """
+    words = [word for word in dict.fromkeys(WORDS) if bm25.query(word)]
+    pairs = [*combinations(words, 2)]
+    Random(5).shuffle(pairs)
+    return [f"{one} {other}" for one, other in pairs], [f"{other} {one}" for one, other in pairs]
+
+
 def searches(users: Sequence[str]) -> list[str]:
     """What to GET, for each user with the next query."""
-    return [
-        f"/memories/search?user_id={user}&query={quote_plus(query)}&search_mode=keyword"
-        for user, query in zip(users, cycle(QUERIES), strict=False)
-    ]
+    return [search(user, QUERIES[n % len(QUERIES)], "keyword") for n, user in enumerate(users)]
+
+
+def search(user: str, query: str, mode: str) -> str:
+    return f"/memories/search?user_id={user}&query={quote_plus(query)}&search_mode={mode}"
 
 
 def _text(rng: Random) -> str:

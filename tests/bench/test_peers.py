@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
+import pytest
+
 from bench.house import Cpu
-from bench.peers import OURS, PEERS, Found, Measured, Plan, search_table, turns_table
+from bench.peers import OURS, PEERS, SEARCHES, SUMMARY, TURNS, Found, Measured, Plan, search_table, summary, turns_table
+from tests.providers.fake_openai import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
 PLAN = Plan(rounds=1, conversations={10: 2}, memories=100, searches=2)
@@ -27,7 +31,9 @@ def test_rows_of_a_peer_that_is_not_there_say_so() -> None:
         said = [row for row in table.rows if OURS not in row]
         assert said
         assert all("not installed" in row for row in said)
-    assert {name for row in turns.rows for name in row if name in PEERS} == set(PEERS)
+    assert {name for row in turns.rows for name in row if name in PEERS} == set(TURNS)
+    assert {name for row in search.rows for name in row if name in PEERS} == set(SEARCHES)
+    assert {*TURNS, *SEARCHES} == set(PEERS)
     assert "pip install" in turns.notes[-1]
     assert "a_library" in turns.notes[-1]
 
@@ -43,7 +49,25 @@ def test_what_a_turn_leaves_to_jobs_is_quires_cost_too() -> None:
     assert list(theirs[1][3:]) == ["1.00", "2.00", "1.00", "–", "0.5", "1.0", "–"]
 
 
-def test_the_process_of_a_peer_needs_the_standard_library_only_and_says_what_is_missing() -> None:
-    arguments = ["-S", "-m", "bench.peer", "mem0", "turns", "postgresql://nowhere", "http://127.0.0.1:1/v1"]
+@pytest.mark.parametrize(
+    ("module", "missing"),
+    [
+        ("langgraph", "langchain_core"), ("langgraph_summary", "langchain_core"), ("langgraph_store", "langgraph"),
+        ("mem0", "mem0"),
+    ],
+)  # fmt: skip
+def test_the_process_of_a_peer_needs_the_standard_library_only_and_says_what_is_missing(
+    module: str, missing: str
+) -> None:
+    assert module in {module for module, _ in PEERS.values()}
+    arguments = ["-S", "-m", "bench.peer", module, "any", "postgresql://nowhere", "http://127.0.0.1:1/v1"]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == {"missing": "mem0"}
+    assert json.loads(done.stdout) == {"missing": missing}
+
+
+def test_the_played_chat_model_always_answers_the_same_short_summary() -> None:
+    with FakeOpenAI(reply=summary) as api:
+        body = {"model": "played", "messages": [{"role": "user", "content": "Summarise."}]}
+        answer = httpx.post(f"{api.url}/chat/completions", json=body, trust_env=False).json()
+    assert answer["choices"][0]["message"]["content"] == SUMMARY
+    assert 40 < len(SUMMARY.split()) < 80

@@ -1,0 +1,96 @@
+"""The benchmarks against the bare handler: what is asked, and rows of what is not installed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+
+from app import bm25
+from app.db import Connection
+from app.services import QUERY_VECTORS_CACHED
+from app.store import memories
+from app.store.memories import BY_WORDS, SEARCH, Meaning, owner_of
+from app.tenancy import DEFAULT_TENANT
+from bench.bare import Known, search_arguments
+from bench.house import Cpu
+from bench.load import Outcome
+from bench.overhead import CLIENTS, HYBRID, LOCAL, NEW, OPERATIONS, QUICK, WAYS, Cell, Side, job, loops_table, table
+from bench.words import QUERIES
+
+KNOWN = Known({"window-0": ("", "", 1, 1), "window-1": ("", "", 1, 1)}, {"uuid": ""}, "somebody", [*QUERIES], {})
+MEANING = Meaning(uuid4(), "[1,0]", 0.79, 0.02)
+
+
+class Seen:
+    """What is passed to a connection."""
+
+    passed: Sequence[object] = ()
+
+    async def fetch(self, *passed: object) -> list[Any]:
+        self.passed = passed
+        return []
+
+
+def side(cpu_each: float) -> Side:
+    return Side([Outcome([0.001] * 10, 1.0)], Cpu(10 * cpu_each, 0.0))
+
+
+@pytest.mark.parametrize("meaning", [None, MEANING])
+def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning: Meaning | None) -> None:
+    seen = Seen()
+    search = memories.search(
+        cast("Connection", seen), DEFAULT_TENANT, owner_of("u:somebody"), bm25.query("cold store"), meaning=meaning
+    )
+    asyncio.run(search)
+    arguments = search_arguments("somebody", "cold store", meaning)
+    assert seen.passed == (BY_WORDS if meaning is None else SEARCH, *arguments)
+
+
+def test_a_query_that_is_to_be_embedded_is_forgotten_before_it_comes_again() -> None:
+    for queries in NEW.values():
+        assert len(set(queries)) == len(queries) > QUERY_VECTORS_CACHED
+        assert all(len(bm25.query(query)) == 2 for query in queries)
+    assert not set(NEW[HYBRID]) & set(NEW[LOCAL])
+
+
+def test_hybrid_searches_go_on_where_the_last_ended() -> None:
+    count = len(NEW[HYBRID])
+    cell = Cell(HYBRID, 8, is_bare=False)
+    first, second, again = (job(1, cell, KNOWN, 1.0, asked).targets for asked in (0, 7, 7 + count))
+    assert second == again == [*first[7:], *first[:7]]
+    assert len(set(first)) == count
+    assert all("search_mode=hybrid" in target for target in first)
+
+
+def test_rows_of_the_local_model_say_where_it_is_not_installed() -> None:
+    found = {
+        Cell(what, clients, is_bare=is_bare): side(0.001 if is_bare else 0.004)
+        for what in OPERATIONS
+        for clients in CLIENTS
+        for is_bare in (True, False)
+        if what != LOCAL
+    }
+    made = table(found, 27_000, QUICK, None)
+    assert {len(row) for row in made.rows} == {len(made.columns)}
+    assert {row[0] for row in made.rows} == set(OPERATIONS)
+    assert {row[0] for row in made.rows if "not installed" in row} == {LOCAL}
+    assert {row[-1] for row in made.rows if row[0] == HYBRID} == {"0.25"}
+
+
+def test_rows_of_a_server_that_is_not_installed_say_so() -> None:
+    there = [way for way in WAYS if "Granian" not in way]
+    made = loops_table({way: side(0.001) for way in there})
+    assert {len(row) for row in made.rows} == {len(made.columns)}
+    assert [tuple(row[:3]) for row in made.rows] == [*WAYS]
+    assert [tuple(row[:3]) for row in made.rows if "not installed" not in row] == there
+    assert "pip install granian" in made.notes[0]
+
+
+def test_a_server_is_compared_under_what_it_serves() -> None:
+    made = loops_table({way: side(0.002 if "Granian" in way else 0.001) for way in WAYS})
+    assert {row[-1] for row in made.rows if "Granian" in row} == {"0.50"}
+    assert {row[-1] for row in made.rows if "Granian" not in row} == {"1.00"}
