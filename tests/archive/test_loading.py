@@ -231,6 +231,8 @@ def test_too_long_a_result_is_refused_with_the_limit_named_and_nothing_stored(la
         large.post("/archive", json={"user_id": "u", "tool_name": "t", "result": text}),
     ):
         problem(answer, 413, "20000000")
+    asked = {"user_id": "u", "tool_name": "t", "tool_input": {"q": "x" * 1_000_000}, "result": made("prose")}
+    problem(large.post("/archive", json=asked), 413, "tool_input", "1000000")
     fifty = large.post("/archive", json={"user_id": "u", "tool_name": "t", "result": "x" * 50_000_000})
     problem(fifty, 413, "33554432")
     assert rows("conversations") == rows("archives") == rows("archive_contents") == 0
