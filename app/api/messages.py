@@ -266,7 +266,7 @@ async def post_context(request: Request, services: Wired, caller: Reader, conver
         budget=body.budget,
         model=body.model,
         query=body.query,
-        load=tuple(body.load),
+        load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,
         system=body.system,
@@ -300,7 +300,7 @@ def _window(request: Request, window: Context) -> Response:
 
 def _uuids(text: str | None) -> tuple[UUID, ...]:
     try:
-        return tuple(UUID(part.strip()) for part in text.split(",")) if text else ()
+        return tuple(dict.fromkeys(UUID(part.strip()) for part in text.split(","))) if text else ()
     except ValueError:
         raise errors.Invalid(
             "`load` is not a list of uuids.",
