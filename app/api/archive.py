@@ -19,6 +19,7 @@ from app.api.services import Wired
 from app.api.times import Time
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.messages import Limits
 from app.db import Connection
 from app.flows import archiving, erasing, searching
 from app.flows.archiving import ArchiveRequest, Wanted
@@ -46,7 +47,7 @@ async def archive_result(request: Request, services: Wired, caller: Writer, key:
     """
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ArchiveBody, value)
-    wanted = _checked(caller, body, services.defaults.limits.result_chars)
+    wanted = _checked(caller, body, services.defaults.limits)
 
     async def work(connection: Connection) -> str:
         found = await archiving.archive(services, connection, caller.tenant, wanted)
@@ -56,7 +57,7 @@ async def archive_result(request: Request, services: Wired, caller: Writer, key:
     return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
 
 
-def _checked(caller: Caller, body: schemas.ArchiveBody, longest: int) -> ArchiveRequest:
+def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
     """Raises Invalid, PayloadTooLarge or Forbidden."""
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
@@ -68,14 +69,18 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, longest: int) -> Archive
     for name, text in (("tool_name", body.tool_name), *(("sources", source) for source in body.sources)):
         if "\x00" in text:
             raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", name], "msg": "must not hold U+0000"}])
-    if len(body.result) > longest:
-        message = f"at most {longest} characters, got {len(body.result)}"
-        raise errors.PayloadTooLarge("The result is too long.", errors=[{"loc": ["body", "result"], "msg": message}])
+    tool_input = archiving.input_text(body.tool_input)
+    for name, text, longest in (
+        ("tool_input", tool_input, limits.message_chars), ("result", body.result, limits.result_chars),
+    ):  # fmt: skip
+        if len(text) > longest:
+            message = f"at most {longest} characters, got {len(text)}"
+            raise errors.PayloadTooLarge(f"The {name} is too long.", errors=[{"loc": ["body", name], "msg": message}])
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         raise errors.Invalid("It would expire at once.", errors=[{"loc": ["body", "expires_at"], "msg": "is past"}])
     return ArchiveRequest(
         tool_name=body.tool_name,
-        tool_input=archiving.input_text(body.tool_input),
+        tool_input=tool_input,
         result=body.result,
         user_id=user_id,
         conversation_id=body.conversation_id,

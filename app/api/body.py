@@ -9,7 +9,7 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
@@ -97,21 +97,22 @@ def parse(body: bytes) -> Any:
     return value
 
 
-def parse_model(model: type[T], value: Any) -> T:
+def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",)) -> T:
     """The value as a model; raises Invalid that says where and why, without repeating the value."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise errors.Invalid(
-            "The request breaks a rule.", errors=field_errors(error.errors(include_url=False))
-        ) from None
+        found = field_errors(error.errors(include_url=False), loc)
+        raise errors.Invalid("The request breaks a rule.", errors=found) from None
 
 
-def field_errors(found: Any) -> list[errors.FieldError]:
-    """Pydantic's errors without what the caller sent, and not endlessly many."""
+def field_errors(found: Any, loc: Sequence[str | int] = ()) -> list[errors.FieldError]:
+    """Pydantic's errors, which are within a place, without what the caller sent, and not endlessly many."""
     return [
         {
-            "loc": [part if isinstance(part, int) else str(part)[:LOC_CHARACTERS_MAX] for part in error["loc"]],
+            "loc": [
+                part if isinstance(part, int) else str(part)[:LOC_CHARACTERS_MAX] for part in (*loc, *error["loc"])
+            ],
             "msg": _message(error),
         }
         for error in found[:ERRORS_MAX]
@@ -236,7 +237,7 @@ def _decode(text: str) -> Any:
 
 def _require_characters(value: Any) -> None:
     """Half a surrogate pair is no character: neither UTF-8 nor PostgreSQL can hold it."""
-    for path in _lone_surrogates(value, []):
+    for path in _lone_surrogates(value, ["body"]):
         raise errors.Invalid(
             "A text contains half of a surrogate pair.",
             errors=[{"loc": path, "msg": "contains half of a surrogate pair, which is not a character"}],

@@ -20,6 +20,7 @@ from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.messages import METADATA_MAX
 from app.db import Connection
 from app.flows import epochs, erasing, inspect, progress
 from app.flows.erasing import Erasure
@@ -80,7 +81,7 @@ async def _new(
         model=_storable(body.model, "model"),
         budget=body.budget,
         policy=_policy(body.settings),
-        metadata=dumps(body.metadata or {}),
+        metadata=_metadata(body),
     )
 
 
@@ -88,6 +89,14 @@ def _storable(text: str | None, field: str) -> str | None:
     """PostgreSQL's text has no NUL, and these fields are no place for it."""
     if text is not None and "\x00" in text:
         raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", field], "msg": "must not contain U+0000"}])
+    return text
+
+
+def _metadata(body: schemas.ConversationChange) -> str:
+    text = dumps(body.metadata or {})
+    if len(text) > METADATA_MAX:
+        message = f"at most {METADATA_MAX} characters as JSON"
+        raise errors.Invalid("The metadata is too long.", errors=[{"loc": ["body", "metadata"], "msg": message}])
     return text
 
 
@@ -195,7 +204,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
     if "settings" in given:
         new = replace(new, policy=_policy(body.settings))
     if "metadata" in given:
-        new = replace(new, metadata=dumps(body.metadata or {}))
+        new = replace(new, metadata=_metadata(body))
     return new
 
 

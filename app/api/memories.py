@@ -21,6 +21,7 @@ from app.api.services import Wired
 from app.api.times import Time
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
 from app.db import Connection
 from app.extractive.terms import key_terms
@@ -36,7 +37,8 @@ router = APIRouter(tags=["memories"])
 
 
 EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "preference", "keywords": ["tea"]}
-METADATA_CHARACTERS = 16_384
+Part = Literal["body", "query"]
+"""Where the members of a request are."""
 
 
 @router.post(
@@ -68,8 +70,8 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     if not body.content.strip():
         problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
     metadata = dumps(body.metadata)
-    if len(metadata) > METADATA_CHARACTERS:
-        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_CHARACTERS} characters as JSON"})
+    if len(metadata) > METADATA_MAX:
+        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_MAX} characters as JSON"})
     for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
         if any("\x00" in text or "\\u0000" in text for text in texts):
             problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
@@ -90,14 +92,16 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     )
 
 
-def _user(caller: Caller, named: str | None, conversation_id: str | None, title: str) -> str | None:
+def _user(
+    caller: Caller, named: str | None, conversation_id: str | None, title: str, part: Part = "body"
+) -> str | None:
     """Whom a request is about, if not a conversation. Raises Invalid or Forbidden."""
-    user_id = caller.user(named)
+    user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None:
-        raise errors.Invalid(title, errors=[{"loc": ["body", "user_id"], "msg": "a user or a conversation is needed"}])
+        raise errors.Invalid(title, errors=[{"loc": [part, "user_id"], "msg": "a user or a conversation is needed"}])
     for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
         if given is not None:
-            check_id(given, ["body", name])
+            check_id(given, [part, name])
     return user_id
 
 
@@ -134,7 +138,7 @@ async def search_memories(request: Request, services: Wired, caller: Reader) -> 
     and say so in `mode` and `warnings`.
     """
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
-    return await _search(services, caller, parse_model(schemas.SearchBody, value))
+    return await _search(services, caller, parse_model(schemas.SearchBody, value), "body")
 
 
 @router.get("/memories/search", response_model=schemas.SearchResults)
@@ -160,12 +164,12 @@ async def find_memories(
         time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
         min_relevance_score=min_relevance_score, expand=expand,
     )  # fmt: skip
-    return await _search(services, caller, body)
+    return await _search(services, caller, body, "query")
 
 
-async def _search(services: Services, caller: Caller, body: schemas.SearchBody) -> Response:
-    user_id = _user(caller, body.user_id, body.conversation_id, "A search is within one user.")
-    since, until = _times(body)
+async def _search(services: Services, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:
+    user_id = _user(caller, body.user_id, body.conversation_id, "A search is within one user.", part)
+    since, until = _times(body, part)
     expanded, warnings = None, list[dict[str, str]]()
     if body.expand:
         scope = scope_of(user_id, body.conversation_id)
@@ -189,7 +193,7 @@ async def _search(services: Services, caller: Caller, body: schemas.SearchBody) 
     return await apart(size, lambda: json_value(searching.answer(found, body.query)))
 
 
-def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
+def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datetime | None]:
     """Since when and until when. Raises Invalid for a range with nothing in it."""
     since, until = body.since, body.until
     if body.time_range_days:
@@ -198,7 +202,7 @@ def _times(body: schemas.SearchBody) -> tuple[datetime | None, datetime | None]:
     if since and until and since >= until:
         raise errors.Invalid(
             "There is nothing in this time range.",
-            errors=[{"loc": ["body", "until"], "msg": "must be later than `since` and `time_range_days` ago"}],
+            errors=[{"loc": [part, "until"], "msg": "must be later than `since` and `time_range_days` ago"}],
         )
     return since, until
 

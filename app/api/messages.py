@@ -85,8 +85,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     body = parse_model(schemas.AppendBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
-    if body.system is not None and "\x00" in body.system:
-        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
+    _check_system(body.system)
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, services.defaults.limits)
     wanted = _wanted(services, caller, query)
@@ -127,6 +126,12 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     )  # fmt: skip
     done = await sync(services, caller.tenant, conversation_id, asked, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
+
+
+def _check_system(system: str | None) -> None:
+    """Raises Invalid."""
+    if system is not None and "\x00" in system:
+        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
 
 
 def _wanted(services: Services, caller: Caller, asked: AppendQuery) -> ContextRequest | None:
@@ -245,11 +250,12 @@ async def post_context(request: Request, caller: Reader) -> Response:
     services, conversation_id = services_of(request), path_id(request)
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)
+    _check_system(body.system)
     wanted = ContextRequest(
         budget=body.budget,
         model=body.model,
         query=body.query,
-        load=tuple(body.load),
+        load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,
         system=body.system,
@@ -257,18 +263,18 @@ async def post_context(request: Request, caller: Reader) -> Response:
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
     )
-    window = await context(services, caller.tenant, conversation_id, _checked(services, wanted))
+    window = await context(services, caller.tenant, conversation_id, _checked(services, wanted, "body"))
     return _window(request, window)
 
 
-def _checked(services: Services, wanted: ContextRequest) -> ContextRequest:
+def _checked(services: Services, wanted: ContextRequest, part: Literal["body", "query"] = "query") -> ContextRequest:
     """Raises Invalid for a model of which no window is known, where nothing else says how much there is room for."""
     if wanted.model is None or wanted.budget is not None or services.defaults.context_window:
         return wanted
     if model_window(wanted.model) is None:
         raise errors.Invalid(
             "The model is not known, so its context window is not either; name a budget.",
-            errors=[{"loc": ["query", "model"], "msg": "is not a model whose context window is known"}],
+            errors=[{"loc": [part, "model"], "msg": "is not a model whose context window is known"}],
         )
     return wanted
 
@@ -283,7 +289,7 @@ def _window(request: Request, window: Context) -> Response:
 
 def _uuids(text: str | None) -> tuple[UUID, ...]:
     try:
-        return tuple(UUID(part.strip()) for part in text.split(",")) if text else ()
+        return tuple(dict.fromkeys(UUID(part.strip()) for part in text.split(","))) if text else ()
     except ValueError:
         raise errors.Invalid(
             "`load` is not a list of uuids.",

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from fastapi import Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from app import errors
-from app.api.body import field_errors
+from app.api.body import parse_model
 from app.api.paths import CONVERSATION_ID
 from app.api.scope import IDEMPOTENCY_KEY
 
@@ -22,13 +21,7 @@ Query = TypeVar("Query", bound=BaseModel)
 
 def read_query(request: Request, model: type[Query]) -> Query:
     """Raises Invalid. Of a name that is there twice the last value counts."""
-    try:
-        return model.model_validate(dict(request.query_params))
-    except ValidationError as error:
-        found = field_errors(error.errors(include_url=False))
-        for one in found:
-            one["loc"].insert(0, "query")
-        raise errors.Invalid("The request breaks a rule.", errors=found) from None
+    return parse_model(model, dict(request.query_params), ["query"])
 
 
 def idempotency_key(request: Request) -> str | None:

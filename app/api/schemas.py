@@ -15,6 +15,7 @@ from app.api.body import RequestModel
 from app.api.times import Time
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Scope
+from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX, MODEL_MAX, NOTE_MAX, TITLE_MAX
 
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="tokens that the window may take, everything included")
 
@@ -38,9 +39,9 @@ class PolicyOverrides(RequestModel):
 class ConversationChange(RequestModel):
     """What of a conversation can be changed. A member that is null is reset."""
 
-    title: str | None = Field(None, max_length=500)
+    title: str | None = Field(None, max_length=TITLE_MAX)
     system: str | None = Field(None, max_length=1_000_000, description="system prompt of every window")
-    model: str | None = Field(None, min_length=1, max_length=200)
+    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
     budget: int | None = Budget
     settings: PolicyOverrides | None = None
     metadata: dict[str, Any] | None = None
@@ -572,7 +573,7 @@ class Status(WorkNumbers):
 class NoteBody(RequestModel):
     """A standing note."""
 
-    text: str = Field(min_length=1, max_length=2_000)
+    text: str = Field(min_length=1, max_length=NOTE_MAX)
 
 
 class Note(BaseModel):
@@ -691,7 +692,9 @@ class MemoryBody(RequestModel):
     conversation_id: str | None = None
     content: str = Field(min_length=1, max_length=1_000_000)
     memory_type: Literal["preference", "fact", "general", "command_output"] = "general"
-    keywords: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default=[], max_length=20)
+    keywords: list[Annotated[str, Field(min_length=1, max_length=KEYWORD_MAX)]] = Field(
+        default=[], max_length=KEYWORDS_MAX
+    )
     metadata: dict[str, Any] = Field(default={}, description="the caller's own, to 16 KB as JSON")
     sensitivity: Literal["normal", "sensitive"] = "normal"
     expires_at: Time | None = Field(None, description="from then on it is not found any more")

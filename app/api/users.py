@@ -140,7 +140,7 @@ async def import_data(request: Request, services: Wired, caller: Writer) -> Resp
 
 
 def _settings(value: dict[str, Any]) -> str:
-    return dumps(parse_model(schemas.PolicyOverrides, value).model_dump(exclude_none=True))
+    return dumps(parse_model(schemas.PolicyOverrides, value, ["settings"]).model_dump(exclude_none=True))
 
 
 async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:

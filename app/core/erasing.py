@@ -27,6 +27,7 @@ CALL_NAME = "erased"
 REPEAT_CHARACTERS = 12
 """So many letters and digits in a row that two texts share are no accident."""
 PROBE_CHARACTERS = 8
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NOT_PLAIN = re.compile(r"[\W_]+")
 _NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
 
@@ -190,11 +191,12 @@ _IN_ANSWERS = frozenset(
     }
 )  # fmt: skip
 _LISTS = frozenset({"key_terms", "keywords", "sources"})
+_CALLERS_IDS = frozenset({"client_id", "conversation_id", "user_id"})
 
 
 def without_content(answer: Any, ids: Collection[str] | None, said: str) -> Any:
     """An answer that was kept for its Idempotency-Key, without what it said of what is erased: the objects with one
-    of the ids (and what is in them), or all if ``ids`` is None.
+    of the ids (and what is in them), or all if ``ids`` is None. Ids that callers chose go too, for they may be names.
     """
     if isinstance(answer, list):
         return [without_content(item, ids, said) for item in answer]
@@ -212,4 +214,8 @@ def _without(key: str, value: Any, said: str) -> Any:
         return []
     if key == "metadata":
         return {}
+    if key in _CALLERS_IDS:
+        return None
+    if key == "id" and isinstance(value, str) and not _UUID.fullmatch(value):
+        return said
     return without_content(value, None, said)

@@ -27,6 +27,13 @@ ID_MAX = 128
 NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
 """Control characters, and the one noncharacter that stands for a slash inside a path (see api.paths)."""
 NAME_MAX = 256
+TITLE_MAX = 500
+MODEL_MAX = 200
+NOTE_MAX = 2000
+METADATA_MAX = 16_384
+"""Characters of a conversation's or a memory's metadata as JSON."""
+KEYWORDS_MAX, KEYWORD_MAX = 20, 100
+"""Of a memory, and the characters of one."""
 THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_calls")

@@ -29,8 +29,11 @@ _BRACKETS = str.maketrans("[]", "［］")
 
 
 def unframed(text: str) -> str:
-    """A text that neither opens nor closes a frame. For texts in which Quire's own placeholders may stand."""
-    return _FRAME.sub("‹", text) if "<" in text else text
+    """A text that neither opens nor closes a frame. For texts in which Quire's own placeholders may stand.
+
+    NUL, which has no place in what a model is sent, goes too: passages and orphans come with it.
+    """
+    return (_FRAME.sub("‹", text) if "<" in text else text).replace("\x00", "\ufffd")
 
 
 def neutral(text: str) -> str:

@@ -230,7 +230,8 @@ async def _append(
             known = await _current(services, tenant, conversation_id)
         _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
-    alone = not (known and _changes_system(known, request)) and not epochs.is_due(services, decided.conversation)
+    moves = known is not None and (_changes_system(known, request) or _turns_out_chinese(known, request))
+    alone = not moves and not epochs.is_due(services, decided.conversation)
     alone = alone and len(decided.append.memories) <= messages.MEMORIES_AT_ONCE
     if alone and await messages.append_alone(services.database, tenant, decided.append):
         return _remember(services, tenant, decided)
@@ -261,6 +262,9 @@ async def _append_locked(
                 request = await narrow(connection, known, whole)
             if known is not None and _changes_system(known, request):
                 known = await _change_system(bench, connection, tenant, known, request.system or "")
+            if known is not None and _turns_out_chinese(known, request):
+                await conversations.begin_generation(connection, tenant, known.id)
+                known = _moved(known)
             if known is not None and not request.drafts:
                 return await _nothing_new(services, connection, tenant, known, request, once)
             decided = await _decide(bench, known, conversation_id, request, once)
@@ -357,10 +361,13 @@ async def _change_system(
         model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
     )  # fmt: skip
     await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
-    return replace(
-        known, system=system, system_tokens=changed.system_tokens, version=known.version + 1,
-        totals=replace(known.totals, generation=known.totals.generation + known.totals.last_seq + 1),
-    )  # fmt: skip
+    return replace(_moved(known), system=system, system_tokens=changed.system_tokens)
+
+
+def _moved(known: Conversation) -> Conversation:
+    """A conversation of which a new generation has begun."""
+    generation = known.totals.generation + known.totals.last_seq + 1
+    return replace(known, version=known.version + 1, totals=replace(known.totals, generation=generation))
 
 
 async def _taken(
@@ -511,6 +518,11 @@ def _language(drafts: Sequence[Draft]) -> Language | None:
     """That of the first user messages; None while the user has said nothing."""
     said = "\n".join(draft.text for draft in drafts if draft.role == "user")[:SCAN_MAX]
     return language_of(said) if said.strip() else None
+
+
+def _turns_out_chinese(known: Conversation, request: AppendRequest) -> bool:
+    """Windows were in English until the user said something: of something else, there may have been some."""
+    return known.language is None and known.totals.last_seq > 0 and _language(request.drafts) == "zh"
 
 
 def _shapes(bench: _Bench, placements: Sequence[Placement], policy: Policy, language: Language) -> list[Shape]:

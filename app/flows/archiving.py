@@ -382,10 +382,7 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
 
 
 def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """What a load brought, as a tool shows it: its text, and which part of the archive it is.
-
-    NUL has no place in what a model is sent.
-    """
+    """What a load brought, as a tool shows it: its text, and which part of the archive it is."""
     whole = found["result_length"]
     if "passages" in found:
         parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in found["passages"]]
@@ -393,10 +390,8 @@ def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
         about = "相关段落" if language == "zh" else "relevant passages"
         if SEMANTIC_UNAVAILABLE in found["warnings"]:
             about += "(仅按关键词)" if language == "zh" else " (by keyword alone)"
-        return "\n".join(parts).replace("\x00", "\ufffd") or nothing, f"{about} / {whole}"
-    return found["content"].replace(
-        "\x00", "\ufffd"
-    ), f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
+        return "\n".join(parts) or nothing, f"{about} / {whole}"
+    return found["content"], f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
 
 
 def input_text(value: Any) -> str:

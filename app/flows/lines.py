@@ -12,7 +12,18 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
-from app.core.messages import ID_MAX, NOT_IN_IDS
+from app.core.budget import BUDGET_MAX
+from app.core.canonical import dumps
+from app.core.messages import (
+    ID_MAX,
+    KEYWORD_MAX,
+    KEYWORDS_MAX,
+    METADATA_MAX,
+    MODEL_MAX,
+    NOT_IN_IDS,
+    NOTE_MAX,
+    TITLE_MAX,
+)
 
 FORMAT = "quire"
 VERSION = 1
@@ -30,9 +41,16 @@ def _storable(value: str) -> str:
     return value
 
 
+def _metadata(value: dict[str, Any]) -> dict[str, Any]:
+    if len(dumps(value)) > METADATA_MAX:
+        raise ValueError(f"must be at most {METADATA_MAX} characters as JSON")
+    return value
+
+
 Id = Annotated[str, Field(min_length=1, max_length=ID_MAX), AfterValidator(_id)]
 Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_storable)]
 Short = Annotated[str, Field(max_length=2_000), AfterValidator(_storable)]
+Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 Seq = Annotated[int, Field(ge=1, le=2_147_483_647)]
 Time = Annotated[AwareDatetime, Field(strict=False)]
 Uuid = Annotated[UUID, Field(strict=False)]
@@ -56,12 +74,12 @@ class ConversationLine(Line):
     type: Literal["conversation"]
     id: Id
     user_id: Id | None = None
-    title: Text | None = None
+    title: Annotated[Short, Field(max_length=TITLE_MAX)] | None = None
     system: Text | None = None
-    model: Short | None = None
-    budget: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    model: Annotated[Short, Field(min_length=1, max_length=MODEL_MAX)] | None = None
+    budget: Annotated[int, Field(ge=1, le=BUDGET_MAX)] | None = None
     settings: dict[str, Any] = {}
-    metadata: dict[str, Any] = {}
+    metadata: Metadata = {}
     created_at: Time | None = None
 
 
@@ -135,7 +153,7 @@ class NoteLine(Line):
     type: Literal["note"]
     conversation_id: Id
     id: Uuid
-    text: Text
+    text: Annotated[Short, Field(min_length=1, max_length=NOTE_MAX)]
 
 
 class EndLine(Line):
@@ -153,8 +171,10 @@ class MemoryLine(Line):
     conversation_id: Id | None = None
     memory_type: Literal["preference", "fact", "general", "command_output"]
     content: Annotated[str, Field(min_length=1, max_length=1_000_000)]
-    keywords: Annotated[list[Short], Field(max_length=200)] = []
-    metadata: dict[str, Any] = {}
+    keywords: Annotated[
+        list[Annotated[Short, Field(min_length=1, max_length=KEYWORD_MAX)]], Field(max_length=KEYWORDS_MAX)
+    ] = []
+    metadata: Metadata = {}
     source: Literal["person", "llm"] = "person"
     sensitive: bool = False
     seq: Seq | None = None

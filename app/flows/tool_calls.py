@@ -327,7 +327,7 @@ def _line(moment: Moment, text: str, asking: Asker, language: Language) -> str:
     hit = moment.hit
     here = asking.conversation is not None and hit.conversation_id == asking.conversation.id
     elsewhere = None if here else hit.conversation_id
-    return moment_text(hit.page or 0, moment.role, text, hit.created_at, elsewhere, language).replace("\x00", "\ufffd")
+    return moment_text(hit.page or 0, moment.role, text, hit.created_at, elsewhere, language)
 
 
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:

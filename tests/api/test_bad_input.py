@@ -1,6 +1,7 @@
 """What is refused is refused as a problem that names the field and the limit, and leaves no row behind."""
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -169,6 +170,31 @@ BAD_QUERIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("verb", "where", "body", "loc"),
+    [
+        ("POST", MESSAGES, None, ["body"]),
+        ("POST", MESSAGES, {}, ["body", "messages"]),
+        ("POST", MESSAGES, {"messages": [user(1)]}, ["body", "messages", 0, "content"]),
+        ("POST", MESSAGES, {"messages": [user()], "tenant_id": "x"}, ["body", "tenant_id"]),
+        ("POST", MESSAGES, {"messages": [user("\ud800")]}, ["body", "messages", 0, "content"]),
+        ("POST", "/conversations", {"settings": {"active_pages": 0}}, ["body", "settings", "active_pages"]),
+        ("POST", "/conversations/c/context", {"model": "nobody's"}, ["body", "model"]),
+        ("POST", "/conversations/c/context", {"system": "\x00"}, ["body", "system"]),
+        ("GET", "/conversations/c/context?model=nobody", None, ["query", "model"]),
+        ("POST", "/memories/search", {"query": "x"}, ["body", "user_id"]),
+        ("GET", "/memories/search?query=x", None, ["query", "user_id"]),
+        ("GET", "/memories/search?query=x&user_id=%00", None, ["query", "user_id"]),
+        ("GET", "/memories/search?query=x&user_id=u&since=2025-01-02&until=2025-01-01", None, ["query", "until"]),
+    ],
+)  # fmt: skip
+def test_an_error_says_in_which_part_of_the_request_it_is(
+    talk: httpx.Client, verb: str, where: str, body: Any, loc: list[str | int]
+) -> None:
+    content = None if verb == "GET" else json.dumps(body).encode()
+    assert problem(talk.request(verb, where, content=content, headers=JSON), 422)["errors"][0]["loc"] == loc
+
+
 @pytest.mark.parametrize(("where", "name"), BAD_QUERIES)
 def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, where: str, name: str) -> None:
     problem(talk.get(where), 422, name)
@@ -226,6 +252,7 @@ BAD_CHANGES: list[tuple[Json, str]] = [
     ({"title": "t" * 501}, "title"), ({"title": "a\x00"}, "title"), ({"title": 7}, "title"),
     ({"system": "s" * 1_000_001}, "system"), ({"system": "\x00"}, "system"), ({"model": ""}, "model"),
     ({"model": "m" * 201}, "model"), ({"model": "\x00"}, "model"), ({"metadata": []}, "metadata"),
+    ({"metadata": {"a": "x" * 16_384}}, "16384"),
     ({"tenant_id": "x"}, "tenant_id"), ({"seq": 1}, "seq"), ({"epoch": 1}, "epoch"),
     ({"settings": {"active_pages": 0}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
     ({"settings": {"archive_threshold": 10**20}}, "archive_threshold"), ({"settings": []}, "settings"),

@@ -223,6 +223,37 @@ def test_a_window_of_nothing_is_empty(client: httpx.Client) -> None:
     assert window(client, "c", budget=4000, format="anthropic")["messages"] == []
 
 
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_no_model_is_sent_nul_wherever_it_was_said(client: httpx.Client, form: str) -> None:
+    for n in range(12):
+        append(client, "c", [user(f"tea\x00house {n}"), *turn(n), result("nobody's", f"tea\x00leaf {n}")])
+    remembered = {"user_id": "u", "content": "tea\x00cup"}
+    ok(client.post("/memories", json=remembered), 201)
+    seen = window(client, "c", budget=2000, format=form, query="tea house leaf cup", pages="1")
+    assert seen["usage"]["sections"]["tail"] > 0
+    assert "\\u0000" not in canonical(seen)
+    assert "tea\ufffd" in canonical(seen)
+    for name, arguments in (("recall_page", {"page": 1}), ("recall_memory", {"query": "tea leaf cup"})):
+        said = ok(client.post(path("c", "tools", name), json={"arguments": arguments}))["content"]
+        assert "tea\ufffd" in said
+        assert "\x00" not in said
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("first", ["Book a train to Hangzhou, please.", "帮我订一张去杭州的火车票"])
+def test_a_window_before_the_users_first_words_is_gone_on_with_or_ends(
+    client: httpx.Client, first: str, form: str
+) -> None:
+    created(client, id="c", user_id="u", system="Be brief.")
+    append(client, "c", [assistant("What can I do for you?")])
+    before = window(client, "c", budget=4000, format=form)
+    append(client, "c", [user(first)])
+    after = window(client, "c", budget=4000, format=form)
+    shown = after["messages"][: before["stable_messages"]]
+    is_gone_on_with = (shown, after["system"]) == (before["messages"][: before["stable_messages"]], before["system"])
+    assert is_gone_on_with == (after["epoch"] == before["epoch"]) == first.isascii()
+
+
 def test_calls_that_still_wait_are_held_back_and_orphans_never_shown(client: httpx.Client) -> None:
     append(client, "c", [user("q"), call("a", "b"), result("a", "first"), result("zz", "nobody asked")])
     found = window(client, "c")

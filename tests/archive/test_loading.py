@@ -113,6 +113,14 @@ def test_load_brings_it_into_the_tail_of_one_call(client: httpx.Client) -> None:
     assert NEEDLE not in all_text(before)
 
 
+def test_what_is_named_twice_is_loaded_once(client: httpx.Client) -> None:
+    uuid = archived(client, "c", 1, with_needle())
+    once = window(client, "c", budget=4_000, load=uuid)
+    assert window(client, "c", budget=4_000, load=f"{uuid},{uuid.upper()}") == once
+    sent = {"budget": 4_000, "load": [uuid, uuid]}
+    assert ok(client.post(path("c", "context"), json=sent)) == once
+
+
 @pytest.mark.parametrize("budget", [3_000, 4_000, 6_000, 12_000])
 @pytest.mark.parametrize("query", ["harbour warehouse invoice freight customs", "港口 仓库 发票", ""])
 def test_what_is_loaded_is_cut_to_what_is_free_instead_of_left_out(
@@ -231,6 +239,8 @@ def test_too_long_a_result_is_refused_with_the_limit_named_and_nothing_stored(la
         large.post("/archive", json={"user_id": "u", "tool_name": "t", "result": text}),
     ):
         problem(answer, 413, "20000000")
+    asked = {"user_id": "u", "tool_name": "t", "tool_input": {"q": "x" * 1_000_000}, "result": made("prose")}
+    problem(large.post("/archive", json=asked), 413, "tool_input", "1000000")
     fifty = large.post("/archive", json={"user_id": "u", "tool_name": "t", "result": "x" * 50_000_000})
     problem(fifty, 413, "33554432")
     assert rows("conversations") == rows("archives") == rows("archive_contents") == 0

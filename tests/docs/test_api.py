@@ -11,7 +11,7 @@ import pytest
 from app import errors
 from app.api import body
 from app.core.budget import BUDGET_MAX
-from app.core.messages import ID_MAX, NAME_MAX, Limits
+from app.core.messages import ID_MAX, METADATA_MAX, NAME_MAX, NOTE_MAX, TITLE_MAX, Limits
 from app.settings import Settings
 
 API = (Path(__file__).parents[2] / "docs/api.md").read_text()
@@ -49,6 +49,10 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("budget", BUDGET_MAX),
         ("ids", ID_MAX),
         ("names of people and tools, ids of calls", NAME_MAX),
+        ("characters of the `tool_input` of `POST /archive`", limits.message_chars),
+        ("metadata of a memory or conversation", METADATA_MAX),
+        ("a conversation's title", TITLE_MAX),
+        ("a standing note", NOTE_MAX),
     ):
         row = next(line for line in API.splitlines() if line.startswith(f"| {what} |"))
         assert str(limit) in row.replace(" ", ""), row

@@ -221,6 +221,27 @@ def test_a_user_is_erased_in_every_table_and_nobody_else_is(
     assert len(history(client, "other")) == 2
 
 
+def test_ids_that_callers_chose_go_with_a_user_from_the_answers_that_are_kept(
+    client: httpx.Client, tables_with: Grep
+) -> None:
+    owner, name = f"{MARK}@example.com", f"{MARK}-conversation"
+    new = {"id": name, "user_id": owner}
+    made_once = ok(client.post("/conversations", json=new, headers={"Idempotency-Key": "c"}), 201)
+    ok(client.patch(path(name), json={"title": "t"}, headers={"Idempotency-Key": "p"}))
+    sent = {"messages": [{**user("hello"), "client_id": f"{MARK}-1"}]}
+    ok(client.post(path(name, "messages"), json=sent, headers={"Idempotency-Key": "m"}), 201)
+    fact = {"user_id": owner, "conversation_id": name, "content": "tea"}
+    ok(client.post("/memories", json=fact, headers={"Idempotency-Key": "f"}), 201)
+    result_of = {"user_id": owner, "tool_name": "t", "result": made("prose")}
+    ok(client.post("/archive", json=result_of, headers={"Idempotency-Key": "a"}), 201)
+    ok(client.delete(path(name, "pages", "1"), headers={"Idempotency-Key": "d"}))
+    assert "idempotency" in tables_with(MARK)
+    ok(client.delete(f"/users/{owner}"))
+    assert tables_with(MARK) == []
+    again = ok(client.post("/conversations", json=new, headers={"Idempotency-Key": "c"}), 201)
+    assert again == {**made_once, "id": "[erased]", "user_id": None}
+
+
 def test_what_is_not_there_is_not_found_and_a_repeated_request_is_answered_alike(client: httpx.Client) -> None:
     append(client, "c", turn(1))
     for name in ("3", "0", "99999999999", "x", "00000000-0000-7000-8000-000000000000"):

@@ -163,6 +163,13 @@ def said(seq: int, text: str = "hi", **more: Any) -> str:
     return line(type="message", conversation_id="c", seq=seq, message=user(text), **more)
 
 
+SOME_ID = "00000000-0000-7000-8000-000000000000"
+
+
+def remembered(**more: Any) -> str:
+    return line(type="memory", id=SOME_ID, user_id="u", memory_type="fact", content="x", **more)
+
+
 @pytest.mark.parametrize(
     ("lines", "status", "named"),
     [
@@ -186,6 +193,15 @@ def said(seq: int, text: str = "hi", **more: Any) -> str:
         ([CONVERSATION, line(type="page", conversation_id="c", page=9, source="llm")], 422, 2),
         ([line(type="memory", id="00000000-0000-7000-8000-000000000000", memory_type="fact", content="x")], 422, 1),
         ([line(type="header", format="quire", version=2)], 422, 1),
+        ([line(type="conversation", id="c", title="t" * 501)], 422, 1),
+        ([line(type="conversation", id="c", model="m" * 201)], 422, 1),
+        ([line(type="conversation", id="c", budget=10_000_001)], 422, 1),
+        ([line(type="conversation", id="c", metadata={"a": "x" * 16_384})], 422, 1),
+        ([CONVERSATION, line(type="note", conversation_id="c", id=SOME_ID, text="n" * 2001)], 422, 2),
+        ([CONVERSATION, line(type="note", conversation_id="c", id=SOME_ID, text="")], 422, 2),
+        ([remembered(keywords=["k"] * 21)], 422, 1),
+        ([remembered(keywords=["k" * 101])], 422, 1),
+        ([remembered(metadata={"a": "x" * 16_384})], 422, 1),
     ],
 )
 def test_a_line_that_is_wrong_is_named(client: httpx.Client, lines: list[str], status: int, named: int) -> None:
