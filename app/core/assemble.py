@@ -246,7 +246,7 @@ def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> 
     Both depend on the layout alone, so a breakpoint never moves while an epoch lasts.
     """
     after = {item.seq: item.full_after for item in items}
-    last_condensed = max((p.seq for p in placed if p.zone == "condensed"), default=0)
+    last_condensed = max((i.seq for i in items if i.seq < layout.verbatim_from and i.kind != "orphan"), default=0)
     halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
     for p in placed:
         yield p._replace(cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p

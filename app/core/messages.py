@@ -152,7 +152,9 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
     )
     if problems:
         return Draft(role, message, "", client_id)
-    text = "\n".join(p["text"] for p in parts if p.get("type") == "text") if role != "tool" else ""
+    text = (
+        "\n".join([p["text"] for p in parts if p.get("type") == "text"] + refusals(message)) if role != "tool" else ""
+    )
     view = {} if role == "tool" else _view(message, parts, calls, is_anthropic)
     return Draft(role, message, text, client_id, name, calls, results, view, is_anthropic)
 
@@ -297,6 +299,14 @@ def _view(
     elif "tool_calls" in view:
         del view["tool_calls"]
     return view
+
+
+def refusals(message: dict[str, Any]) -> list[str]:
+    """What OpenAI's models say in the place of an answer that they refuse."""
+    content = message.get("content")
+    parts = [part for part in content if part.get("type") == "refusal"] if isinstance(content, list) else []
+    found = [said.get("refusal") for said in (*parts, message)]
+    return [text for text in found if isinstance(text, str) and text.strip()]
 
 
 def _says(part: dict[str, Any]) -> bool:

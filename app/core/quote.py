@@ -8,9 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.messages import ROLES, THINKING_PARTS
+from app.core.messages import ROLES, THINKING_PARTS, refusals
 from app.core.model import Language
 from app.core.neutral import block, neutral, titled
+
+NOT_QUOTED = THINKING_PARTS | {"refusal"}
+"""Parts that say nothing, or are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def _texts(message: dict[str, Any]) -> list[str]:
     content = message.get("content")
     texts = [content] if isinstance(content, str) and content else []
     if isinstance(content, list):
-        texts += [_part(part) for part in content if part.get("type") not in THINKING_PARTS]
+        texts += [_part(part) for part in content if part.get("type") not in NOT_QUOTED]
+    texts += refusals(message)
     texts += [
         f"[calls {call['function']['name']}({call['function']['arguments']})]"
         for call in message.get("tool_calls") or []

@@ -197,10 +197,16 @@ def _message_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
         blocks = _content_blocks(content)
     if role in ("system", "developer"):
         return [_text("[system]"), *blocks]
-    return blocks + [
+    return [*blocks, *_refusal(message)] + [
         {"type": "tool_use", "id": c["id"], "name": c["function"]["name"], "input": _input(c["function"]["arguments"])}
         for c in message.get("tool_calls") or []
     ]
+
+
+def _refusal(said: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of a message or a part."""
+    text = said.get("refusal")
+    return [_text(text)] if isinstance(text, str) and text.strip() else []
 
 
 def _content_blocks(content: Any) -> list[dict[str, Any]]:
@@ -215,6 +221,8 @@ def _content_blocks(content: Any) -> list[dict[str, Any]]:
         if kind == "text":
             if part["text"].strip():
                 blocks.append(part)
+        elif kind == "refusal" and isinstance(part.get("refusal"), str):
+            blocks += _refusal(part)
         elif kind == "image_url" and "image_url" in part:
             blocks.append(_image(part["image_url"]))
         elif kind == "tool_result" and isinstance(part.get("content"), list):

@@ -13,11 +13,12 @@ from app import errors
 from app.core.contents import Line, PageEntry, PageNames, renamed
 from app.core.model import Epoch, Language
 from app.core.placeholder import erased
+from app.core.profile import policy_of
 from app.core.summarising import lag
 from app.db import Connection
 from app.flows import epochs
 from app.services import Services
-from app.store import messages, page_index, summaries, windows
+from app.store import conversations, messages, page_index, summaries, windows
 from app.store.conversations import Conversation
 from app.threads import apart
 
@@ -180,9 +181,10 @@ async def summary_view(
     versions = await summaries.browse(connection, tenant, conversation.id, VERSIONS_SHOWN)
     found = _version(versions[0]) if versions else await _extractive_summary(services, connection, tenant, conversation)
     threshold = services.settings.memory_summary_threshold
+    is_wanted = policy_of(services.defaults, conversations.policy_overrides(conversation)).summary_enabled
     return {
         **found,
-        "lag": lag(conversation.totals.last_seq, found["through_seq"], threshold),
+        "lag": lag(conversation.totals.last_seq, found["through_seq"], threshold) if is_wanted else 0,
         "versions": [_version(row) for row in versions],
     }
 

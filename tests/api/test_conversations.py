@@ -86,6 +86,13 @@ def test_settings_page_the_window_from_the_next_call_on(client: httpx.Client) ->
     assert sorted(pages["verbatim"] + pages["condensed"] + pages["listed"]) == list(range(1, 13))
 
 
+def test_a_summary_that_is_switched_off_does_not_lag(client: httpx.Client) -> None:
+    created(client, id="c", user_id="u", settings={"summary_enabled": False})
+    append(client, "c", [message for _ in range(20) for message in (user(), assistant())])
+    found = ok(client.get(path("c", "summary")))
+    assert (found["text"], found["through_seq"], found["lag"]) == ("", 0, 0)
+
+
 def test_an_erased_conversation_is_gone_from_every_path(client: httpx.Client) -> None:
     append(client, "c", [user(), assistant()])
     erased = ok(client.delete(path("c")))

@@ -289,3 +289,22 @@ def test_archives_are_loaded_by_the_list_of_a_post_too(client: httpx.Client) -> 
     assert posted["archive_refs"] == [uuid]
     assert posted["usage"]["sections"]["tail"] > 100
     assert posted == window(client, "c", budget=20_000, load=uuid)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"content": None, "refusal": "Not the vault's code."},
+        {"content": [{"type": "refusal", "refusal": "Not the vault's code."}]},
+    ],
+)
+def test_a_refusal_is_what_was_said(client: httpx.Client, refused: Json) -> None:
+    append(client, "c", [user("Which code?"), {"role": "assistant", **refused}, user("Why?")])
+    said: Any = window(client, "c", budget=4000, format="anthropic")["messages"][1]
+    assert (said["role"], [b["text"] for b in said["content"]]) == ("assistant", ["Not the vault's code."])
+    found = ok(client.get("/memories/search", params={"user_id": "u", "query": "vault", "search_mode": "keyword"}))
+    assert [r["content_preview"] for r in found["results"]] == ["Not the **vault**'s code."]
+    recalled = ok(client.post(path("c", "tools", "recall_page"), json={"arguments": {"page": 1}}))["content"]
+    assert "[2] assistant: Not the vault's code." in recalled
+    page = ok(client.get(path("c", "pages", "1")))
+    assert page["entries"][1]["summary"] == "Not the vault's code."

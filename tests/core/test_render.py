@@ -177,6 +177,22 @@ def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
     assert max(map(len, marked.values())) == 2
 
 
+def test_nor_does_it_when_what_was_recalled_shrinks_to_its_mark_in_the_condensed_zone() -> None:
+    recall = {"type": "function", "function": {"name": "recall_page", "arguments": "{}"}}
+    book = Book(Policy(active_pages=100))
+    before: Any = None
+    for i in range(120):
+        page, step = divmod(i, 10)
+        recalls = step == 1 + page * 7 % 9
+        asked: Message = {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{i}", **recall}]}
+        answered = [asked if recalls else calls(f"c{i}"), result(f"c{i}", "found " * (1 if recalls else 60))]
+        book.append(answered if step else [user("go on")])
+        seen = book.window(3000, "anthropic")
+        if before is not None and before.window.number == seen.window.number:
+            assert seen.texts[: len(before.stable)] == before.stable
+        before = seen
+
+
 def test_the_prefix_hash_is_that_of_what_is_stable() -> None:
     plain = render(window(user("a")), "S", "[]", "openai", "en")
     assert render(window(user("a"), tail=("x",)), "S", "[]", "openai", "en").prefix_hash == plain.prefix_hash
