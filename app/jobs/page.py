@@ -243,8 +243,10 @@ async def _apply(services: Services, claimed: Claimed, page: _Page, indexed: _In
             await _learn(services, connection, tenant, name, indexed, indexed.reply, revision)
         if revision is None or indexed.refused is None:
             await table.finish(connection, claimed)
-            return
-    raise indexed.refused
+    if indexed.memories:
+        services.work_came.set()
+    if revision is not None and indexed.refused is not None:
+        raise indexed.refused
 
 
 async def _learn(
