@@ -130,9 +130,7 @@ async def _show(services: Services, tenant: UUID, conversation_id: str, page: Un
     )
 
 
-async def _ends(
-    connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int
-) -> Sequence[Record]:
+async def _ends(connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int) -> Sequence[Record]:
     """The messages of a page; of very many, the first and the last."""
     each = min(MESSAGES_EACH, last - first + 1)
     rows = await messages.history(connection, tenant, conversation_id, first - 1, each, newest_first=False)
