@@ -99,7 +99,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages to export": (portable.MESSAGES, ("c", 0, LAST, 10)),
     "what was learnt": (portable.LEARNT, ("c", 0, LAST)),
     "an index to export": (portable.PAGE, ("c", 1)),
-    "mentions to export": (portable.MENTIONS, ("c", 1, 1)),
+    "mentions to export": (portable.MENTIONS, ("c", 1, 2)),
     "notes found at a revision": (portable.FOUND, ("c", 1)),
     "a summary to export": (portable.SUMMARY, ("c", 1)),
     "a stored message": (portable.STORED, ("c", 1)),
