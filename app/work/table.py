@@ -431,8 +431,11 @@ SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
   SELECT w.error FROM work w
    WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
      AND w.due < now() - interval '{UNCLAIMED_SECONDS} seconds'
-     AND NOT EXISTS (SELECT FROM work r WHERE r.tenant_id = $1::uuid AND r.lane = w.lane
-                        AND r.conversation_id = w.conversation_id AND r.token IS NOT NULL)
+     AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
+       SELECT r.conversation_id FROM work r
+        WHERE r.tenant_id = $1::uuid AND r.lane BETWEEN l.lane AND l.lane
+          AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
+        ORDER BY r.lane, r.conversation_id)))
    ORDER BY w.due LIMIT 1) w
  LIMIT length(set_config('app.tenant', $1::text, true)) / 4
 """
