@@ -1,7 +1,7 @@
 """Doing the work: claims it, keeps its leases alive, and settles what becomes of it.
 
-One loop looks for work: with all tenants when it is told that some came, and once a second; with one when a job of it
-has ended, for the next of its conversation. Lanes have slots of their own, so that a provider that is slow or away
+One loop looks for work: of all tenants when it is told that some came, and once a second; of one tenant when a job of
+it has ended, which may have kept others waiting. Lanes have slots of their own, so that a provider that is slow or away
 holds up nobody else's work. Tenants take turns at free slots, and where there are several, no one of them may have all
 of a lane, or more of it than the settings say.
 
@@ -66,7 +66,7 @@ class _LaneState:
     """On the monotonic clock; until a job has ended well, one probes at a time."""
     turn: int = 0
     due: set[UUID] = field(default_factory=set)
-    """Tenants that may have something to claim in it."""
+    """Tenants that may have something to claim in it, among those that are known."""
 
     def free(self, now: float) -> int:
         if self.rests_until is None:
