@@ -69,8 +69,9 @@ _logger = logging.getLogger(__name__)
 class Database:
     """A pool of connections, lent out for one transaction or one statement at a time."""
 
-    def __init__(self, pool: Pool, *, preamble: str, check: Check | None = None) -> None:
+    def __init__(self, pool: Pool, ordered: Pool, *, preamble: str, check: Check | None = None) -> None:
         self._pool = pool
+        self._ordered = ordered
         self._preamble = preamble
         self._check = check
 
@@ -82,24 +83,20 @@ class Database:
 
         `statement_cache=False` is for PgBouncer in transaction mode: no prepared statements, and
         the time-outs are set in each transaction, because a session is not ours to configure.
+
+        Beyond `pool_size` there is one connection for what is `ordered`, opened when it is wanted.
         """
         with_session = SERVER_TIMEOUTS if statement_cache else {}
         with _translated():
-            pool = await asyncpg.create_pool(
-                dsn,
-                min_size=1 if at_once else 0,
-                max_size=pool_size,
-                timeout=CONNECT_SECONDS,
-                command_timeout=STATEMENT_SECONDS,
-                statement_cache_size=1024 if statement_cache else 0,
-                server_settings={"application_name": "quire", **with_session},
-                reset=_keep_session,
-            )
-        return cls(pool, preamble="" if statement_cache else _set_local(SERVER_TIMEOUTS))
+            pool = await _pool(dsn, int(at_once), pool_size, with_session, statement_cache=statement_cache)
+            if not statement_cache:  # then no plan is kept, and each is made for the tables as they are
+                return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS))
+            ordered = await _pool(dsn, 0, 1, with_session | ORDERED, statement_cache=True)
+        return cls(pool, ordered, preamble="")
 
     def after(self, check: Check) -> "Database":
         """The same connections, each lent only after a check, which may raise."""
-        return Database(self._pool, preamble=self._preamble, check=check)
+        return Database(self._pool, self._ordered, preamble=self._preamble, check=check)
 
     def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """A READ COMMITTED transaction of one tenant; committed when the block ends, not later.
@@ -108,25 +105,26 @@ class Database:
         """
         return self._transaction("READ COMMITTED READ WRITE", tenant)
 
-    def ordered(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
-        """As `begin`, for a statement that is to read tables in the order of its ORDER BYs, whatever the planner knows.
-
-        A plan that is made there, and kept, neither sorts nor reads a table from end to end if an index can help it.
-        """
-        return self._transaction("READ COMMITTED READ WRITE", tenant, _set_local(ORDERED))
-
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """A read-only transaction of one tenant that sees the database as of its first statement."""
         return self._transaction("REPEATABLE READ READ ONLY", tenant)
 
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """One statement that commits itself. For hot paths whose SQL sets the tenant."""
-        async with self._lent() as connection:
+        async with self._lent(self._pool) as connection:
             return await connection.fetchrow(sql, *args)
 
     async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """As `fetch_row`, with every row."""
-        async with self._lent() as connection:
+        async with self._lent(self._pool) as connection:
+            return await connection.fetch(sql, *args)
+
+    async def fetch_ordered(self, sql: str, *args: object) -> list[asyncpg.Record]:
+        """As `fetch_all`, for what is to read tables in the order of its ORDER BYs, whatever the planner knows.
+
+        A plan that is kept neither sorts nor reads a table from end to end if an index can help it.
+        """
+        async with self._lent(self._ordered) as connection:
             return await connection.fetch(sql, *args)
 
     async def ping(self) -> None:
@@ -160,22 +158,24 @@ class Database:
 
     def connections(self) -> tuple[int, int]:
         """Connections in use, and idle."""
-        idle = self._pool.get_idle_size()
-        return self._pool.get_size() - idle, idle
+        pools = {self._pool, self._ordered}
+        idle = sum(pool.get_idle_size() for pool in pools)
+        return sum(pool.get_size() for pool in pools) - idle, idle
 
     async def close(self) -> None:
         """Close every connection, by force if one is still busy after a moment."""
-        try:
-            await asyncio.wait_for(self._pool.close(), timeout=STATEMENT_SECONDS)
-        except TimeoutError:
-            self._pool.terminate()
+        for pool in {self._pool, self._ordered}:
+            try:
+                await asyncio.wait_for(pool.close(), timeout=STATEMENT_SECONDS)
+            except TimeoutError:
+                pool.terminate()
 
     @asynccontextmanager
-    async def _transaction(self, mode: str, tenant: UUID, settings: str = "") -> AsyncIterator[Connection]:
+    async def _transaction(self, mode: str, tenant: UUID) -> AsyncIterator[Connection]:
         # One round trip: a UUID's text is digits and hyphens, so it may stand in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
-        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{settings}{own}"
-        async with self._lent() as connection:
+        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{own}"
+        async with self._lent(self._pool) as connection:
             await connection.execute(begin)
             try:
                 yield connection
@@ -190,11 +190,11 @@ class Database:
                 raise RuntimeError("the transaction was rolled back by an error that its block did not raise")
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[Connection]:
+    async def _lent(self, pool: Pool) -> AsyncIterator[Connection]:
         with _translated():
             # With one idle there is nothing to wait for, and a timer would cost more than taking it.
-            waits = None if self._pool.get_idle_size() else ACQUIRE_SECONDS
-            connection = await self._pool.acquire(timeout=waits)
+            waits = None if pool.get_idle_size() else ACQUIRE_SECONDS
+            connection = await pool.acquire(timeout=waits)
             try:
                 if self._check is not None:
                     await self._check(connection)
@@ -205,7 +205,7 @@ class Database:
                 connection.terminate()
                 raise
             finally:
-                await self._pool.release(connection, timeout=STATEMENT_SECONDS)
+                await pool.release(connection, timeout=STATEMENT_SECONDS)
 
 
 class _translated:  # noqa: N801 (used as a function)
@@ -222,6 +222,19 @@ class _translated:  # noqa: N801 (used as a function)
             isinstance(error, asyncpg.InterfaceError) and "clos" in str(error)
         ):
             raise errors.StorageUnavailable("The connection to the database was lost; try again.") from error
+
+
+async def _pool(dsn: str, size_min: int, size_max: int, settings: dict[str, str], *, statement_cache: bool) -> Pool:
+    return await asyncpg.create_pool(
+        dsn,
+        min_size=size_min,
+        max_size=size_max,
+        timeout=CONNECT_SECONDS,
+        command_timeout=STATEMENT_SECONDS,
+        statement_cache_size=1024 if statement_cache else 0,
+        server_settings={"application_name": "quire", **settings},
+        reset=_keep_session,
+    )
 
 
 async def _keep_session(connection: Any) -> None:

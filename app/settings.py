@@ -54,7 +54,10 @@ class Settings(BaseSettings):
         "text", description="Logs as lines for people (`text`) or as JSON objects (`json`). Neither holds content."
     )
     quire_pool_size: int = Field(
-        8, ge=1, le=500, description="Database connections of a process, at most. 4 to 5 for each core."
+        8,
+        ge=1,
+        le=500,
+        description="Database connections of a process, at most, beside one that looks for work. 4 to 5 for each core.",
     )
     quire_statement_cache: bool = Field(
         True, description="Prepared statements. Turn off behind PgBouncer in transaction mode."

@@ -18,8 +18,9 @@ async def test_a_transaction_belongs_to_its_tenant_and_leaves_nothing_behind(dat
     tenant = uuid4()
     async with database.begin(tenant) as connection:
         assert await connection.fetchval("SELECT current_setting('app.tenant')") == str(tenant)
-    async with database._lent() as connection:
-        assert await connection.fetchval("SELECT current_setting('app.tenant', true)") in {None, ""}
+    row = await database.fetch_row("SELECT current_setting('app.tenant', true)")
+    assert row is not None
+    assert row[0] in {None, ""}
 
 
 async def test_a_block_that_ends_has_committed_and_one_that_fails_has_not(
@@ -115,6 +116,17 @@ async def test_a_connection_that_the_server_ended_is_replaced(database: Database
 async def test_a_database_that_is_away_is_storage_unavailable(tmp_path: Path) -> None:
     with pytest.raises(errors.StorageUnavailable):
         await Database.connect(f"postgresql://quire_app@/quire?host={tmp_path}")
+
+
+async def test_what_is_ordered_has_a_session_that_reads_in_order_and_leaves_the_others_alone(
+    postgres: EmbeddedPostgres,
+) -> None:
+    for statement_cache, ordered in ((True, "off"), (False, "on")):  # without prepared statements no plan is kept
+        database = await Database.connect(postgres.app_dsn, pool_size=1, statement_cache=statement_cache)
+        [row] = await database.fetch_ordered("SHOW enable_seqscan")
+        assert row[0] == ordered
+        assert [row[0] for row in await database.fetch_all("SHOW enable_seqscan")] == ["on"]
+        await database.close()
 
 
 async def test_without_prepared_statements_the_limits_travel_with_the_transaction(postgres: EmbeddedPostgres) -> None:

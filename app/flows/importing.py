@@ -355,18 +355,18 @@ async def _page(job: _Import, connection: Connection, known: Conversation, line:
         line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
         lines, tokens[1 : 1 + len(lines)], line.error,
     )  # fmt: skip
-    revision = await _revision(connection, tenant, known)
-    if not await page_index.insert(connection, tenant, known.id, revision, new):
-        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is no page of the conversation"}])
     mentions = list(dict.fromkeys(map(flat, line.mentions)))
-    await page_index.mention(connection, tenant, known.id, mentions, line.page, revision)
+    place = (known.id, known.uid, known.totals.generation)
+    revision, is_stored = await page_index.index(connection, tenant, *place, new, mentions)
+    assert revision is not None, "it is locked"
+    if not is_stored:
+        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is no page of the conversation"}])
     found = [
         (uuid7(), note.seq, text, weight)
         for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
     ]
     replaced = await portable.named_notes(connection, tenant, known.id, [(n.seq, n.text) for n in line.replaces])
     await notes.find_more(connection, tenant, known.id, revision, found, replaced)
-    await page_index.advance(connection, tenant, known.id)
     return True
 
 

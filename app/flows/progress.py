@@ -94,11 +94,10 @@ async def work_warnings(services: Services) -> list[dict[str, str]]:
         for lane, words in services.lanes_stopped.items()
     }
     for tenant in await tenants(services.database):
-        async with services.database.snapshot(tenant) as connection:
-            for lane, error in (await table.neglected(connection, tenant)).items():
-                failed = f"; its last attempt: {error}" if error else ""
-                detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
-                found.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
+        for lane, error in (await table.neglected(services.database, tenant)).items():
+            failed = f"; its last attempt: {error}" if error else ""
+            detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
+            found.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
     return list(found.values())
 
 

@@ -30,11 +30,11 @@ from app.jobs.page_reply import TOPIC_CHARACTERS, CurrentNote, MemoryFound, Page
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
 from app.services import Services
-from app.store import conversations, messages, notes, page_index, remembered, windows
+from app.store import conversations, messages, notes, page_index, remembered
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.messages import without_nul
-from app.store.page_index import NewPageIndex
+from app.store.page_index import NewPageIndex, Unindexed
 from app.store.remembered import Remembered
 from app.store.windows import LINES_PER_PAGE
 from app.text import one_line
@@ -54,17 +54,25 @@ ERROR_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a model is shown of the page, besides what every index is made of."""
+
+    conversation: Conversation
+    excerpts: Sequence[Excerpt]
+    """Its messages, without what a recall tool brought in; not weighed yet."""
+    notes: Sequence[CurrentNote]
+
+
+@dataclass(frozen=True, slots=True)
 class _Page:
     """What is known of the page before anything is decided."""
 
-    conversation: Conversation
+    conversation_id: str
+    uid: UUID
     number: int
-    title: str
-    lines: Sequence[str]
-    excerpts: Sequence[Excerpt]
-    """Its messages as a model sees them, without what a recall tool brought in; not weighed yet."""
-    notes: Sequence[CurrentNote]
-    topics: Sequence[str]
+    found: Unindexed
+    shown: _Shown | None
+    """None where no model is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,36 +103,35 @@ async def index_page(services: Services, claimed: Claimed) -> None:
 
 async def _gather(services: Services, claimed: Claimed) -> _Page | None:
     """None if there is nothing to do: the page is indexed already, or is gone."""
-    tenant, number = claimed.tenant, int(claimed.args["page"])
-    assert claimed.conversation_id is not None
+    name, number = claimed.conversation_id, int(claimed.args["page"])
+    assert name is not None
+    uid = UUID(claimed.subject.split(":")[0])
+    found = await page_index.unindexed(services.database, claimed.tenant, name, uid, number, LINES_PER_PAGE)
+    if found is None:
+        return None
+    shown = None
+    if services.chat is not None and (shown := await _show(services, claimed.tenant, name, found)) is None:
+        return None
+    return _Page(name, uid, number, found, shown)
+
+
+async def _show(services: Services, tenant: UUID, conversation_id: str, page: Unindexed) -> _Shown | None:
+    """None if the conversation is gone; what else has changed since the page was looked at shows in the end."""
     async with services.database.snapshot(tenant) as connection:
-        conversation = await conversations.find(connection, tenant, claimed.conversation_id)
-        if conversation is None or claimed.subject != f"{conversation.uid}:{number}":
+        conversation = await conversations.find(connection, tenant, conversation_id)
+        if conversation is None:
             return None
-        if await page_index.is_done(connection, tenant, conversation.id, number):
-            return None
-        pages = await messages.pages(connection, tenant, conversation.id, some=[number])
-        if not pages:
-            return None
-        found = await windows.lines(connection, tenant, conversation.id, [number], 2**31 - 1)
-        rows = await _ends(connection, tenant, conversation.id, pages[0])
-        current = await notes.current(connection, tenant, conversation.id, NOTES_SHOWN)
-        last = conversation.totals.last_page
-        topics = await page_index.topics(connection, tenant, conversation.id, last, conversation.revision)
-    return _Page(
+        rows = await _ends(connection, tenant, conversation_id, page.first_seq, page.last_seq)
+        current = await notes.current(connection, tenant, conversation_id, NOTES_SHOWN)
+    return _Shown(
         conversation,
-        number,
-        pages[0]["title"],
-        [line.text for line in found.get(number, ())],
         await apart(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
-        [topic.name for topic in topics],
     )
 
 
-async def _ends(connection: Connection, tenant: UUID, conversation_id: str, page: Record) -> Sequence[Record]:
+async def _ends(connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int) -> Sequence[Record]:
     """The messages of a page; of very many, the first and the last."""
-    first, last = page["first_seq"], page["last_seq"]
     each = min(MESSAGES_EACH, last - first + 1)
     rows = await messages.history(connection, tenant, conversation_id, first - 1, each, newest_first=False)
     later = last - first + 1 - each
@@ -139,14 +146,14 @@ async def _ends(connection: Connection, tenant: UUID, conversation_id: str, page
 
 
 async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed:
-    chat = services.chat
-    if chat is None or not page.excerpts:
+    chat, shown = services.chat, page.shown
+    if chat is None or shown is None or not shown.excerpts:
         return await _extractive(page)
-    language = page.conversation.language or "en"
-    excerpts = await cut_to_fit(services, page.excerpts, prompt_room(chat))
+    language = shown.conversation.language or "en"
+    excerpts = await cut_to_fit(services, shown.excerpts, prompt_room(chat))
     last_line = excerpts[:LINES_PER_PAGE][-1].seq
-    shown = page.topics[:TOPICS_SHOWN]
-    request = prompts.page_request(excerpts, [n.text for n in page.notes], shown, last_line, language)
+    topics = page.found.topics[:TOPICS_SHOWN]
+    request = prompts.page_request(excerpts, [n.text for n in shown.notes], topics, last_line, language)
     max_tokens = REPLY_TOKENS + REPLY_TOKENS_LINE * min(len(excerpts), LINES_PER_PAGE)
     roles = {e.seq: e.role for e in excerpts}
     error, asked = "", request
@@ -155,7 +162,7 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
         try:
             answer = await ask(services, claimed, asked, max_tokens=max_tokens, json_object=True)
             text = answer.text
-            reply = judge(object_of(text), roles, page.notes)
+            reply = judge(object_of(text), roles, shown.notes)
         except UnusableReply as unusable:
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
@@ -163,42 +170,44 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
             found = await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
             return replace(found, refused=refused)
         else:
-            return await _by_model(services, page, reply, answer.model)
+            return await _by_model(services, page.number, shown.conversation, reply, answer.model)
     return await _extractive(page, error)
 
 
 async def _extractive(page: _Page, error: str | None = None, *, topics_max: int = EXTRACTIVE_TOPICS) -> _Indexed:
-    texts = [text for text in (page.title, *page.lines) if text]
-    found = await anyio.to_thread.run_sync(extractive_topics, texts, topics_max)
+    texts = [text for text in (page.found.title, *page.found.lines) if text]
+    found = await apart(sum(map(len, texts)), extractive_topics, texts, topics_max)
     topics = [neutral(one_line(topic, TOPIC_CHARACTERS)) for topic in found]
     error = error[:ERROR_CHARACTERS].replace("\x00", "") if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
 
 
-async def _by_model(services: Services, page: _Page, reply: PageReply, model: str) -> _Indexed:
+async def _by_model(
+    services: Services, number: int, conversation: Conversation, reply: PageReply, model: str
+) -> _Indexed:
     texts = [reply.title, *reply.lines.values(), *(note.text for note in reply.notes)]
     tokens = await services.tokens.count_many(texts)
     lines = len(reply.lines)
     index = NewPageIndex(
-        page.number, "llm", model.replace("\x00", ""), reply.title, tokens[0], reply.topics,
+        number, "llm", model.replace("\x00", ""), reply.title, tokens[0], reply.topics,
         list(reply.lines), list(reply.lines.values()), tokens[1 : 1 + lines],
     )  # fmt: skip
-    memories = await anyio.to_thread.run_sync(_memories, page, reply.memories)
+    memories = await anyio.to_thread.run_sync(_memories, conversation, number, reply.memories)
     return _Indexed(index, reply, memories, tokens[1 + lines :])
 
 
-def _memories(page: _Page, found: Sequence[MemoryFound]) -> list[Remembered]:
-    return [_memory(page, memory) for memory in found]
+def _memories(conversation: Conversation, page: int, found: Sequence[MemoryFound]) -> list[Remembered]:
+    return [_memory(conversation, page, memory) for memory in found]
 
 
-def _memory(page: _Page, memory: MemoryFound) -> Remembered:
+def _memory(conversation: Conversation, page: int, memory: MemoryFound) -> Remembered:
     content, offsets = without_nul(memory.text)
     passages = [(uuid7(), *passage) for passage in vectors(memory.text)]
     return Remembered(
-        id=passages[0][0], owner=owner_of(searching.scope_of(page.conversation)), type=memory.type, content=content,
+        id=passages[0][0], owner=owner_of(searching.scope_of(conversation)), type=memory.type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=(), metadata="{}", source="llm", sensitive=False,
-        expires_at=None, created_at=datetime.now(UTC), passages=passages, conversation_id=page.conversation.id,
-        conversation_uid=page.conversation.uid, seq=memory.seq, page=page.number,
+        expires_at=None, created_at=datetime.now(UTC), passages=passages, conversation_id=conversation.id,
+        conversation_uid=conversation.uid, seq=memory.seq, page=page,
     )  # fmt: skip
 
 
@@ -220,34 +229,37 @@ async def cut_to_fit(services: Services, excerpts: Sequence[Excerpt], room: int)
 
 
 async def _apply(services: Services, claimed: Claimed, page: _Page, indexed: _Indexed) -> None:
-    tenant, conversation = claimed.tenant, page.conversation
-    generation = conversation.totals.generation
+    tenant, name = claimed.tenant, page.conversation_id
+    topics = merged(page.found.topics, indexed.index.topics)
     async with services.database.begin(tenant) as connection:
-        revision = await page_index.begin_revision(connection, tenant, conversation.id, conversation.uid, generation)
+        revision, is_stored = await page_index.index(
+            connection, tenant, name, page.uid, page.found.generation, indexed.index, topics
+        )
         if revision is None:  # the page is not what it was: once more, unless the conversation is gone
             await enqueue.once_more(connection, tenant, claimed.kind, claimed.subject)
-        elif await page_index.insert(connection, tenant, conversation.id, revision, indexed.index):
-            await _learn(services, connection, tenant, page, indexed, revision)
-            await page_index.advance(connection, tenant, conversation.id)
+        elif is_stored and indexed.reply is not None:
+            await _learn(services, connection, tenant, name, indexed, indexed.reply, revision)
         if revision is None or indexed.refused is None:
             await table.finish(connection, claimed)
-            return
-    raise indexed.refused
+    if indexed.memories:
+        services.work_came.set()
+    if revision is not None and indexed.refused is not None:
+        raise indexed.refused
 
 
 async def _learn(
-    services: Services, connection: Connection, tenant: UUID, page: _Page, indexed: _Indexed, revision: int
+    services: Services,
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    indexed: _Indexed,
+    reply: PageReply,
+    revision: int,
 ) -> None:
-    """Everything besides the page's own entry."""
-    name, reply = page.conversation.id, indexed.reply
-    known = await page_index.topics(connection, tenant, name, page.conversation.totals.last_page, revision)
-    topics = merged((topic.name for topic in known), indexed.index.topics)
-    await page_index.mention(connection, tenant, name, topics, page.number, revision)
-    if reply is None:
-        return
+    """What the model found besides the page's own entry."""
     found = [(uuid7(), n.seq, n.text, t) for n, t in zip(reply.notes, indexed.note_tokens, strict=True)]
     replaced = [note for n in reply.notes for note in n.replaces]
-    await notes.find_more(connection, tenant, name, revision, found, replaced)
+    await notes.find_more(connection, tenant, conversation_id, revision, found, replaced)
     embeds = services.embedder is not None
     for memory in indexed.memories:
         await remembered.insert(connection, tenant, memory, embeds=embeds)

@@ -20,3 +20,5 @@ async def index_passages(services: Services, claimed: Claimed) -> None:
     await index_rest(services, claimed.tenant, text)
     async with services.database.begin(claimed.tenant) as connection:
         await table.finish(connection, claimed)
+    if services.embedder is not None:
+        services.work_came.set()

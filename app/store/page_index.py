@@ -10,7 +10,10 @@ from asyncpg import Record
 
 from app.core.contents import PageNames
 from app.core.topics import Topic
-from app.db import Connection
+from app.db import Connection, Database
+
+MENTIONS_MAX = 200
+"""The newest mentions are looked at; of topics that were not mentioned for so long nobody needs to be told."""
 
 # A new revision of what heads may quote, unless the conversation is gone, or its past was changed since.
 BEGIN = """
@@ -42,29 +45,114 @@ class NewPageIndex:
     error: str | None = None
 
 
-# The index of a page that is there; nothing if it has one. A model's takes the place of an extractive one, of which
-# heads quote nothing.
-INSERT = """
-INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
-                        lines, line_tokens, error)
-SELECT $1, $2, page, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM pages
- WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3
-ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
-   SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
-       title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,
-       line_tokens = excluded.line_tokens, error = excluded.error
- WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
-RETURNING page
+@dataclass(frozen=True, slots=True)
+class Unindexed:
+    """A page that wants an index, as far as every index is made of it."""
+
+    generation: int
+    first_seq: int
+    last_seq: int
+    title: str
+    lines: Sequence[str]
+    topics: Sequence[str]
+    """Of the conversation, the latest first."""
+
+
+# One page, its lines and the newest mentions of topics; nothing if it is gone, or if its index is as good as it gets:
+# the model's, or an extractive one that nothing went wrong with. It sets the tenant itself.
+UNINDEXED = """
+SELECT c.generation, p.first_seq, coalesce((SELECT first_seq - 1 FROM pages
+                                             WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page > $4
+                                             ORDER BY page LIMIT 1), c.last_seq) AS last_seq, p.title,
+       (SELECT array_agg(m.line ORDER BY m.seq) FILTER (WHERE m.line <> '' AND m.kind <> 'prompt')
+          FROM (SELECT seq, kind, line FROM messages
+                 WHERE tenant_id = $1::uuid AND conversation_id = $2
+                   AND seq >= (SELECT first_seq FROM pages
+                                WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page = $4)
+                   AND seq < (SELECT coalesce(min(first_seq), 2147483647) FROM pages
+                               WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page = $4::bigint + 1)
+                 ORDER BY seq LIMIT $5) m) AS lines,
+       (SELECT array_agg(t.topic ORDER BY t.page DESC, t.topic)
+          FROM (SELECT topic, page FROM topic_mentions
+                 WHERE tenant_id = $1::uuid AND conversation_id = $2
+                 ORDER BY page DESC, topic LIMIT $6) t) AS topics
+  FROM conversations c
+  JOIN pages p ON p.tenant_id = $1::uuid AND p.conversation_id = $2 AND p.page = $4
+ WHERE c.tenant_id = $1::uuid AND c.id = $2 AND c.uid = $3
+   AND NOT EXISTS (SELECT FROM page_index
+                    WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page = $4
+                      AND (source = 'llm' OR error IS NULL))
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 36
 """
 
 
-async def insert(connection: Connection, tenant: UUID, conversation_id: str, revision: int, new: NewPageIndex) -> bool:
-    """Whether it was stored; False if the page has an index or is gone."""
+async def unindexed(
+    database: Database, tenant: UUID, conversation_id: str, uid: UUID, page: int, lines_max: int
+) -> Unindexed | None:
+    """A page that wants an index; None if there is none such."""
+    row = await database.fetch_row(UNINDEXED, str(tenant), conversation_id, uid, page, lines_max, MENTIONS_MAX)
+    if row is None:
+        return None
+    values = {**row, "lines": row["lines"] or (), "topics": list(dict.fromkeys(row["topics"] or ()))}
+    return Unindexed(**values)
+
+
+# A page's index, a mention more of each of its topics, and how far every page has an index, under a new revision of
+# what heads may quote. Nothing if the conversation is gone or its past was changed since; no index if the page has one
+# or is gone. A model's takes the place of an extractive one, of which heads quote nothing.
+#
+# The conversation is locked first. Having waited for that, the statement sees it as it is then, but its pages as they
+# were before: so it goes as far as those that it sees, and never back.
+INDEX = """
+WITH c AS (
+  UPDATE conversations c
+     SET revision = c.revision + 1,
+         indexed_through = greatest(c.indexed_through, coalesce(
+           (SELECT p.page - 1 FROM pages p
+             WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page > c.indexed_through AND p.page <> $5
+               AND NOT EXISTS (SELECT FROM page_index i
+                                WHERE i.tenant_id = $1 AND i.conversation_id = $2 AND i.page = p.page)
+             ORDER BY p.page LIMIT 1),
+           (SELECT page FROM pages WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY page DESC LIMIT 1)))
+   WHERE c.tenant_id = $1 AND c.id = $2 AND c.uid = $3 AND c.generation = $4
+  RETURNING c.revision
+), i AS (
+  INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
+                          lines, line_tokens, error)
+  SELECT $1, $2, p.page, c.revision, $6, $7, $8, $9, $10, $11, $12, $13, $14
+    FROM c JOIN pages p ON p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = $5
+  ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
+     SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
+         title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,
+         line_tokens = excluded.line_tokens, error = excluded.error
+   WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
+  RETURNING page, revision
+), m AS (
+  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
+  SELECT $1, $2, t.topic,
+         1 + coalesce((SELECT max(count) FROM topic_mentions
+                        WHERE tenant_id = $1 AND conversation_id = $2 AND topic = t.topic), 0), i.page, i.revision
+    FROM i, unnest($15::text[]) AS t (topic)
+)
+SELECT c.revision, EXISTS (SELECT FROM i) AS is_stored FROM c
+"""
+
+
+async def index(
+    connection: Connection,
+    tenant: UUID,
+    conversation_id: str,
+    uid: UUID,
+    generation: int,
+    new: NewPageIndex,
+    mentions: Sequence[str],
+) -> tuple[int | None, bool]:
+    """The revision, None if what the index was made of is past; and whether it was stored. ``mentions``: each once."""
     row = await connection.fetchrow(
-        INSERT, tenant, conversation_id, new.page, revision, new.source, new.model, new.title, new.title_tokens,
-        new.topics, new.seqs, new.lines, new.line_tokens, new.error,
+        INDEX, tenant, conversation_id, uid, generation, new.page, new.source, new.model, new.title, new.title_tokens,
+        new.topics, new.seqs, new.lines, new.line_tokens, new.error, mentions,
     )  # fmt: skip
-    return row is not None
+    return (row["revision"], row["is_stored"]) if row else (None, False)
 
 
 EXISTS = """
@@ -74,30 +162,6 @@ SELECT source, error FROM page_index WHERE tenant_id = $1 AND conversation_id = 
 
 async def exists(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
     return await connection.fetchrow(EXISTS, tenant, conversation_id, page) is not None
-
-
-async def is_done(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
-    """Whether the index is as good as it gets: the model's, or an extractive one that nothing went wrong with."""
-    row = await connection.fetchrow(EXISTS, tenant, conversation_id, page)
-    return row is not None and (row["source"] == "llm" or row["error"] is None)
-
-
-# As far as every page has an index. The page that is being written has none, so the walk ends there.
-ADVANCE = """
-UPDATE conversations c
-   SET indexed_through = coalesce((
-     SELECT p.page - 1 FROM pages p
-      WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page > c.indexed_through
-        AND NOT EXISTS (SELECT FROM page_index i
-                         WHERE i.tenant_id = $1 AND i.conversation_id = $2 AND i.page = p.page)
-      ORDER BY p.page LIMIT 1), c.last_page)
- WHERE c.tenant_id = $1 AND c.id = $2
-"""
-
-
-async def advance(connection: Connection, tenant: UUID, conversation_id: str) -> None:
-    """Move the conversation's ``indexed_through`` on."""
-    await connection.execute(ADVANCE, tenant, conversation_id)
 
 
 # What the model wrote of some pages, as it was known at a revision.
@@ -124,9 +188,6 @@ def _names(row: Record) -> PageNames:
 
 # --- Topics -----------------------------------------------------------------------------------------
 
-MENTIONS_MAX = 200
-"""The newest mentions are looked at; of topics that were not mentioned for so long nobody needs to be told."""
-
 # The newest mentions on pages up to one, as they were known at a revision.
 MENTIONS = """
 SELECT topic, count, page FROM topic_mentions
@@ -146,20 +207,3 @@ async def topics(
         if known is None or row["count"] > known.mentions:
             found[row["topic"]] = Topic(row["topic"], row["count"], known.last_page if known else row["page"])
     return list(found.values())
-
-
-# A mention more of each topic.
-MENTION = """
-INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
-SELECT $1, $2, t.topic,
-       1 + coalesce((SELECT max(count) FROM topic_mentions
-                      WHERE tenant_id = $1 AND conversation_id = $2 AND topic = t.topic), 0), $4, $5
-  FROM unnest($3::text[]) AS t (topic)
-"""
-
-
-async def mention(
-    connection: Connection, tenant: UUID, conversation_id: str, topics: Sequence[str], page: int, revision: int
-) -> None:
-    """Each topic once. The conversation must be locked, so that counts follow each other."""
-    await connection.execute(MENTION, tenant, conversation_id, topics, page, revision)

@@ -1,8 +1,9 @@
 """Doing the work: claims it, keeps its leases alive, and settles what becomes of it.
 
-One loop looks for work: when it is told that some came, when a job has ended, and once a second. Lanes have slots of
-their own, so that a provider that is slow or away holds up nobody else's work. Tenants take turns at free slots, and
-where there are several, no one of them may have all of a lane, or more of it than the settings say.
+One loop looks for work: of all tenants when it is told that some came, and once a second; of one tenant when a job of
+it has ended, which may have kept others waiting. Lanes have slots of their own, so that a provider that is slow or away
+holds up nobody else's work. Tenants take turns at free slots, and where there are several, no one of them may have all
+of a lane, or more of it than the settings say.
 
 A lane whose provider does not take us rests: its jobs are given back untried, and once a minute one of them probes.
 It works again as soon as a job of it ends well.
@@ -64,6 +65,8 @@ class _LaneState:
     rests_until: float | None = None
     """On the monotonic clock; until a job has ended well, one probes at a time."""
     turn: int = 0
+    due: set[UUID] = field(default_factory=set)
+    """Tenants that may have something to claim in it, among those that are known."""
 
     def free(self, now: float) -> int:
         if self.rests_until is None:
@@ -92,12 +95,15 @@ class Loop:
         pace: Pace | None = None,
         share: int = 0,
     ) -> None:
-        """``tenants`` is asked before each look, ``came`` set when there is work; ``stopped`` says which lanes rest,
+        """``tenants`` is asked once a poll, ``came`` set when there is work; ``stopped`` says which lanes rest,
         and why; ``share`` is how many slots of a lane one tenant may have, if it is not 0.
         """
         self._database = database
         self._list_tenants = tenants
         self._tenants: Sequence[UUID] = ()
+        self._list_at = 0.0
+        self._look_at = 0.0
+        self._ended = asyncio.Event()
         self._lanes = [_LaneState(name, slots) for name, slots in lanes.items()]
         self._handlers = handlers
         self._judge = judge
@@ -117,7 +123,6 @@ class Loop:
         heart = asyncio.create_task(self._keep_leases())
         try:
             while not stop.is_set():
-                self._came.clear()  # before looking: what comes from now on is looked for again
                 await self._look(stop)
                 await self._rest(stop)
         finally:
@@ -128,17 +133,38 @@ class Loop:
 
     async def _look(self, stop: asyncio.Event) -> None:
         try:
-            self._tenants = await self._list_tenants()
-            await self._reap()
-            due = {tenant: await table.due(self._database, tenant) for tenant in self._tenants}
+            self._ended.clear()
+            if self._came.is_set() or time.monotonic() >= self._look_at:
+                self._came.clear()  # before looking: what comes from now on is looked for again
+                await self._ask()
             for lane in self._lanes:
-                await self._fill(lane, {tenant for tenant, lanes in due.items() if lane.name in lanes}, stop)
+                await self._fill(lane, stop)
             self._troubles = 0
         except StorageUnavailable:
-            self._troubles += 1  # which has been logged
+            self._fall_back()  # which has been logged
         except Exception:
-            self._troubles += 1
+            self._fall_back()
             _logger.exception("cannot look for work")
+
+    def _fall_back(self) -> None:
+        self._troubles += 1
+        self._look_at = 0.0
+
+    async def _ask(self) -> None:
+        """Who has something due."""
+        now = time.monotonic()
+        if now >= self._list_at:
+            self._tenants = await self._list_tenants()
+            self._list_at = now + self._pace.poll
+        await self._reap()
+        for lane in self._lanes:
+            lane.due.clear()  # before asking: a job that ends from now on adds its tenant
+        for tenant in self._tenants:
+            lanes = await table.due(self._database, tenant)
+            for lane in self._lanes:
+                if lane.name in lanes:
+                    lane.due.add(tenant)
+        self._look_at = now + self._pace.poll
 
     async def _reap(self) -> None:
         if time.monotonic() < self._reap_at:
@@ -148,32 +174,33 @@ class Loop:
                 _logger.warning("%d jobs were left by a worker that died", found)
         self._reap_at = time.monotonic() + self._pace.reap
 
-    async def _fill(self, lane: _LaneState, due: set[UUID], stop: asyncio.Event) -> None:
+    async def _fill(self, lane: _LaneState, stop: asyncio.Event) -> None:
         """Tenants in turn, until there is no free slot or nobody has work."""
         kinds = list(self._handlers)
         share = lane.slots if len(self._tenants) == 1 else max(1, lane.slots - 1)
         share = min(share, self._share) if self._share else share
-        while due and kinds and lane.free(time.monotonic()) > 0 and not stop.is_set():
+        while lane.due and kinds and lane.free(time.monotonic()) > 0 and not stop.is_set():
             tenant = self._tenants[lane.turn % len(self._tenants)]
             lane.turn += 1
-            if tenant not in due:
+            if tenant not in lane.due:
                 continue
+            lane.due.remove(tenant)
             got: list[Claimed] = []
             if lane.running_of(tenant) < share:
                 got = await table.claim(self._database, tenant, lane.name, kinds, 1, lease_seconds=self._pace.lease)
             for claimed in got:
                 lane.running[asyncio.create_task(self._work(lane, claimed))] = claimed
-            if not got:
-                due.remove(tenant)
+            if got:
+                lane.due.add(tenant)
 
     async def _rest(self, stop: asyncio.Event) -> None:
         """Until something happens; while the database is away, for longer and longer."""
         signals = [stop.wait()]
-        seconds = self._pace.poll
+        seconds = self._look_at - time.monotonic()
         if self._troubles:
             seconds = min(TROUBLE_SECONDS_MAX, self._pace.poll * 2.0 ** min(self._troubles, 10))
         else:
-            signals.append(self._came.wait())
+            signals += [self._came.wait(), self._ended.wait()]
         waiting = [asyncio.create_task(signal) for signal in signals]
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -210,7 +237,9 @@ class Loop:
             self._lost.discard(task)
             if self._told is not None:
                 self._told(claimed, outcome, time.monotonic() - started)
-            self._came.set()
+            if claimed.tenant in self._tenants:
+                lane.due.add(claimed.tenant)
+            self._ended.set()
 
     async def _fail(self, lane: _LaneState, claimed: Claimed, error: Exception) -> str:
         verdict = self._judge(error, claimed)

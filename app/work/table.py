@@ -112,39 +112,41 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 
 LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
 
-# Lanes in which something is due. It sets the tenant itself, so that looking in vain costs one round trip.
+# Lanes in which something is due. Like all that is `ordered` it sets the tenant itself.
 DUE = f"""
 SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
   SELECT FROM work w
    WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
    ORDER BY w.due LIMIT 1) w
- WHERE {_PLANNED_ANEW}
  LIMIT length(set_config('app.tenant', $1::text, true)) / 4
 """
 
 
 async def due(database: Database, tenant: UUID) -> set[str]:
     """Lanes in which there may be something to claim."""
-    return {row["lane"] for row in await database.fetch_all(DUE, str(tenant))}
+    return {row["lane"] for row in await database.fetch_ordered(DUE, str(tenant))}
 
 
-# A lease on the work that is due longest, of a conversation with nothing running in the lane. In an `ordered`
-# transaction, and written so that there is one plan for each part whatever is known of the table: what runs in the lane
-# is read in the order of work_running_key, what is due in that of work_due_idx, and the row is found by its place.
+# A lease on the work that is due longest, of a conversation with nothing running in the lane. It is `ordered`, and
+# written so that there is one plan for each part whatever is known of the table: what runs in the lane is read in the
+# order of work_running_key, what is due in that of work_due_idx, and the row is found by its place.
 CLAIM = """
 WITH found AS MATERIALIZED (
   SELECT w.ctid AS place FROM work w
-   WHERE w.tenant_id = $1 AND w.lane = $2 AND w.kind = ANY ($3::text[])
+   WHERE w.tenant_id = $1::uuid AND w.lane = $2 AND w.kind = ANY ($3::text[])
      AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
      AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
        SELECT r.conversation_id FROM work r
-        WHERE r.tenant_id = $1 AND r.lane BETWEEN $2 AND $2 AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
+        WHERE r.tenant_id = $1::uuid AND r.lane BETWEEN $2 AND $2
+          AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
         ORDER BY r.lane, r.conversation_id)))
    ORDER BY w.due LIMIT 1 FOR UPDATE OF w SKIP LOCKED
+), taken AS (
+  UPDATE work w SET claimed = w.version, token = $4, due = now() + $5::interval, attempts = w.attempts + 1
+    FROM found WHERE w.tenant_id = $1::uuid AND w.ctid = found.place
+  RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane, w.excused
 )
-UPDATE work w SET claimed = w.version, token = $4, due = now() + $5::interval, attempts = w.attempts + 1
-  FROM found WHERE w.tenant_id = $1 AND w.ctid = found.place
-RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane, w.excused
+SELECT * FROM taken LIMIT length(set_config('app.tenant', $1::text, true)) / 36
 """
 
 
@@ -173,13 +175,12 @@ async def _claim_one(
 ) -> Claimed | None:
     for _ in range(RACES_MAX):
         try:
-            async with database.ordered(tenant) as connection:
-                row = await connection.fetchrow(
-                    CLAIM, tenant, lane, list(kinds), uuid4(), timedelta(seconds=lease_seconds)
-                )
+            rows = await database.fetch_ordered(
+                CLAIM, str(tenant), lane, list(kinds), uuid4(), timedelta(seconds=lease_seconds)
+            )
         except asyncpg.UniqueViolationError:
             continue  # another worker took the conversation; it is seen to be busy now
-        return Claimed(tenant=tenant, **{**row, "args": json.loads(row["args"])}) if row else None
+        return Claimed(tenant=tenant, **{**rows[0], "args": json.loads(rows[0]["args"])}) if rows else None
     return None
 
 
@@ -424,22 +425,25 @@ async def depth_of(connection: Connection, tenant: UUID, conversation_id: str) -
     return Depth(**values), unindexed
 
 
-# Lanes with work that could have been claimed a minute ago. Found by index, so that it can be asked often.
+# Lanes with work that could have been claimed a minute ago. It is `ordered`, so that it can be asked often.
 NEGLECTED = f"""
 SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
   SELECT w.error FROM work w
-   WHERE w.tenant_id = $1 AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
+   WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
      AND w.due < now() - interval '{UNCLAIMED_SECONDS} seconds'
-     AND NOT EXISTS (SELECT FROM work r WHERE r.tenant_id = $1 AND r.lane = w.lane
-                        AND r.conversation_id = w.conversation_id AND r.token IS NOT NULL)
+     AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
+       SELECT r.conversation_id FROM work r
+        WHERE r.tenant_id = $1::uuid AND r.lane BETWEEN l.lane AND l.lane
+          AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
+        ORDER BY r.lane, r.conversation_id)))
    ORDER BY w.due LIMIT 1) w
- WHERE {_PLANNED_ANEW}
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 4
 """
 
 
-async def neglected(connection: Connection, tenant: UUID) -> dict[str, str | None]:
+async def neglected(database: Database, tenant: UUID) -> dict[str, str | None]:
     """Lanes in which something could have been claimed for longer than a minute, with what it last failed on."""
-    return {row["lane"]: row["error"] for row in await connection.fetch(NEGLECTED, tenant)}
+    return {row["lane"]: row["error"] for row in await database.fetch_ordered(NEGLECTED, str(tenant))}
 
 
 # Jobs whose lease ended a while ago: a worker that looked for them would have taken them back.

@@ -15,7 +15,7 @@ from app.ids import uuid7
 from app.main import defaults
 from app.services import Services
 from app.settings import Settings
-from app.store import notes, page_index, summaries
+from app.store import conversations, notes, page_index, summaries
 from app.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -63,8 +63,9 @@ async def learn(connection: Connection, tenant: UUID, conversation: str) -> None
     """What jobs write: an index of the first page, a topic, a note and a summary."""
     text = f"said of {tenant}"
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
-    assert await page_index.insert(connection, tenant, conversation, 1, index)
-    await page_index.mention(connection, tenant, conversation, [text], 1, 1)
+    found = await conversations.get(connection, tenant, conversation)
+    place = (conversation, found.uid, found.totals.generation)
+    assert (await page_index.index(connection, tenant, *place, index, [text]))[1]
     await notes.find_more(connection, tenant, conversation, 1, [(uuid7(), 1, text, 9)], [])
     assert await summaries.insert(connection, tenant, conversation, summaries.Summary(1, 4, text, 9, "m"), 1)
 

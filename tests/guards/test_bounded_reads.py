@@ -13,7 +13,7 @@ import pytest
 
 from app.db import Database
 from app.store.messages import PAGE_MESSAGES
-from app.store.page_index import MENTIONS, NAMES
+from app.store.page_index import MENTIONS, NAMES, UNINDEXED
 from app.store.summaries import FOR_HEAD
 from app.store.windows import ENTRIES, LINES, LISTABLE, NEWER, WINDOW
 from app.tenancy import DEFAULT_TENANT
@@ -32,6 +32,7 @@ WITH c AS (
 ), i AS (
   INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, title)
   SELECT '{DEFAULT_TENANT}', 'long', n, n, 'llm', 'named' FROM generate_series(1, {MESSAGES // 2}) AS n
+   WHERE n <> {MESSAGES // 2 - 25}
 ), t AS (
   INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
   SELECT '{DEFAULT_TENANT}', 'long', 'topic ' || n % 40, n / 40, n, n FROM generate_series(1, {MESSAGES // 2}) AS n
@@ -58,6 +59,7 @@ STATEMENTS = {
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
     "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
+    "page to index": (UNINDEXED, f"{HERE}, {TENANT}, {MESSAGES // 2 - 25}, 30, 100"),
     "summary": (FOR_HEAD, f"{HERE}, {LATE}, {LATE_PAGE}"),
 }
 NEEDS_STATISTICS = {"entries"}

@@ -99,7 +99,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages to export": (portable.MESSAGES, ("c", 0, LAST, 10)),
     "what was learnt": (portable.LEARNT, ("c", 0, LAST)),
     "an index to export": (portable.PAGE, ("c", 1)),
-    "mentions to export": (portable.MENTIONS, ("c", 1, 1)),
+    "mentions to export": (portable.MENTIONS, ("c", 1, 2)),
     "notes found at a revision": (portable.FOUND, ("c", 1)),
     "a summary to export": (portable.SUMMARY, ("c", 1)),
     "a stored message": (portable.STORED, ("c", 1)),
@@ -145,8 +145,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "revoke a key": (keys.REVOKE, (KEY, None)),
     "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
-    "index a page": (page_index.INSERT, ("c", 2, 1, "llm", "m", "forged", 1, [], [], [], [], None)),
-    "advance the index": (page_index.ADVANCE, ("c",)),
+    "index a page": (page_index.INDEX, ("c", UUID(int=1), 0, 2, "llm", "m", "forged", 1, [], [], [], [], None, ["x"])),
     "cover": (summaries.COVER, ("c", 9)),
     "replace notes": (notes.REPLACE, ("c", 1, [UUID(int=1)])),
     "erase a message": (erasing.REPLACE, ("c", 1, "{}", None, None, "forged", 1, 1)),
@@ -362,7 +361,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         *(sql for sql, _ in CHANGES.values()),
     ]
     apart = {"CREATE", "COUNT", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
-    apart |= {"STORE_EPOCH", "STORED_HEAD", "NEWER"}
+    apart |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
@@ -380,7 +379,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CURRENT_NAME",
     }
     by_id |= {"LOOK_UP"}
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "MENTION", "DEMAND", "CREATE_TENANT"}
+    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "DEMAND", "CREATE_TENANT"}
     apart |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25
@@ -410,6 +409,11 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
             assert newer[1]
             assert all(str(tenant) in item.text for item in newer[1])
             assert await windows.newer(made.database, UUID(int=7), "c", 5, layout, anthropic=False) is None
+            page = await page_index.unindexed(made.database, tenant, "c", found.conversation.uid, 2, 30)
+            assert page is not None
+            assert page.lines
+            assert all(str(tenant) in text for text in (page.title, *page.lines, *page.topics))
+            assert await page_index.unindexed(made.database, UUID(int=7), "c", found.conversation.uid, 2, 30) is None
             for name in ("long", "long1") if size.startswith("large") else ():
                 assert await windows.load(made.database, tenant, name, None, anthropic=True) is not None
             assert await windows.load(made.database, UUID(int=7), "c", None, anthropic=False) is None

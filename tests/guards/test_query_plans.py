@@ -20,6 +20,8 @@ LENGTH = 20_000
 BLOCKS_MAX = 500
 """The conversation from end to end has more than a thousand."""
 ROWS_FILTERED_MAX = 60
+BARE = 9_990
+"""A page without an index."""
 
 STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "window": (windows.WINDOW, (str(ANN), "c", 19_900, 19_950, 19_890, ANN, False, 10**9, 10**6, 0)),
@@ -35,8 +37,11 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
     "summary for a head": (summaries.FOR_HEAD, (ANN, "c", 19_900, 9980)),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
-    "advance": (page_index.ADVANCE, (ANN, "c")),
-    "mention": (page_index.MENTION, (ANN, "c", ["topic 1", "topic of its own"], 10_001, 10_001)),
+    "page to index": (page_index.UNINDEXED, (str(ANN), "c", ANN, BARE, 30, 200)),
+    "index": (
+        page_index.INDEX,
+        (ANN, "c", ANN, 0, BARE, "llm", "m", "t", 1, [], [], [], [], None, ["topic 1", "topic of its own"]),
+    ),
     "history": (messages.HISTORY, (ANN, "c", 10_000, 101)),
     "history backwards": (messages.HISTORY_BACK, (ANN, "c", 10_000, 101)),
     "page": (messages.PAGE_MESSAGES, (ANN, "c", 5000)),
@@ -74,6 +79,7 @@ async def connection(database: Database, superuser: asyncpg.Connection, fresh: N
     await superuser.execute(
         "UPDATE conversations SET user_id = 'few', updated_at = '2020-01-01' WHERE id IN ('c7', 'c8')"
     )
+    await superuser.execute(f"DELETE FROM page_index WHERE conversation_id = 'c' AND page = {BARE}")
     await superuser.execute("ANALYZE conversations")
     await fill_keys(superuser)
     async with database.begin(ANN) as opened:
@@ -104,7 +110,9 @@ async def test_statements_find_their_rows_by_index(connection: Connection) -> No
         sql, arguments = STATEMENTS[name]
         await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE s{index} AS {sql}")
         execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
+        await connection.execute("SAVEPOINT before")
         [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
+        await connection.execute("ROLLBACK TO before")
         whole = json.loads(row[0])[0]["Plan"]
         for step in steps(whole):
             assert step["Node Type"] != "Seq Scan" or not step["Actual Loops"], f"{name}: {step}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -51,7 +51,6 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
     """Every statement, with what finds a row for its own tenant."""
     held = ("page", "running", ids["running"])
     return {
-        table.CLAIM: ("llm", KINDS, uuid4(), A_MINUTE),
         table.BEAT: (*held, A_MINUTE),
         table.DELETE: held,
         table.REARM: held,
@@ -67,7 +66,6 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.ALL_OF: ("waiting", 10),
         table.DEAD: (UUID(int=0), 10),
         table.DEPTH: (),
-        table.NEGLECTED: (),
         table.ABANDONED: (),
         table.DEPTH_OF: ("running",),
         spending.TOTALS: (),
@@ -84,7 +82,7 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
 ]
 PUT_IN = {"app.store.spending.RECORD"}
-SETS_THE_TENANT = {"app.work.table.DUE"}
+SETS_THE_TENANT = {"app.work.table.DUE", "app.work.table.CLAIM", "app.work.table.NEGLECTED"}
 APART = PUT_IN | SETS_THE_TENANT
 COUNTING = {
     "app.work.table.DEPTH_OF",
@@ -146,7 +144,7 @@ async def test_nothing_is_put_in_for_another_tenant(
 async def test_looking_for_work_sees_the_tenants_own(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], *, is_analysed: bool
 ) -> None:
-    """The statement sets the tenant in its LIMIT, which must come before the first row; on cached plans too."""
+    """The statements set the tenant in their LIMIT, which must come before the first row; on cached plans too."""
     async with database.begin(BOB) as connection:
         await connection.execute("UPDATE work SET lane = 'embedding' WHERE tenant_id = $1", BOB)
     if is_analysed:
@@ -155,6 +153,17 @@ async def test_looking_for_work_sees_the_tenants_own(
         assert await table.due(database, ANN) == {"llm"}
         assert await table.due(database, BOB) == {"embedding"}
         assert await table.due(database, UUID(int=7)) == set()
+        assert await table.neglected(database, ANN) == {"llm": f"error of {ANN}"}
+        assert await table.neglected(database, BOB) == {"embedding": f"error of {BOB}"}
+        assert await table.neglected(database, UUID(int=7)) == {}
+        lanes: dict[UUID, enqueue.Lane] = {ANN: "llm", BOB: "embedding"}
+        for tenant, lane in lanes.items():
+            before = await fingerprint(superuser, BOB if tenant == ANN else ANN)
+            [claimed] = await table.claim(database, tenant, lane, KINDS, 10)
+            assert (claimed.tenant, claimed.subject) == (tenant, "waiting")
+            assert await fingerprint(superuser, BOB if tenant == ANN else ANN) == before
+            assert await table.release(database, claimed, after_seconds=-300)
+        assert await table.claim(database, UUID(int=7), "llm", KINDS, 10) == []
 
 
 def every_statement() -> Iterator[str]:

@@ -23,8 +23,8 @@ HELD = (ANN, "page", "s1", uuid4())
 
 STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "due": (table.DUE, (str(ANN),)),
-    "claim": (table.CLAIM, (ANN, "llm", ["page", "summary"], uuid4(), A_MINUTE)),
-    "claim in an idle lane": (table.CLAIM, (ANN, "embedding", ["embed"], uuid4(), A_MINUTE)),
+    "claim": (table.CLAIM, (str(ANN), "llm", ["page", "summary"], uuid4(), A_MINUTE)),
+    "claim in an idle lane": (table.CLAIM, (str(ANN), "embedding", ["embed"], uuid4(), A_MINUTE)),
     "beat": (table.BEAT, (*HELD, A_MINUTE)),
     "delete": (table.DELETE, HELD),
     "re-arm": (table.REARM, HELD),
@@ -34,7 +34,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "expired": (table.EXPIRED, (ANN,)),
     "reap": (table.REAP, (*HELD, "e", A_MINUTE)),
     "once more": (enqueue.ONCE_MORE, HELD[:3]),
-    "neglected": (table.NEGLECTED, (ANN,)),
+    "neglected": (table.NEGLECTED, (str(ANN),)),
     "retry": (table.RETRY, (ANN, UUID(int=1))),
     "retry some": (table.RETRY_SOME, (ANN, 20)),
     "find": (table.FIND, (ANN, UUID(int=1))),
@@ -60,8 +60,9 @@ SELECT '{tenant}', 'page', 's' || n, gen_random_uuid(), 'llm', 'c' || n % 2000, 
 # What workers go on executing while the table fills and empties.
 UNCEASING = (
     *("due", "claim", "claim in an idle lane", "beat", "delete", "re-arm", "fail", "bury", "release"),
-    *("expired", "reap", "once more"),
+    *("expired", "reap", "once more", "neglected"),
 )
+READ_IN_ORDER = ("due", "claim", "claim in an idle lane", "neglected")
 EXECUTIONS = 8
 """PostgreSQL decides after five whether it keeps a plan."""
 
@@ -110,7 +111,7 @@ async def test_nor_is_one_that_came_after_the_worker_had_long_looked_in_vain(
 
 
 def settings(name: str) -> str:
-    return "".join(f"SET LOCAL {k} = {v};" for k, v in ORDERED.items()) if name.startswith("claim") else ""
+    return "".join(f"SET LOCAL {k} = {v};" for k, v in ORDERED.items()) if name in READ_IN_ORDER else ""
 
 
 def prepare(plan: str, name: str) -> str:

@@ -46,6 +46,17 @@ def test_a_closed_page_is_indexed_by_one_call(client: httpx.Client, worker: Work
     assert worker.drain("page") == {}
 
 
+def test_the_loop_is_told_of_memories_that_want_vectors(client: httpx.Client, worker: Worker, model: Model) -> None:
+    memory = {"type": "fact", "text": "Ann's flight is NH204.", "seq": 1}
+    came = worker.services.work_came
+    for found, is_told in (([], False), ([memory], True)):
+        model.page = lambda request, found=found: index_of(request, memories=found)  # type: ignore[misc]
+        closed(client, user("please plan it"), name=f"c{is_told}")
+        came.clear()
+        assert worker.drain("page") == {"done": 1}
+        assert came.is_set() is is_told
+
+
 def test_without_a_model_pages_are_indexed_extractively(
     plain: httpx.Client, make_worker: MakeWorker, model: Model
 ) -> None:

@@ -166,6 +166,35 @@ async def test_a_tenant_has_no_more_of_a_lane_than_it_may(bench: Bench) -> None:
     }  # fmt: skip
 
 
+async def test_what_had_no_slot_is_done_when_one_is_free_without_being_told_again(bench: Bench, jobs: Rows) -> None:
+    for tenant in (ANN, BOB):
+        await conversation(bench.database, tenant, *(f"c{n}" for n in range(9)))
+        await put(bench.database, tenant, *(page(f"c{n}", number) for n in range(9) for number in (1, 2)))
+    async with bench.looping(bench.finish, pace=NEVER, tenants=(ANN, BOB), slots=4, share=2):
+        await bench.ended(36)
+    assert await jobs() == []
+
+
+async def test_work_of_which_nobody_told_is_found_while_jobs_go_on_ending(bench: Bench) -> None:
+    """Of another lane, and of a tenant that was not there yet."""
+    tenants = [ANN]
+    for tenant in (ANN, BOB):
+        await conversation(bench.database, tenant, "c")
+    await put(bench.database, ANN, page("c", 1))
+
+    async def endless(claimed: Claimed) -> None:
+        if (claimed.tenant, claimed.kind) == (ANN, "page"):
+            await put(bench.database, ANN, page("c", 1))
+        await bench.finish(claimed)
+
+    async with bench.looping(endless, tenants=tenants):
+        await bench.ended(3)
+        await put(bench.database, ANN, enqueue.embed(ANN))
+        await put(bench.database, BOB, page("c", 1))
+        tenants.append(BOB)
+        await until(lambda: {(ANN, "embed"), (BOB, "page")} <= {(job.tenant, job.kind) for job in bench.seen})
+
+
 async def test_a_lane_that_is_full_holds_up_no_other(bench: Bench) -> None:
     await conversation(bench.database, ANN, *(f"c{n}" for n in range(9)))
 

@@ -24,16 +24,27 @@ async def many(postgres: EmbeddedPostgres, clean: None) -> AsyncIterator[Databas
     await opened.close()
 
 
-async def test_workers_that_claim_at_once_share_the_work_and_never_a_conversation(many: Database) -> None:
+@pytest.fixture
+async def workers(postgres: EmbeddedPostgres, many: Database) -> AsyncIterator[list[Database]]:
+    """As of processes of their own: one claims one job at a time."""
+    opened = [await Database.connect(postgres.app_dsn, pool_size=2) for _ in range(6)]
+    yield opened
+    for one in opened:
+        await one.close()
+
+
+async def test_workers_that_claim_at_once_share_the_work_and_never_a_conversation(
+    many: Database, workers: list[Database]
+) -> None:
     names = [f"c{n}" for n in range(8)]
     await conversation(many, ANN, *names)
     await put(many, ANN, *(page(name, number) for name in names for number in range(1, 6)))
     seen: Counter[tuple[str | None, int]] = Counter()
     busy: set[str | None] = set()
 
-    async def worker(rng: Random) -> None:
+    async def worker(own: Database, rng: Random) -> None:
         while True:
-            got = await take(many, limit=rng.randint(1, 3))
+            got = await take(own, limit=rng.randint(1, 3))
             if not got and sum(seen.values()) == 40:
                 return
             for job in got:
@@ -41,14 +52,14 @@ async def test_workers_that_claim_at_once_share_the_work_and_never_a_conversatio
                 busy.add(job.conversation_id)
             for job in got:
                 busy.remove(job.conversation_id)  # before the lease ends, so that nobody sees it too late
-                await done(many, job)
+                await done(own, job)
                 seen[job.conversation_id, job.args["page"]] += 1
 
-    await asyncio.gather(*(worker(Random(n)) for n in range(6)))
+    await asyncio.gather(*(worker(own, Random(n)) for n, own in enumerate(workers)))
     assert set(seen.values()) == {1}
 
 
-async def test_no_wake_up_is_lost_while_jobs_end(many: Database, jobs: Rows) -> None:
+async def test_no_wake_up_is_lost_while_jobs_end(many: Database, workers: list[Database], jobs: Rows) -> None:
     """Whatever is enqueued after a claim is claimed again, however closely it meets the finish."""
     await conversation(many, ANN, "c")
     wanted = 0
@@ -62,17 +73,17 @@ async def test_no_wake_up_is_lost_while_jobs_end(many: Database, jobs: Rows) -> 
             wanted += 1
         enqueueing = False
 
-    async def worker() -> None:
+    async def worker(own: Database) -> None:
         nonlocal covered
         while True:
-            for job in await take(many):
+            for job in await take(own):
                 promised = wanted  # all that was acknowledged before the job looks
-                await done(many, job)
+                await done(own, job)
                 covered = max(covered, promised)
             if not enqueueing and not await jobs():
                 return
 
-    await asyncio.wait_for(asyncio.gather(enqueuer(), worker(), worker()), 60)
+    await asyncio.wait_for(asyncio.gather(enqueuer(), *map(worker, workers[:2])), 60)
     assert await jobs() == []
     assert covered == wanted == 60
 
@@ -130,11 +141,11 @@ async def test_a_lost_race_for_a_conversation_is_looked_at_again(many: Database)
     assert [job.conversation_id for job in await other] == ["d"]
 
 
-async def test_tenants_do_not_meet(many: Database) -> None:
+async def test_tenants_do_not_meet(many: Database, workers: list[Database]) -> None:
     for tenant in (ANN, BOB):
         await conversation(many, tenant, "c")
         await put(many, tenant, page("c", 1))
-    [mine], [yours] = await asyncio.gather(take(many, ANN), take(many, BOB))
+    [mine], [yours] = await asyncio.gather(take(workers[0], ANN), take(workers[1], BOB))
     assert (mine.tenant, yours.tenant) == (ANN, BOB)
     with pytest.raises(LeaseLost):
         async with many.begin(BOB) as connection:

@@ -244,7 +244,7 @@ async def test_depth_says_how_much_and_how_old(database: Database) -> None:
     async with database.snapshot(ANN) as connection:
         found = await table.depth(connection, ANN)
         busy, pages = await table.depth_of(connection, ANN, running.conversation_id or "")
-        assert await table.neglected(connection, ANN) == {"llm": None, "embedding": None}
+        assert await table.neglected(database, ANN) == {"llm": None, "embedding": None}
     assert (found["llm"].pending, found["llm"].running, found["llm"].dead) == (4, 1, 1)
     assert found["llm"].unclaimed == 3, "what waits for its conversation is not neglected"
     assert 100 <= (found["llm"].oldest_pending_seconds or 0) < 1000
@@ -252,7 +252,7 @@ async def test_depth_says_how_much_and_how_old(database: Database) -> None:
     assert (busy.pending, busy.running, busy.dead, pages) == (1, 1, 0, 2)
     async with database.snapshot(BOB) as connection:
         assert await table.depth(connection, BOB) == {}
-        assert await table.neglected(connection, BOB) == {}
+        assert await table.neglected(database, BOB) == {}
 
 
 async def test_two_running_jobs_of_a_conversation_cannot_be_stored(database: Database) -> None:

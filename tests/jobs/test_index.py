@@ -1,0 +1,99 @@
+"""The statement that keeps a page's index, while the conversation is being written by others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+import pytest
+
+from app.db import Connection, Database
+from app.store import page_index
+from app.store.page_index import NewPageIndex
+
+pytestmark = pytest.mark.anyio
+
+ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
+UID = UUID(int=5)
+PAGES = "INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens, revision)"
+
+
+@pytest.fixture
+async def conversation(database: Database) -> AsyncIterator[Connection]:
+    """Two pages, the second of them open; the connection is another one's."""
+    async with database.begin(ANN) as connection:
+        await connection.execute(
+            "INSERT INTO conversations (tenant_id, id, uid, last_page, last_seq) VALUES ($1, 'c', $2, 2, 2)", ANN, UID
+        )
+        await connection.execute(f"{PAGES} SELECT $1, 'c', n, n, 't', 1, 0 FROM generate_series(1, 2) n", ANN)
+    async with database.begin(ANN) as connection:
+        yield connection
+
+
+async def index(database: Database, page: int, mentions: Sequence[str] = (), source: str = "extractive") -> object:
+    async with database.begin(ANN) as connection:
+        return await page_index.index(connection, ANN, "c", UID, 0, NewPageIndex(page, source), mentions)
+
+
+async def through(database: Database) -> int:
+    async with database.snapshot(ANN) as connection:
+        found: int = await connection.fetchval("SELECT indexed_through FROM conversations WHERE tenant_id = $1", ANN)
+        return found
+
+
+async def meanwhile(database: Database, other: Connection, page: int) -> object:
+    """What indexing a page comes to that waited for the other's commit."""
+    waiting = asyncio.create_task(index(database, page))
+    while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    await other.execute("COMMIT; BEGIN")
+    return await waiting
+
+
+async def add_page(connection: Connection, number: int) -> None:
+    """As an append does, in its statement."""
+    await connection.execute("UPDATE conversations SET last_page = $2, last_seq = $2 WHERE tenant_id = $1", ANN, number)
+    await connection.execute(f"{PAGES} VALUES ($1, 'c', $2, $2, 't', 1, 0)", ANN, number)
+
+
+async def test_an_index_is_kept_once_and_a_models_takes_the_place_of_an_extractive_one(
+    database: Database, conversation: Connection
+) -> None:
+    assert await index(database, 1, ["a"]) == (1, True)
+    assert await index(database, 1, ["a"]) == (2, False)
+    assert await index(database, 1, ["a", "b"], "llm") == (3, True)
+    assert await index(database, 1, ["a"], "llm") == (4, False)
+    assert await index(database, 7, ["a"]) == (5, False)
+    async with database.snapshot(ANN) as connection:
+        topics = await page_index.topics(connection, ANN, "c", 2, 9)
+    assert {topic.name: topic.mentions for topic in topics} == {"a": 2, "b": 1}
+
+
+async def test_an_append_that_it_waits_for_closes_pages_that_have_no_index(
+    database: Database, conversation: Connection
+) -> None:
+    await add_page(conversation, 3)
+    assert await meanwhile(database, conversation, 1) == (1, True)
+    assert await through(database) == 1
+    assert await index(database, 2) == (2, True)
+    assert await through(database) == 2
+
+
+async def test_not_even_if_the_page_was_the_last_one_it_saw(database: Database, conversation: Connection) -> None:
+    await index(database, 1)
+    await add_page(conversation, 3)
+    assert await meanwhile(database, conversation, 2) == (2, True)
+    assert await through(database) == 2
+
+
+async def test_nor_does_it_go_back_behind_what_another_indexed(database: Database, conversation: Connection) -> None:
+    await add_page(conversation, 3)
+    await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(1, "llm"), ())
+    await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(2, "llm"), ())
+    assert await meanwhile(database, conversation, 1) == (3, False)
+    assert await through(database) == 2
+
+
+async def test_after_the_past_was_changed_nothing_is_kept(database: Database, conversation: Connection) -> None:
+    await conversation.execute("UPDATE conversations SET generation = generation + 1 WHERE tenant_id = $1", ANN)
+    assert await meanwhile(database, conversation, 1) == (None, False)
+    assert await through(database) == 0
