@@ -134,10 +134,11 @@ def clock(server: Server) -> Check:
 
 
 def connections(server: Server, pool_size: int) -> Check:
-    if pool_size > server.connections_max:
-        said = f"QUIRE_POOL_SIZE is {pool_size}, the database takes {server.connections_max} connections in all."
+    each = pool_size + 1  # one looks for work
+    if each > server.connections_max:
+        said = f"QUIRE_POOL_SIZE + 1 is {each}, the database takes {server.connections_max} connections in all."
         return Check("connections", "warn", said, "Lower QUIRE_POOL_SIZE, or put PgBouncer in between.")
-    said = f"{pool_size} for each process (QUIRE_POOL_SIZE), {server.connections_max} in all (max_connections)."
+    said = f"{each} for each process (QUIRE_POOL_SIZE + 1), {server.connections_max} in all (max_connections)."
     return Check("connections", "ok", said)
 
 
