@@ -95,13 +95,14 @@ def compose(
     summary_through_seq: int,
     topics: SummaryLine | None = None,
     summary_source: str = "extractive",
+    notes_left_out: int = 0,
 ) -> Head:
     """Put the head together. All parts already fit; an empty one leaves no heading behind.
 
     ``frame`` is ``frame_tokens`` of the language, charged whole even when a heading is left out.
     """
     if not notes and not summary and topics is None and not contents.text:
-        return Head(unlisted=contents.unlisted, summary_through_seq=summary_through_seq)
+        return Head(unlisted=contents.unlisted, summary_through_seq=summary_through_seq, notes_left_out=notes_left_out)
     words = FRAMES[language]
     parts = []
     if notes:
@@ -125,4 +126,5 @@ def compose(
         unlisted=contents.unlisted,
         summary_through_seq=summary_through_seq,
         summary_source=summary_source,
+        notes_left_out=notes_left_out,
     )

@@ -161,6 +161,8 @@ class Head:
     summary_through_seq: int = 0
     summary_source: str = "extractive"
     """Who wrote it: ``llm`` or ``extractive``."""
+    notes_left_out: int = 0
+    """Standing notes for which there was no room."""
 
     @property
     def tokens(self) -> int:

@@ -158,6 +158,8 @@ async def _with_tools(
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
     warnings += _lags(services, conversation, epoch, wanted)
+    if left_out := epoch.head.notes_left_out:
+        warnings += (WindowWarning("notes_left_out", f"the budget has no room for {left_out} of the standing notes"),)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)

@@ -107,9 +107,9 @@ async def _head(
     count = services.tokens.count
     frame = head.frame_tokens(language, count)
     room = layout.head_room - frame
+    noted, left_out = await _notes(connection, tenant, conversation.id, layout, int(room * head.NOTES_SHARE))
     if room <= 0 or last_page < 1:
-        return Head(unlisted=last_page)
-    noted = await _notes(connection, tenant, conversation.id, layout, int(room * head.NOTES_SHARE))
+        return Head(unlisted=last_page, notes_left_out=len(noted) + left_out)
     room -= sum(line.tokens + head.BULLET for line in noted)
     for_summary = head.summary_room(room, wanted.policy)
     known = await page_index.topics(connection, tenant, conversation.id, last_page, layout.revision)
@@ -130,6 +130,7 @@ async def _head(
     return head.compose(
         noted, summary, page, language, frame,
         summary_through_seq=through if summary else 0, topics=topics_line, summary_source=source,
+        notes_left_out=left_out,
     )  # fmt: skip
 
 
@@ -144,21 +145,22 @@ async def _only_notes(
     """The head while nothing has left the window: what people noted, or nothing."""
     language = conversation.language or "en"
     frame = head.frame_tokens(language, services.tokens.count)
-    noted = await _notes(connection, tenant, conversation.id, layout, wanted.shares.head - frame)
+    noted, left_out = await _notes(connection, tenant, conversation.id, layout, wanted.shares.head - frame)
     nothing = contents.Contents()
-    return head.compose(noted, (), nothing, language, frame, summary_through_seq=0)
+    return head.compose(noted, (), nothing, language, frame, summary_through_seq=0, notes_left_out=left_out)
 
 
 async def _notes(
     connection: Connection, tenant: UUID, conversation_id: str, layout: Layout, room: int
-) -> list[SummaryLine]:
+) -> tuple[list[SummaryLine], int]:
     """The standing notes that lead the head: those of people, and those whose messages have left the window. Where
-    there are more than fit, the newest; in the order of the conversation.
+    there are more than fit, the newest, and how many are left out; in the order of the conversation.
     """
     found = await notes.for_head(connection, tenant, conversation_id, layout.condensed_from, layout.revision)
     lines = {row["text"]: SummaryLine(row["text"], row["tokens"]) for row in found}
     places = {row["text"]: row["seq"] for row in found}
-    return sorted(head.take(list(lines.values()), room), key=lambda line: places[line.text])
+    taken = head.take(list(lines.values()), room)
+    return sorted(taken, key=lambda line: places[line.text]), len(lines) - len(taken)
 
 
 async def _listable(

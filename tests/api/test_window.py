@@ -308,3 +308,19 @@ def test_a_refusal_is_what_was_said(client: httpx.Client, refused: Json) -> None
     assert "[2] assistant: Not the vault's code." in recalled
     page = ok(client.get(path("c", "pages", "1")))
     assert page["entries"][1]["summary"] == "Not the vault's code."
+
+
+def test_standing_notes_without_room_are_said_in_a_warning(client: httpx.Client) -> None:
+    created(client, id="c", user_id="u")
+    for number in range(40):
+        append(client, "c", turn(number))
+    for note in ("Never call before ten.", "永远用中文回答。"):
+        ok(client.post(path("c", "notes"), json={"text": note}), 201)
+    seen = {budget: window(client, "c", budget=budget) for budget in (700, 8000)}
+    assert "Never call before ten." in str(seen[8000]["messages"])
+    told = {
+        budget: [w["detail"] for w in found["warnings"] if w["code"] == "notes_left_out"]
+        for budget, found in seen.items()
+    }
+    assert told == {700: ["the budget has no room for 2 of the standing notes"], 8000: []}
+    assert seen[700]["usage"]["sections"]["notes"] == 0

@@ -278,9 +278,10 @@ class Book:
         policy, language = wanted.policy, self.language
         frame = head.frame_tokens(language, count)
         room = layout.head_room - frame
+        notes = self._notes(layout)
         if room <= 0 or last_page < 1:
-            return Head(unlisted=last_page)
-        noted = head.take(self._notes(layout), int(room * head.NOTES_SHARE))
+            return Head(unlisted=last_page, notes_left_out=len(notes))
+        noted = head.take(notes, int(room * head.NOTES_SHARE))
         room -= sum(line.tokens + head.BULLET for line in noted)
         archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
         for_summary = head.summary_room(room, policy)
@@ -296,7 +297,10 @@ class Book:
         titles = {row.entry.page: row.title for row in reversed(archived)}
         titles |= {p: n.title for p, (since, n) in self.names.items() if since <= layout.revision and p in titles}
         page = contents.compose(entries, selection, last_page, titles, cap, policy, language, topics, count)
-        return head.compose(noted, summary, page, language, frame, summary_through_seq=through, topics=topic_line)
+        return head.compose(
+            noted, summary, page, language, frame,
+            summary_through_seq=through, topics=topic_line, notes_left_out=len(notes) - len(noted),
+        )  # fmt: skip
 
     def _notes(self, layout: Layout) -> list[SummaryLine]:
         """Those that held at the layout's revision and whose message is out of view."""
