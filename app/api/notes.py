@@ -127,7 +127,7 @@ async def _write(
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.NoteBody, value)
     text = flat(" ".join(body.text.split()))
-    if not text or "\x00" in text:
+    if not text or "\x00" in body.text:
         message = "must be a text, without U+0000"
         raise errors.Invalid("A note says something.", errors=[{"loc": ["body", "text"], "msg": message}])
     tokens = await services.count(text)

@@ -1,6 +1,7 @@
 """Search looks at one owner's rows, in covering indexes alone, whatever the planner thinks that it knows."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from random import Random
 from uuid import UUID, uuid4
@@ -36,9 +37,22 @@ async def connection(database: Database, superuser: asyncpg.Connection, fresh: N
     ):
         await remember(superuser, tenant, owner, size)
     for table in ("memories", "embeddings"):
-        await superuser.execute(f"VACUUM ANALYZE {table}")
+        await vacuum(superuser, table)
     async with database.snapshot(ANN) as opened:
         yield opened
+
+
+async def vacuum(superuser: asyncpg.Connection, table: str) -> None:
+    """Until its pages are known to hold nothing that anybody cannot see. While an autovacuum analyzes another table,
+    they are not.
+    """
+    deadline = time.monotonic() + 60
+    everything = f"SELECT relallvisible = relpages FROM pg_class WHERE relname = '{table}'"
+    while time.monotonic() < deadline:
+        await superuser.execute(f"VACUUM ANALYZE {table}")
+        if await superuser.fetchval(everything):
+            return
+    raise AssertionError(f"something keeps the pages of {table} from being visible to all")
 
 
 async def remember(superuser: asyncpg.Connection, tenant: UUID, owner: UUID, size: int) -> None:
