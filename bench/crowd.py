@@ -138,7 +138,7 @@ def _spread_table(plan: Plan, crowd: Copies, found: dict[tuple[str, int], Series
                 "copy; all four requests are spread over as many of them as the row says, one at a time in the first."
             ),
             (
-                "In the first row of appends and turns eight clients get in each other's way. All windows had been asked "
+                "In the first row of appends and turns eight clients wait for each other. All windows had been asked "
                 f"for once, and are kept for a minute while there is room, but for those of the row of "
                 f"{plan.spreads[-1]:,}: there each request goes to another conversation, of which the process knows nothing."
             ),
