@@ -106,6 +106,13 @@ def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",)
         raise errors.Invalid("The request breaks a rule.", errors=found) from None
 
 
+def storable(text: str | None, field: str) -> str | None:
+    """A member of the body; raises Invalid if it holds NUL, which PostgreSQL's text has not, where it has no place."""
+    if text is not None and "\x00" in text:
+        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", field], "msg": "must not hold U+0000"}])
+    return text
+
+
 def field_errors(found: Any, loc: Sequence[str | int] = ()) -> list[errors.FieldError]:
     """Pydantic's errors, which are within a place, without what the caller sent, and not endlessly many."""
     return [

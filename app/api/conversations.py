@@ -14,7 +14,7 @@ from starlette.responses import Response
 from app import errors
 from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value, long_json_value
-from app.api.body import json_body, parse_model, read_json
+from app.api.body import json_body, parse_model, read_json, storable
 from app.api.paths import ConversationId, check_id
 from app.api.scope import IdempotencyKey, Reader, Writer
 from app.api.services import Wired
@@ -75,21 +75,14 @@ async def _new(
         id=conversation_id,
         uid=uid,
         user_id=body.user_id,
-        title=_storable(body.title, "title"),
-        system=_storable(body.system, "system"),
+        title=storable(body.title, "title"),
+        system=storable(body.system, "system"),
         system_tokens=await services.count(body.system) + epochs.FRAME if body.system else 0,
-        model=_storable(body.model, "model"),
+        model=storable(body.model, "model"),
         budget=body.budget,
         policy=_policy(body.settings),
         metadata=_metadata(body),
     )
-
-
-def _storable(text: str | None, field: str) -> str | None:
-    """PostgreSQL's text has no NUL, and these fields are no place for it."""
-    if text is not None and "\x00" in text:
-        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", field], "msg": "must not contain U+0000"}])
-    return text
 
 
 def _metadata(body: schemas.ConversationChange) -> str:
@@ -166,7 +159,7 @@ async def change_conversation(
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationChange, value)
     for field in ("title", "system", "model"):
-        _storable(getattr(body, field), field)
+        storable(getattr(body, field), field)
     system_tokens = await services.count(body.system) + epochs.FRAME if body.system else 0
 
     async def work(connection: Connection) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app import errors
 from app.api import cursors, links, schemas
 from app.api.answers import json_text, long_json_value
-from app.api.body import is_large, json_body, parse_model, read_json, work_on
+from app.api.body import is_large, json_body, parse_model, read_json, storable, work_on
 from app.api.paths import ConversationId, check_id, path_id
 from app.api.queries import idempotency_key, parameters, read_query
 from app.api.scope import Reader, Writer
@@ -20,7 +20,7 @@ from app.api.services import Wired, services_of
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
-from app.core.messages import read
+from app.core.messages import MODEL_MAX, read
 from app.core.model import Context
 from app.flows import inspect
 from app.flows.append import Appended, AppendRequest, append
@@ -60,7 +60,7 @@ class AppendQuery(BaseModel):
 
     include: Literal["context"] | None = Field(None, description="return the next window too")
     budget: int | None = Field(None, ge=1, le=BUDGET_MAX)
-    model: str | None = Field(None, min_length=1, max_length=200)
+    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
     format: Format = Field("openai", description="whose chat API the window is for")
 
 
@@ -85,12 +85,12 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     body = parse_model(schemas.AppendBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
-    _check_system(body.system)
+    system = storable(body.system, "system")
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, services.defaults.limits)
     wanted = _wanted(services, caller, query)
     once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
-    sent = AppendRequest(drafts, user_id, body.system, bound_to=caller.user_id, is_large=is_large(request))
+    sent = AppendRequest(drafts, user_id, system, bound_to=caller.user_id, is_large=is_large(request))
     done = await append(services, caller.tenant, conversation_id, sent, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
 
@@ -126,12 +126,6 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     )  # fmt: skip
     done = await sync(services, caller.tenant, conversation_id, asked, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
-
-
-def _check_system(system: str | None) -> None:
-    """Raises Invalid."""
-    if system is not None and "\x00" in system:
-        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
 
 
 def _wanted(services: Services, caller: Caller, asked: AppendQuery) -> ContextRequest | None:
@@ -201,7 +195,7 @@ class ContextQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     budget: int | None = Field(None, ge=1, le=BUDGET_MAX, description="tokens, everything included")
-    model: str | None = Field(None, min_length=1, max_length=200, description="gives the budget if none is named")
+    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX, description="gives the budget if none is named")
     query: str | None = Field(None, max_length=10_000, description="what the next answer is about")
     load: str | None = Field(None, max_length=1000, description="archives to show in full, uuids joined by commas")
     pages: str | None = Field(None, max_length=300, description="pages to show in full, numbers joined by commas")
@@ -250,7 +244,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
     services, conversation_id = services_of(request), path_id(request)
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)
-    _check_system(body.system)
+    system = storable(body.system, "system")
     wanted = ContextRequest(
         budget=body.budget,
         model=body.model,
@@ -258,7 +252,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,
-        system=body.system,
+        system=system,
         tools=tuple(body.tools),
         bound_to=caller.user_id,
         sensitive=caller.sensitive,

@@ -102,7 +102,7 @@ class ChatBody(RequestModel):
 
     model_config = ConfigDict(extra="allow")
 
-    model: str | None = Field(None, min_length=1, max_length=200, description="as the model's API names it")
+    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX, description="as the model's API names it")
     messages: list[Any] = Field(description="the whole list, or what is new of it")
     stream: bool | None = None
     n: int | None = Field(None, description="1: one answer is stored")
@@ -134,7 +134,7 @@ class ContextBody(RequestModel):
     """What the window is wanted for."""
 
     budget: int | None = Budget
-    model: str | None = Field(None, min_length=1, max_length=200)
+    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
     query: str | None = Field(None, max_length=10_000)
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)

@@ -110,16 +110,18 @@ async def _gather(services: Services, claimed: Claimed) -> _Page | None:
     if found is None:
         return None
     shown = None
-    if services.chat is not None and (shown := await _show(services, claimed.tenant, name, found)) is None:
+    if services.chat is not None and (shown := await _show(services, claimed.tenant, name, uid, found)) is None:
         return None
     return _Page(name, uid, number, found, shown)
 
 
-async def _show(services: Services, tenant: UUID, conversation_id: str, page: Unindexed) -> _Shown | None:
-    """None if the conversation is gone; what else has changed since the page was looked at shows in the end."""
+async def _show(services: Services, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _Shown | None:
+    """None if the conversation is gone, whoever has its id by now; what else has changed since the page was looked at
+    shows in the end.
+    """
     async with services.database.snapshot(tenant) as connection:
         conversation = await conversations.find(connection, tenant, conversation_id)
-        if conversation is None:
+        if conversation is None or conversation.uid != uid:
             return None
         rows = await _ends(connection, tenant, conversation_id, page.first_seq, page.last_seq)
         current = await notes.current(connection, tenant, conversation_id, NOTES_SHOWN)
