@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
@@ -26,7 +27,9 @@ AT_ONCE_SECONDS = 1.0
 class Turn:
     """One answer: its parts as they are sent, whether it is over, and how it ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, through: int = 0) -> None:
+        self.through = through
+        """The seq of the last message that was asked."""
         self.parts: list[bytes] = []
         self.size = 1
         self.is_over = False
@@ -61,6 +64,12 @@ class Turn:
             return arrived < self.over_at and not retried
         return retried or self.delivered_at is None or arrived < self.delivered_at + AT_ONCE_SECONDS
 
+    def is_awaited(self, arrived: float) -> bool:
+        """Whether nobody had it when a request came: then an equal one asks for nothing else."""
+        if not self.is_over:
+            return True
+        return self.failure is None and (self.delivered_at is None or arrived < self.delivered_at)
+
     async def begun(self) -> None:
         """Waits for its first part. Raises its failure if it has none."""
         while not self.parts:
@@ -90,20 +99,31 @@ class Turn:
 
 @dataclass
 class Turns:
-    """By what was asked: the tenant, where in which conversation, and the request."""
+    """By what was asked: the request, of whom and of which conversation, and where it ends there."""
 
     running: dict[Hashable, Turn] = field(default_factory=dict)
     given: TTLCache[Hashable, Turn] = field(
         default_factory=lambda: TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda turn: turn.size)
     )
+    newest: WeakValueDictionary[Hashable, Turn] = field(default_factory=WeakValueDictionary)
+    """Of those, by the request alone."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    def find(self, key: Hashable) -> Turn | None:
+    def find(self, request: Hashable, through: int) -> Turn | None:
+        key = (request, through)
         return self.running.get(key) or self.given.get(key)
 
-    def start(self, key: Hashable, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> Turn:
+    def awaited(self, request: Hashable, arrived: float) -> int | None:
+        """Where the equal request ends whose answer nobody had when this one came. What is new of a list is decided
+        some time after it came, and by then the answer may be stored.
+        """
+        turn = self.newest.get(request)
+        return turn.through if turn is not None and turn.is_awaited(arrived) else None
+
+    def start(self, request: Hashable, through: int, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> Turn:
         """Work on an answer beside the request that asked for it; ``work`` ends the turn, however it goes."""
-        turn = self.running[key] = Turn()
+        key = (request, through)
+        turn = self.running[key] = self.newest[request] = Turn(through)
         task = asyncio.create_task(self._run(key, turn, work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)

@@ -58,11 +58,11 @@ async def answer(services: Services, upstream: Upstream, asked: Asked) -> Turn:
         return turn
     if len(services.turns.running) >= services.settings.quire_proxy_concurrency:
         raise errors.Busy("Too many answers are under way; try again.")
-    return services.turns.start(asked.key, lambda turn: _Work(services, upstream, asked, turn).run())
+    return services.turns.start(asked.same, asked.through, lambda turn: _Work(services, upstream, asked, turn).run())
 
 
 def _current(services: Services, asked: Asked) -> Turn | None:
-    turn = services.turns.find(asked.key)
+    turn = services.turns.find(asked.same, asked.through)
     request = asked.request
     return turn if turn is not None and turn.is_for(request.arrived, retried=request.retried) else None
 
@@ -71,7 +71,7 @@ async def _stored(services: Services, asked: Asked) -> Turn | None:
     """The stored answer to the same request, if this process knows nothing of it: given again, for whoever asked may
     not have had it.
     """
-    if services.turns.find(asked.key) is not None:
+    if services.turns.find(asked.same, asked.through) is not None:
         return None
     if await asked.once(asked.through).answered(services.database, asked.tenant) is None:
         return None

@@ -28,6 +28,7 @@ from app.services import Services
 from app.store import conversations, messages, proxied
 from app.store.conversations import Conversation
 from app.store.messages import Told
+from app.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,8 @@ class Asked:
         return self.request.caller.tenant
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """Which turn answers it. Where the past was changed, by an erasure perhaps, no earlier one does."""
-        generation = self.conversation.totals.generation
-        return (self.tenant, self.conversation.uid, generation, self.through, self.digest)
+    def same(self) -> tuple[object, ...]:
+        return same(self.tenant, self.conversation, self.digest)
 
     def once(self, after: int) -> Once:
         """Under which an answer is stored, so that of several to one request only one is; ``after`` is the seq of the
@@ -88,13 +87,19 @@ class Asked:
         return Once(f"proxy:{digest.hexdigest()}", digest.digest())
 
 
+def same(tenant: UUID, conversation: Conversation, digest: bytes) -> tuple[object, ...]:
+    """Equal requests. Where the past was changed, by an erasure perhaps, no earlier one is."""
+    return (tenant, conversation.uid, conversation.totals.generation, digest)
+
+
 async def ask(services: Services, request: ProxyRequest) -> Asked:
     """Store what is new of the list. Raises Invalid, PayloadTooLarge, NotFound, Conflict."""
     tenant = request.caller.tenant
     wanted = SyncRequest(request.body.get("messages"), request.user_id, joins_forks=True)
     found = await anyio.to_thread.run_sync(read_list, wanted, services.defaults.limits)
     name = request.conversation_id or await _find(services, request, found) or str(uuid7())
-    narrowed = _Narrowed(request.retried)
+    digest = await anyio.to_thread.run_sync(_digest, request)
+    narrowed = _Narrowed(services.turns, request, digest)
     whole = AppendRequest(
         found.drafts, request.user_id, found.system, bound_to=request.caller.user_id, member="appended", creates=True,
         asks=True, is_large=request.is_large,
@@ -105,7 +110,6 @@ async def ask(services: Services, request: ProxyRequest) -> Asked:
         conversation = await conversations.get(connection, tenant, name, bound_to=request.caller.user_id)
     through = appended[-1]["seq"] if appended else narrowed.through
     answers = () if appended else narrowed.answers
-    digest = await anyio.to_thread.run_sync(_digest, request)
     return Asked(request, conversation, through, answers, digest)
 
 
@@ -130,8 +134,10 @@ class _Narrowed:
     is that on which the append was made.
     """
 
-    def __init__(self, retried: bool) -> None:
-        self._retried = retried
+    def __init__(self, turns: Turns, request: ProxyRequest, digest: bytes) -> None:
+        self._turns = turns
+        self._request = request
+        self._digest = digest
         self.through = 0
         self.answers: tuple[int, ...] = ()
 
@@ -144,13 +150,17 @@ class _Narrowed:
         found: CallersList,
         limits: Limits,
     ) -> AppendRequest:
-        same, through = await common(connection, tenant, known, found)
+        asked = same(tenant, known, self._digest)
+        if (awaited := self._turns.awaited(asked, self._request.arrived)) is not None:
+            self.through, self.answers = awaited, ()
+            return rest(whole, found, len(found.drafts) - found.lead, limits)
+        alike, through = await common(connection, tenant, known, found)
         tail: list[Told] = []
         if known.tail.last_seq > through:
             tail = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
         said = [(d.role, digest) for d, digest in zip(found.drafts[found.lead :], found.digests, strict=True)]
         stored = [(told.role, told.digest) for told in tail]
-        met: Met = meet(said, same, stored, is_whole=len(tail) < LOOK_BACK, retried=self._retried)
+        met: Met = meet(said, alike, stored, is_whole=len(tail) < LOOK_BACK, retried=self._request.retried)
         self.answers = tuple(tail[i].seq for i in met.answers)
         if met.asked:
             self.through = tail[met.asked - 1].seq

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import openai
@@ -89,3 +90,36 @@ def stored(client: httpx.Client, conversation: str) -> list[tuple[str, Any]]:
 
 def conversations(client: httpx.Client) -> list[str]:
     return [c["id"] for c in client.get("/conversations", params={"limit": 200}).json()["items"]]
+
+
+class Begun:
+    """A request that has reached the service, its body still to come."""
+
+    def __init__(self, base_url: str, conversation: str, messages: Sequence[Any]) -> None:
+        self._body = json.dumps({"model": "fake", "messages": list(messages)}).encode()
+        self._connection = http.client.HTTPConnection(httpx.URL(base_url).netloc.decode(), timeout=30)
+        self._connection.putrequest("POST", "/v1/chat/completions")
+        for name, text in (
+            ("X-Quire-Conversation", conversation), ("Content-Type", "application/json"),
+            ("Content-Length", str(len(self._body))), ("Expect", "100-continue"),
+        ):  # fmt: skip
+            self._connection.putheader(name, text)
+
+    def __enter__(self) -> Self:
+        self._connection.endheaders()
+        with self._connection.sock.makefile("rb", 0) as said:
+            assert said.readline() == b"HTTP/1.1 100 Continue\r\n"
+            assert said.readline() == b"\r\n"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def answer(self) -> str:
+        """Send the body, and wait for the answer's text."""
+        self._connection.send(self._body)
+        answer = self._connection.getresponse()
+        assert answer.status == 200, answer.read()
+        text = json.loads(answer.read())["choices"][0]["message"]["content"]
+        assert isinstance(text, str)
+        return text

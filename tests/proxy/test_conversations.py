@@ -1,18 +1,17 @@
 """Which conversation a list is of: the one that a header names, or the one whose own answer it holds."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import openai
-import psutil
 import pytest
 
 from tests.api.kit import append, history, ok, system, user
-from tests.conftest import wait_for
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
-from tests.proxy.kit import Script, ask, conversations, openai_of, sent, stored, tool
+from tests.proxy.kit import Begun, Script, ask, conversations, openai_of, sent, stored, tool
 
 Listed = list[Any]
 
@@ -141,29 +140,39 @@ def test_anothers_conversation_is_refused(client: httpx.Client, chat: openai.Ope
     assert len(stored(client, "c")) == 2
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["the whole list", "what is new"])
 def test_twenty_equal_requests_at_once_are_one_turn(
-    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script
+    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, whole: bool
 ) -> None:
-    """The model is held until all are connected."""
+    """All have begun before the first of them is answered."""
     first = goes_on(chat, [], "one")
-    port = httpx.URL(str(chat.base_url)).port
-    for listed in ([*first, user("two")], [user("alone")]):
-        api.hold()
-        api.chat.queue.append(fake.held())
+    api.chat.queue.append(fake.held())
+    with ExitStack() as stack:
+        listed = [*first, user("two")] if whole else [user("two")]
+        begun = [stack.enter_context(Begun(str(client.base_url), "c", listed)) for _ in range(20)]
         with ThreadPoolExecutor(20) as pool:
-            asked = [pool.submit(ask, chat, listed) for _ in range(20)]
-            wait_for(lambda: connected(port) >= 20)
+            asked = [pool.submit(one.answer) for one in begun]
             api.wait_until(lambda: api.chat.running == 1)
             api.release()
-            answers = {future.result().content for future in asked}
-        assert len(answers) == 1
-    assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 3
-    assert len(script.asked) == 3
+            answers = {future.result() for future in asked}
+    assert answers == {"Answer 2 to two."}
+    assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 2
+    assert len(script.asked) == 2
 
 
-def connected(port: int | None) -> int:
-    """Connections of this process to a port."""
-    return sum(bool(c.raddr) and c.raddr.port == port for c in psutil.Process().net_connections("tcp"))
+@pytest.mark.parametrize("whole", [True, False], ids=["the whole list", "what is new"])
+def test_what_came_before_the_answer_and_is_read_after_it_was_sent_with_it(
+    client: httpx.Client, chat: openai.OpenAI, script: Script, whole: bool
+) -> None:
+    first = goes_on(chat, [], "one")
+    listed = [*first, user("two")] if whole else [user("two")]
+    with Begun(str(client.base_url), "c", listed) as one, Begun(str(client.base_url), "c", listed) as other:
+        assert one.answer() == other.answer() == "Answer 2 to two."
+    assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 2
+    if not whole:  # what is said again once the answer was there is new
+        with Begun(str(client.base_url), "c", listed) as again:
+            assert again.answer() == "Answer 3 to two."
+        assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 3
 
 
 def test_twenty_requests_of_nobody_at_once_are_twenty(
