@@ -42,4 +42,5 @@ def dsn_from_settings() -> str:
     return dsn
 
 
-asyncio.run(main(context.config.attributes.get("dsn") or dsn_from_settings()))
+run_on_a_loop = context.config.attributes.get("run", asyncio.run)
+run_on_a_loop(main(context.config.attributes.get("dsn") or dsn_from_settings()))

@@ -3,20 +3,17 @@
 import asyncio
 import ipaddress
 import json
-import signal
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from types import FrameType
 from typing import TypeVar
 from uuid import UUID
 
 import click
 import uvicorn
-import uvloop
 from fastapi import FastAPI
 from pydantic import ValidationError
 
@@ -34,6 +31,7 @@ from app.flows import keys, retention
 from app.ids import uuid7
 from app.main import OPERATIONS, create_app, services_of, settle
 from app.settings import Settings
+from app.stopping import Stopping, stopping_on_signals
 from app.store import keys as stored_keys
 from app.tenancy import DEFAULT_TENANT, is_keyed, tenants
 from app.work import table
@@ -73,14 +71,11 @@ def main() -> None:
 def serve() -> None:
     """Serve the API and do its jobs in one process, with a database of its own unless DATABASE_URL is set."""
     settings = _settings()
-    with _stopping_on_signals() as check, _database(settings) as dsn:
-        check()
-        needs_key = _needs_key(settings, dsn)
+    with stopping_on_signals() as stopping, _database(settings, stopping) as dsn:
+        needs_key = _needs_key(settings, dsn, stopping)
         app = create_app(settings, dsn, with_worker=settings.quire_worker)
         server = Server(app, settings, settings.quire_port, partial(_welcome, settings, needs_key))
-        check()
-        with _signals_stop_server(server):
-            server.run()
+        _run(server, stopping)
 
 
 @main.command(name="worker")
@@ -90,17 +85,14 @@ def work() -> None:
     With QUIRE_WORKER_PORT it answers /healthz, /readyz and /metrics there.
     """
     settings = _settings()
-    with _stopping_on_signals() as check, _database(settings) as dsn, _errors_in_words():
-        check()
+    with stopping_on_signals() as stopping, _database(settings, stopping) as dsn, _errors_in_words():
         if settings.quire_worker_port is None:
-            uvloop.run(_work(settings, dsn))
+            stopping.run(_work(settings, dsn, stopping))
             return
-        _needs_key(settings, dsn)
+        _needs_key(settings, dsn, stopping)
         app = create_app(settings, dsn, with_worker=True, routers=OPERATIONS)
         server = Server(app, settings, settings.quire_worker_port, WORKER_WELCOME.format)
-        check()
-        with _signals_stop_server(server):
-            server.run()
+        _run(server, stopping)
 
 
 @main.command(name="migrate")
@@ -108,12 +100,12 @@ def bring_up_to_date() -> None:
     """Bring the schema to the newest version, as the role in MIGRATION_DATABASE_URL."""
     settings = _settings()
     dsn = settings.migration_database_url or settings.database_url
-    with _stopping_on_signals():
+    with stopping_on_signals() as stopping:
         if dsn is None:
-            with _database(settings):
+            with _database(settings, stopping):
                 pass
         else:
-            _upgrade(dsn)
+            _upgrade(dsn, stopping)
     click.echo(f"The schema is at {migrate.head() or 'its beginning'}.")
 
 
@@ -127,8 +119,9 @@ def doctor(*, as_json: bool, skip_models: bool) -> None:
     """
     settings = _settings()
     logs.set_up("error", settings.quire_log_format)  # what would be logged is said below
-    with _stopping_on_signals():
-        checks = examine(settings, is_loopback=_is_loopback(settings.quire_host), asks_models=not skip_models)
+    with stopping_on_signals() as stopping:
+        is_loopback = _is_loopback(settings.quire_host)
+        checks = examine(settings, stopping, is_loopback=is_loopback, asks_models=not skip_models)
     click.echo(json.dumps(report(checks), indent=2, ensure_ascii=False) if as_json else _listing(checks))
     if worst(checks) == "fail":
         raise SystemExit(1)
@@ -185,8 +178,8 @@ def _ask(question: Callable[[Database], Awaitable[T]]) -> T:
         finally:
             await database.close()
 
-    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
-        return uvloop.run(ask(dsn))
+    with stopping_on_signals() as stopping, _database(settings, stopping) as dsn, _errors_in_words():
+        return stopping.run(ask(dsn))
 
 
 async def _listed(database: Database, limit: int) -> str:
@@ -224,8 +217,8 @@ async def _revived(database: Database, job: UUID | None) -> int:
 def retain(*, dry_run: bool) -> None:
     """Erase and prune what the settings say is past its time. The worker does it every minute."""
     settings = _settings()
-    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
-        click.echo(json.dumps(asyncio.run(_retain(settings, dsn, dry_run=dry_run)), sort_keys=True))
+    with stopping_on_signals() as stopping, _database(settings, stopping) as dsn, _errors_in_words():
+        click.echo(json.dumps(stopping.run(_retain(settings, dsn, dry_run=dry_run)), sort_keys=True))
 
 
 async def _retain(settings: Settings, dsn: str, *, dry_run: bool) -> dict[str, int]:
@@ -382,8 +375,8 @@ def _on_database(work: Callable[[Database], Awaitable[None]]) -> None:
             await work(database)
 
     settings = _settings()
-    with _stopping_on_signals(), _database(settings) as dsn, _errors_in_words():
-        uvloop.run(run(dsn))
+    with stopping_on_signals() as stopping, _database(settings, stopping) as dsn, _errors_in_words():
+        stopping.run(run(dsn))
 
 
 def _settings() -> Settings:
@@ -416,7 +409,7 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def _database(settings: Settings) -> Iterator[str]:
+def _database(settings: Settings, stopping: Stopping) -> Iterator[str]:
     """The DSN to serve from: DATABASE_URL as it is, or an embedded server, migrated and stopped at the end."""
     if settings.database_url is not None:
         yield settings.database_url
@@ -426,23 +419,23 @@ def _database(settings: Settings) -> Iterator[str]:
     except (embedded.EmbeddedPostgresError, OSError) as error:
         raise click.ClickException(f"The embedded PostgreSQL could not be started. {error}") from error
     try:
-        _upgrade(postgres.owner_dsn)
+        _upgrade(postgres.owner_dsn, stopping)
         yield postgres.app_dsn
     finally:
         postgres.stop()
 
 
-def _upgrade(owner_dsn: str) -> None:
+def _upgrade(owner_dsn: str, stopping: Stopping) -> None:
     try:
-        migrate.upgrade(owner_dsn)
+        migrate.upgrade(owner_dsn, stopping.run)
     except OSError as error:
         raise click.ClickException(f"The database cannot be reached: {error}") from error
 
 
-def _needs_key(settings: Settings, dsn: str) -> bool:
+def _needs_key(settings: Settings, dsn: str, stopping: Stopping) -> bool:
     """Whether callers do. Raises ClickException for a database that is not safe, or a door that would be open."""
     with _errors_in_words():
-        needs_key = uvloop.run(_require_safe_database(settings, dsn)) or settings.quire_require_keys
+        needs_key = stopping.run(_require_safe_database(settings, dsn)) or settings.quire_require_keys
     _refuse_open_door(settings, needs_key=needs_key)
     return needs_key
 
@@ -508,15 +501,25 @@ async def _connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
         await database.close()
 
 
-async def _work(settings: Settings, dsn: str) -> None:
+def _run(server: uvicorn.Server, stopping: Stopping) -> None:
+    """Uvicorn handles SIGINT and SIGTERM itself while it serves, and raises them again afterwards."""
+
+    def stop() -> None:
+        server.should_exit = True
+
+    stopping.check()
+    with stopping.telling(stop):
+        server.run()
+
+
+async def _work(settings: Settings, dsn: str, stopping: Stopping) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in _STOPPING:
-        loop.add_signal_handler(number, stop.set)
     async with services_of(settings, dsn) as services:
         settle()
         click.echo(WORKER_UP)
-        await worker.run(services, stop)
+        loop = asyncio.get_running_loop()
+        with stopping.telling(lambda: loop.call_soon_threadsafe(stop.set)):
+            await worker.run(services, stop)
 
 
 @contextmanager
@@ -526,48 +529,3 @@ def _errors_in_words() -> Iterator[None]:
     except errors.QuireError as error:
         more = "".join(f"\n  {'.'.join(str(p) for p in e['loc'] if p != 'body')}: {e['msg']}" for e in error.errors)
         raise click.ClickException(error.detail + more) from error
-
-
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextmanager
-def _stopping_on_signals() -> Iterator[Callable[[], None]]:
-    """While something starts or stops, a signal leaves through every `finally`, with exit code 0.
-
-    What is given is to be called between its steps: a signal that comes while a C extension calls back has its
-    exception swallowed there, and would be forgotten.
-    """
-    told = False
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        nonlocal told
-        told = True
-        for ignored in _STOPPING:  # once is enough: the way out must not be interrupted
-            signal.signal(ignored, signal.SIG_IGN)
-        raise SystemExit(0)
-
-    def check() -> None:
-        if told:
-            raise SystemExit(0)
-
-    for number in _STOPPING:
-        signal.signal(number, leave)
-    yield check
-
-
-@contextmanager
-def _signals_stop_server(server: uvicorn.Server) -> Iterator[None]:
-    """Uvicorn handles SIGINT and SIGTERM while it serves and raises them again afterwards: not to us.
-
-    From here on the only way is out, so they stay ignored while the database is stopped.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        server.should_exit = True
-
-    for number in _STOPPING:
-        signal.signal(number, stop)
-    yield
-    for number in _STOPPING:
-        signal.signal(number, signal.SIG_IGN)

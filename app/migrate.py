@@ -1,21 +1,25 @@
 """Bringing the schema to the newest migration."""
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
+Run = Callable[[Coroutine[Any, Any, None]], None]
 SCRIPTS = Path(__file__).parent.parent / "alembic"
 
 
-def upgrade(owner_dsn: str) -> None:
-    """Run what is missing, as the role that owns the tables. Not to be called from an event loop.
+def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
+    """Run what is missing, as the role that owns the tables. Not to be called from an event loop: ``run`` brings one.
 
     Two processes may do so at once: the second waits and finds nothing left to do.
     """
     config = _config()
-    config.attributes["dsn"] = owner_dsn
+    config.attributes.update(dsn=owner_dsn, run=run)
     command.upgrade(config, "head")
 
 

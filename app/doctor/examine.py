@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,12 +16,13 @@ from app.doctor import looks, verdicts
 from app.doctor.verdicts import Asked, Check
 from app.main import providers
 from app.settings import Settings
+from app.stopping import Stopping
 from app.tenancy import is_keyed
 
 FIRST_START = "There is none yet: the first `quire serve` makes an embedded PostgreSQL."
 
 
-def examine(settings: Settings, *, is_loopback: bool, asks_models: bool) -> list[Check]:
+def examine(settings: Settings, stopping: Stopping, *, is_loopback: bool, asks_models: bool) -> list[Check]:
     """Every check that could be made, in the order in which things depend on each other.
 
     An embedded database that exists is started for it, and left as it was; one that does not is not made.
@@ -32,8 +32,8 @@ def examine(settings: Settings, *, is_loopback: bool, asks_models: bool) -> list
         if isinstance(found, Check):
             current, there = None, [found]
         else:
-            current, there = asyncio.run(_ask_database(settings, found, is_loopback=is_loopback))
-    models = asyncio.run(_ask_models(settings, current)) if asks_models else []
+            current, there = stopping.run(_ask_database(settings, found, is_loopback=is_loopback))
+    models = stopping.run(_ask_models(settings, current)) if asks_models else []
     return [*here, *there, *models]
 
 

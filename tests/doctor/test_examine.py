@@ -22,6 +22,7 @@ from app.doctor.examine import examine
 from app.doctor.verdicts import Check
 from app.embedded import EmbeddedPostgres
 from app.settings import Settings
+from app.stopping import Stopping
 from app.store import embeddings
 from app.tenancy import DEFAULT_TENANT
 from tests.providers.fake_openai import FakeOpenAI, hang, status
@@ -32,7 +33,7 @@ NOWHERE = "http://127.0.0.1:1/v1"
 
 def found(dsn: str | None, data_dir: Path, *, asks_models: bool = False, **more: Any) -> dict[str, Check]:
     settings = Settings(**{"database_url": dsn, "quire_data_dir": data_dir, "quire_port": 0, **more})
-    checks = examine(settings, is_loopback=settings.quire_host == "127.0.0.1", asks_models=asks_models)
+    checks = examine(settings, Stopping(), is_loopback=settings.quire_host == "127.0.0.1", asks_models=asks_models)
     return {check.name: check for check in checks}
 
 

@@ -1,0 +1,79 @@
+"""A signal is obeyed wherever it comes, and interrupts nothing but what waits on an event loop."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from app.stopping import SIGNALS, Stopping, stopping_on_signals
+
+
+def kill(number: signal.Signals = signal.SIGTERM) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """They are as before afterwards."""
+    before = [signal.getsignal(number) for number in SIGNALS]
+    yield
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_what_waits_is_cancelled_and_the_process_leaves(number: signal.Signals) -> None:
+    steps: list[str] = []
+
+    async def work() -> None:
+        try:
+            asyncio.get_running_loop().call_soon(kill, number)
+            await asyncio.Event().wait()
+        finally:
+            kill(number)  # a second one does not interrupt the way out
+            await asyncio.sleep(0)
+            steps.append("left")
+
+    with stopping_on_signals() as stopping, pytest.raises(SystemExit) as left:
+        stopping.run(work())
+    assert left.value.code == 0
+    assert steps == ["left"]
+
+
+def test_what_does_not_wait_is_not_interrupted() -> None:
+    with stopping_on_signals() as stopping:
+        kill()
+        with pytest.raises(SystemExit):
+            stopping.check()
+
+
+def test_nothing_is_begun_after_a_signal() -> None:
+    async def work() -> None:
+        raise AssertionError
+
+    with stopping_on_signals() as stopping:
+        kill()
+        with pytest.raises(SystemExit):
+            stopping.run(work())
+
+
+def test_a_cancellation_of_its_own_is_no_signal() -> None:
+    async def work() -> None:
+        raise asyncio.CancelledError
+
+    with stopping_on_signals() as stopping, pytest.raises(asyncio.CancelledError):
+        stopping.run(work())
+
+
+def test_whoever_is_to_be_told_is_told_once_and_at_once() -> None:
+    told: list[str] = []
+    stopping = Stopping()
+    with stopping.telling(lambda: told.append("outer")):
+        with stopping.telling(lambda: told.append("inner")):
+            assert told == []
+            stopping.tell()
+            stopping.tell()
+        assert told == ["inner"]
+    with stopping.telling(lambda: told.append("late")):
+        assert told == ["inner", "late"]
