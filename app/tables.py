@@ -100,6 +100,13 @@ conversations = Table(
     _counter("history_total", big=True),
     _counter("prompt_tokens"),
     _counter("system_tokens"),
+    Column(
+        "token_percent",
+        SmallInteger,
+        nullable=False,
+        server_default=text("'100'"),
+        comment="tokens that its model makes of a hundred of ours",
+    ),
     Column("language", Text, comment="of Quire's own words in its windows: zh or en, from the first user message on"),
     Column("revision", Integer, nullable=False, server_default=ZERO, comment="counts what a head may quote"),
     Column("generation", BigInteger, nullable=False, server_default=ZERO, comment="grows when the past is changed"),

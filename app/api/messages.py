@@ -90,7 +90,10 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     drafts = await work_on(request, read, body.messages, services.defaults.limits)
     wanted = _wanted(services, caller, query)
     once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
-    sent = AppendRequest(drafts, user_id, system, bound_to=caller.user_id, is_large=is_large(request))
+    reported = body.reported_usage.value() if body.reported_usage else None
+    sent = AppendRequest(
+        drafts, user_id, system, bound_to=caller.user_id, reported_usage=reported, is_large=is_large(request)
+    )
     done = await append(services, caller.tenant, conversation_id, sent, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
 
@@ -122,7 +125,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
     asked = SyncRequest(
         body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
-        is_large=is_large(request),
+        reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),
     )  # fmt: skip
     done = await sync(services, caller.tenant, conversation_id, asked, once)
     return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)

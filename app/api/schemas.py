@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app.api.body import RequestModel
 from app.api.times import Time
+from app.core import calibration
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Scope
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX, MODEL_MAX, NOTE_MAX, TITLE_MAX
 
+REPORTED = "of the model call that the newest messages answer or come from; windows are fitted to what it says"
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="tokens that the window may take, everything included")
 
 
@@ -80,12 +82,23 @@ SentMessage = Annotated[Any, WithJsonSchema(_MESSAGE)]
 """Read by `core.messages`, which says more exactly what is wrong; described here for whoever generates a client."""
 
 
+class ReportedUsage(RequestModel):
+    """What a model's API counted in the prompt that a window of the conversation became."""
+
+    window_tokens: int = Field(ge=1, le=BUDGET_MAX, description="the window's `usage.total`")
+    prompt_tokens: int = Field(ge=1, le=BUDGET_MAX, description="all that the model read, from a cache or not")
+
+    def value(self) -> calibration.ReportedUsage:
+        return calibration.ReportedUsage(self.window_tokens, self.prompt_tokens)
+
+
 class AppendBody(RequestModel):
     """Messages to append, in OpenAI or Anthropic form."""
 
     messages: list[SentMessage] = Field(description="1 to 1000 messages, stored all or none")
     user_id: str | None = Field(None, description="creates the conversation if it is new")
     system: str | None = Field(None, max_length=1_000_000)
+    reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
 
 
 class SyncBody(RequestModel):
@@ -95,6 +108,7 @@ class SyncBody(RequestModel):
     user_id: str | None = Field(None, description="creates the conversation if it is new")
     system: str | None = Field(None, max_length=1_000_000, description="before what the list's system messages say")
     on_fork: Literal["error", "append"] = Field("error", description="where the list contradicts what is stored")
+    reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
 
 
 class ChatBody(RequestModel):
@@ -158,6 +172,7 @@ class Conversation(BaseModel):
     system: str | None
     model: str | None
     budget: int | None
+    token_percent: int = Field(description="tokens that its model makes of a hundred of Quire's, as far as reported")
     settings: dict[str, Any]
     metadata: dict[str, Any]
     messages: int
@@ -264,7 +279,8 @@ class Sections(BaseModel):
 
 
 class Usage(BaseModel):
-    budget: int
+    budget: int = Field(description="in the model's tokens; all others are Quire's")
+    token_percent: int = Field(description="the model's tokens to a hundred of Quire's")
     total: int
     full_history: int
     saved: float

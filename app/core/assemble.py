@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from app.core.budget import smallest_budget, usable
+from app.core.calibration import OURS
 from app.core.groups import units
 from app.core.model import Epoch, Fixed, Head, Item, Layout, Ledger, Placed, TailItem, Totals, Window, WindowWarning
 from app.errors import BudgetTooSmall
@@ -58,16 +59,18 @@ def _shown(item: Item, form: _Form) -> tuple[str, int]:
     return item.text, item.tokens
 
 
-def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals) -> Window:
+def assemble(
+    epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS
+) -> Window:
     """The window without its tail. Raises BudgetTooSmall, which says the smallest budget that works."""
-    room = usable(budget) - fixed.tokens
+    room = usable(budget, token_percent) - fixed.tokens
     number = _number(items, epoch, room, totals)
     shown, held_back = units(items)
     body = [_Unit(tuple(unit)) for unit in shown]
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
     needed = newest.tokens(_Form.MARKED) if newest else 0
     if needed > room:
-        raise BudgetTooSmall(smallest_budget(fixed.tokens + needed))
+        raise BudgetTooSmall(smallest_budget(fixed.tokens + needed, token_percent))
 
     warnings = [_waiting(held_back)] if held_back else []
     head, layout = epoch.head, epoch.layout
@@ -76,7 +79,7 @@ def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, tot
     if head.tokens + opening + sum(p.tokens for p in placed) > room:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
         warnings.append(squeezed)
-    ledger = _ledger(fixed, head, placed, budget, totals)
+    ledger = replace(_ledger(fixed, head, placed, budget, totals), token_percent=token_percent)
     verbatim, condensed, listed = _pages(items, body, placed, head, layout)
     return Window(
         number=number,
@@ -94,7 +97,8 @@ def assemble(epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, tot
 
 def free_for_tail(window: Window) -> int:
     """Tokens that the body leaves free for the tail's texts."""
-    return usable(window.ledger.budget) - window.ledger.total - TAIL_OVERHEAD
+    ledger = window.ledger
+    return usable(ledger.budget, ledger.token_percent) - ledger.total - TAIL_OVERHEAD
 
 
 def with_tail(window: Window, wanted: Iterable[TailItem]) -> Window:

@@ -3,7 +3,7 @@
 The budget is what the caller will not have exceeded. A tenth of it is kept back, because another vendor's
 tokenizer counts differently; what is left after the fixed parts is shared out by caps:
 
-    available = 0.9 x budget - tools - system
+    available = 0.9 x budget / (the model's tokens to one of ours) - tools - system
     head <= 10 %, condensed <= 35 %, recent <= 55 %; the tail takes what they leave free
 
 In a small window the condensed zone's cap is lower, and in a tiny one the recent zone's too: what a call asks for
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.calibration import OURS
 from app.core.model import Policy
 
 BUDGET_MAX = 10_000_000
@@ -79,14 +80,16 @@ def model_window(model: str) -> int | None:
     return MODEL_WINDOWS[max(known, key=len)] if known else None
 
 
-def usable(budget: int) -> int:
-    """What of a budget is handed out: all but the safety margin of a tenth, rounded up in its favour."""
-    return budget * 9 // 10
+def usable(budget: int, token_percent: int = OURS) -> int:
+    """What of a budget of the model's tokens is handed out, in tokens of ours: all but the safety margin of a tenth,
+    rounded up in its favour.
+    """
+    return budget * 90 // token_percent
 
 
-def smallest_budget(needed: int) -> int:
+def smallest_budget(needed: int, token_percent: int = OURS) -> int:
     """The smallest budget whose usable part holds ``needed`` tokens."""
-    return -(-needed * 10 // 9)
+    return -(-needed * token_percent // 90)
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,8 @@ class Ledger:
     """Tokens of everything returned, by section."""
 
     budget: int
+    token_percent: int = 100
+    """Tokens of the budget to a hundred of those below."""
     tools: int = 0
     system: int = 0
     notes: int = 0

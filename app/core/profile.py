@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.budget import WINDOW_DEFAULT, Shares, model_window, shares, usable
+from app.core.calibration import OURS
 from app.core.messages import Limits
 from app.core.model import Fixed, Policy
 
@@ -32,6 +33,8 @@ class Profile:
     budget: int
     fixed: Fixed
     shares: Shares
+    token_percent: int
+    """Tokens that the model makes of a hundred of ours."""
 
 
 def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
@@ -51,10 +54,11 @@ def budget_of(defaults: Defaults, asked: int | None, own: int | None, model: str
     return max(window - defaults.output_reserve, window // 2)
 
 
-def offers_tools(budget: int, tokens: int) -> bool:
+def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
     """Whether a budget is large enough for the recall tools and their guide."""
-    return tokens * TOOLS_SHARE <= budget
+    return tokens * TOOLS_SHARE * token_percent <= budget * OURS
 
 
-def profile(policy: Policy, budget: int, fixed: Fixed) -> Profile:
-    return Profile(policy, budget, fixed, shares(max(0, usable(budget) - fixed.tokens), policy))
+def profile(policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS) -> Profile:
+    room = max(0, usable(budget, token_percent) - fixed.tokens)
+    return Profile(policy, budget, fixed, shares(room, policy), token_percent)

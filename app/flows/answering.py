@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app import errors
+from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
 from app.core.deltas import Deltas
 from app.core.messages import Limits, read
@@ -147,6 +148,7 @@ class _Work:
         self._deltas = Deltas(tools.BY_NAME, self._own)
         self._usage: dict[str, Any] | None = None
         self._asks = 0
+        self._reported: ReportedUsage | None = None
 
     async def run(self) -> None:
         seconds = self._services.settings.quire_proxy_seconds
@@ -185,8 +187,16 @@ class _Work:
         request = {**passed, "messages": messages_, **offered(self._request.tools, recall_tools, recalls=recalls)}
         self._asks += 1
         span = self._services.tracing.span("chat", kind="CLIENT", model=str(self._request.body["model"]))
+        before = self._prompt_tokens()
         with span:
-            return await (self._stream(request) if self._request.streams else self._complete(request))
+            said = await (self._stream(request) if self._request.streams else self._complete(request))
+        if (prompt := self._prompt_tokens() - before) > 0:
+            self._reported = ReportedUsage(window.window.ledger.total, prompt)
+        return said
+
+    def _prompt_tokens(self) -> int:
+        """Of all calls so far, where their API reports them."""
+        return tokens if type(tokens := (self._usage or {}).get("prompt_tokens")) is int else 0
 
     async def _window(self) -> Context:
         request, settings = self._request, self._services.settings
@@ -315,7 +325,9 @@ class _Work:
                 raise conversations.unknown()
             return whole
 
-        request = AppendRequest(drafts, answers=answers, inner=frozenset(range(inner)))
+        request = AppendRequest(
+            drafts, answers=answers, inner=frozenset(range(inner)), reported_usage=self._reported if answers else None
+        )
         once = asked.once(asked.conversation.tail.last_seq) if answers else None
         if answers and not asked.answers:
             once = asked.once(asked.through)

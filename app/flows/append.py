@@ -19,6 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
+from app.core.calibration import ReportedUsage, risen
 from app.core.canonical import dumps
 from app.core.ingest import Answer, Placement, Shape, Tail, Weights, archived_answers, place, shape, thinking, weights
 from app.core.messages import Draft, weigh
@@ -98,6 +99,8 @@ class AppendRequest:
     """The drafts end a request to the proxy."""
     answers: bool = False
     """The drafts end the proxy's answer."""
+    reported_usage: ReportedUsage | None = None
+    """What the model's API counted in a window of the conversation."""
     inner: frozenset[int] = frozenset()
     """Indices of drafts that are in no caller's list: see core.sync.INNER."""
     is_large: bool = False
@@ -220,7 +223,7 @@ async def _append(
             _check(known, request)
             request = await narrow(connection, known, whole)
         if known is not None and not request.drafts:
-            if once is None and not _changes_system(known, request):
+            if once is None and not _moves(known, request):
                 return Appended(_answer(request, []) + _epoch_text(known))
             return await _append_locked(bench, tenant, conversation_id, whole, once, narrow)
     else:
@@ -230,8 +233,7 @@ async def _append(
             known = await _current(services, tenant, conversation_id)
         _check(known, request)
     decided = await _decide(bench, known, conversation_id, request, once)
-    moves = known is not None and (_changes_system(known, request) or _turns_out_chinese(known, request))
-    alone = not moves and not epochs.is_due(services, decided.conversation)
+    alone = not (known and _moves(known, request)) and not epochs.is_due(services, decided.conversation)
     alone = alone and len(decided.append.memories) <= messages.MEMORIES_AT_ONCE
     if alone and await messages.append_alone(services.database, tenant, decided.append):
         return _remember(services, tenant, decided)
@@ -265,6 +267,9 @@ async def _append_locked(
             if known is not None and _turns_out_chinese(known, request):
                 await conversations.begin_generation(connection, tenant, known.id)
                 known = _moved(known)
+            if known is not None and (percent := _percent(known, request)) != known.token_percent:
+                await conversations.calibrate(connection, tenant, known.id, percent)
+                known = replace(_moved(known), token_percent=percent)
             if known is not None and not request.drafts:
                 return await _nothing_new(services, connection, tenant, known, request, once)
             decided = await _decide(bench, known, conversation_id, request, once)
@@ -346,6 +351,16 @@ def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
 
 def _is_unseen(known: Conversation, request: AppendRequest) -> bool:
     return conversations.seen(known, request.bound_to) is None
+
+
+def _moves(known: Conversation, request: AppendRequest) -> bool:
+    """Whether the append changes what every window is laid out by."""
+    calibrates = _percent(known, request) != known.token_percent
+    return calibrates or _changes_system(known, request) or _turns_out_chinese(known, request)
+
+
+def _percent(known: Conversation, request: AppendRequest) -> int:
+    return known.token_percent if request.reported_usage is None else risen(known.token_percent, request.reported_usage)
 
 
 def _changes_system(known: Conversation, request: AppendRequest) -> bool:

@@ -153,7 +153,7 @@ async def _with_tools(
     wanted, offered = await _profile(services, conversation, request, language, offered=offered)
     epoch, parts = await _epoch(services, tenant, parts, wanted, request, key, remembered)
     conversation = parts.conversation
-    window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals)
+    window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals, wanted.token_percent)
     tail, warnings = await _tail(services, tenant, conversation, request, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
@@ -230,7 +230,7 @@ async def _profile(
         request.model or conversation.model,
     )
     tools, guide = epochs.recall_tokens(services, language, request.format)
-    offered = offered and offers_tools(budget, tools + guide)
+    offered = offered and offers_tools(budget, tools + guide, conversation.token_percent)
     if not offered:
         tools = guide = 0
     if request.tools:
@@ -239,7 +239,8 @@ async def _profile(
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
         own = await services.count(request.system) + epochs.FRAME if request.system else 0
-    return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=own + guide)), offered
+    fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
+    return profile(policy, budget, fixed, conversation.token_percent), offered
 
 
 async def _epoch(
@@ -492,6 +493,7 @@ def _answer(
             {
                 "budget": ledger.budget,
                 "total": ledger.total,
+                "token_percent": ledger.token_percent,
                 "full_history": ledger.full_history,
                 "saved": ledger.saved,
                 "sections": {name: getattr(ledger, name) for name in sections},

@@ -45,9 +45,10 @@ def own_profile(services: Services, conversation: Conversation) -> Profile:
     budget = budget_of(services.defaults, None, conversation.budget, conversation.model)
     tools, guide = recall_tokens(services, conversation.language or "en", "openai")
     system = conversation.system_tokens + conversation.prompt_tokens
-    if not offers_tools(budget, tools + guide):
+    if not offers_tools(budget, tools + guide, conversation.token_percent):
         tools = guide = 0
-    return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guide))
+    fixed = Fixed(tools_tokens=tools, system_tokens=system + guide)
+    return profile(policy, budget, fixed, conversation.token_percent)
 
 
 def available(services: Services, conversation: Conversation | None) -> int:

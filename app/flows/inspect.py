@@ -40,6 +40,7 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
         "system": conversation.system,
         "model": conversation.model,
         "budget": conversation.budget,
+        "token_percent": conversation.token_percent,
         "settings": json.loads(conversation.policy),
         "metadata": json.loads(conversation.metadata),
         "messages": conversation.totals.last_seq,

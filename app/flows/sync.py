@@ -16,6 +16,7 @@ from uuid import UUID
 import anyio.to_thread
 
 from app import errors
+from app.core.calibration import ReportedUsage
 from app.core.messages import Draft, Limits, read
 from app.core.sync import LOOK_BACK, chains, digest, link, match
 from app.db import Connection
@@ -42,6 +43,7 @@ class SyncRequest:
     joins_forks: bool = False
     bound_to: str | None = None
     """The one user whose conversations are there."""
+    reported_usage: ReportedUsage | None = None
     is_large: bool = False
     """It came in a long body."""
 
@@ -70,7 +72,7 @@ async def sync(
     found = await anyio.to_thread.run_sync(read_list, request, services.defaults.limits)
     whole = AppendRequest(
         found.drafts, request.user_id, found.system, bound_to=request.bound_to, member="appended",
-        is_large=request.is_large,
+        reported_usage=request.reported_usage, is_large=request.is_large,
     )  # fmt: skip
     return await sync_list(services, tenant, conversation_id, found, whole, once, _new)
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.ingest import OpenCall, Tail
 from app.core.model import Language, Layout, Totals
@@ -32,6 +33,8 @@ class Conversation:
     system: str | None = None
     model: str | None = None
     budget: int | None = None
+    token_percent: int = OURS
+    """Tokens that its model makes of a hundred of ours, as far as was reported."""
     policy: str = "{}"
     """Overrides of the paging settings, a JSON object."""
     metadata: str = "{}"
@@ -74,8 +77,8 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
- c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.language, c.revision,
- c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain, c.asked, c.answered"""
+ c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
+ c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain, c.asked, c.answered"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -111,7 +114,7 @@ def read_conversation(row: Record) -> Conversation:
     if chain is None and not tail.last_seq:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
-    more = ("updated_at", "version", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
+    more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "summary_through", "asked", "answered")
     values = {name: row[name] for name in (*plain, *more, *through)}
     return Conversation(**values, tail=tail, totals=totals, chain=chain, own=own)
@@ -196,9 +199,10 @@ async def create(connection: Connection, tenant: UUID, new: NewConversation) -> 
 
 
 # What a PATCH changes. A new generation, since system, budget and policy move every window's zones.
-CHANGE = """
+CHANGE = f"""
 UPDATE conversations
    SET title = $3, system = $4, system_tokens = $5, model = $6, budget = $7, policy = $8, metadata = $9,
+       token_percent = CASE WHEN model IS DISTINCT FROM $6 THEN {OURS} ELSE token_percent END,
        version = version + 1, generation = generation + $10 * (last_seq + 1)
  WHERE tenant_id = $1 AND id = $2
 """
@@ -217,6 +221,11 @@ async def change(
 BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
 """
+# What was reported of its model. As a change of its budget is.
+CALIBRATE = """
+UPDATE conversations SET token_percent = $3, generation = generation + last_seq + 1, version = version + 1
+ WHERE tenant_id = $1 AND id = $2
+"""
 FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
 
 
@@ -225,6 +234,10 @@ async def begin_generation(connection: Connection, tenant: UUID, conversation_id
     await connection.execute(BEGIN_GENERATION, tenant, conversation_id)
     gone = await connection.execute(FORGET_EPOCHS, tenant, conversation_id)
     return int(gone.rsplit(" ", 1)[-1])
+
+
+async def calibrate(connection: Connection, tenant: UUID, conversation_id: str, token_percent: int) -> None:
+    await connection.execute(CALIBRATE, tenant, conversation_id, token_percent)
 
 
 # Rows a conversation has in each table, counted before they go with it.

@@ -86,6 +86,15 @@ def test_a_list_is_synced_however_long_it_is(quire: Any) -> None:
     assert quire.sync("c", [*whole, assistant("other")], on_fork="append")["appended"][0]["seq"] == 2402
 
 
+def test_what_a_model_counted_is_reported(quire: Any) -> None:
+    quire.append("c", [user("one")], user_id="me", reported_usage={"window_tokens": 1000, "prompt_tokens": 1200})
+    quire.append("c", [assistant("two")], reported_usage={"window_tokens": 1000, "prompt_tokens": 1300})
+    assert quire.context("c", budget=4000).usage["token_percent"] == 130
+    listed = [user("one"), assistant("two"), user("three")]
+    quire.sync("c", listed, reported_usage={"window_tokens": 1000, "prompt_tokens": 1400})
+    assert quire.conversation("c")["token_percent"] == 140
+
+
 def test_archives_memories_and_notes(quire: Any) -> None:
     made = quire.archive("web", "tea " * 5000, tool_input={"q": "tea"}, user_id="me", sources=["https://a.example"])
     assert made["archived"]

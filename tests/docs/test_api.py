@@ -26,7 +26,7 @@ def test_the_commands_can_be_pasted(client: httpx.Client, base_url: str) -> None
     done = subprocess.run(["sh"], input=script, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout[-2000:]
     assert done.stdout.count("\n") == commands.count("curl -s ")
-    assert client.get("/conversations/trip").json()["messages"] == 8
+    assert client.get("/conversations/trip").json()["messages"] == 9
     assert client.get("/conversations/team%2Flaunch").status_code == 404
 
 
@@ -46,7 +46,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("arrays and objects in the body", body.CONTAINERS_MAX),
         ("digits of a whole number", body.INTEGER_DIGITS_MAX),
         ("messages in one append", defaults["quire_messages_max"].default),
-        ("budget", BUDGET_MAX),
+        ("budget, `reported_usage`", BUDGET_MAX),
         ("ids", ID_MAX),
         ("names of people and tools, ids of calls", NAME_MAX),
         ("characters of the `tool_input` of `POST /archive`", limits.message_chars),

@@ -136,6 +136,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "correct an answer": (idempotency.CORRECT, ("k", "forged")),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
+    "calibrate": (conversations.CALIBRATE, ("c", 130)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
     "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from app.tokens import TokenCounter
-from tests.api.kit import result, system, user
+from tests.api.kit import append, ok, result, system, turn, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.kit import Script, ask, calling, names, sent, stored, tool
@@ -167,6 +167,31 @@ def test_usage_is_that_of_all_calls(chat: openai.OpenAI, script: Script, stream:
     assert used is not None
     assert used.prompt_tokens > 2 * 50
     assert used.total_tokens == used.prompt_tokens + used.completion_tokens
+
+
+@both
+def test_windows_are_fitted_to_what_the_models_api_counts(
+    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, stream: bool
+) -> None:
+    """It makes 1.4 tokens of each of ours, and says so."""
+    append(client, "c", [m for n in range(30) for m in turn(n, 60)])
+    ok(client.patch("/conversations/c", json={"budget": 4000}))
+    full = ok(client.get("/conversations/c/context"))["usage"]["total"]
+
+    def counted(answer: Any) -> Any:
+        for part in answer.get("events", [answer]):
+            if "usage" in part:
+                part["usage"] = {"prompt_tokens": full * 14 // 10, "completion_tokens": 5, "total_tokens": 0}
+        return answer
+
+    api.chat.default = fake.Behaviour(edit=counted)
+    options: Any = {"stream_options": {"include_usage": True}} if stream else {}
+    ask(chat, [user("Go on.")], stream=stream, **options)
+    told = ok(client.get("/conversations/c"))["token_percent"]
+    assert told == pytest.approx(140, abs=10)
+    window = ok(client.get("/conversations/c/context"))["usage"]
+    assert window["total"] * told / 100 <= 3600
+    assert window["total"] < full * 0.8
 
 
 def test_a_long_conversation_stays_in_its_budget(

@@ -48,9 +48,10 @@ def append(
     messages: Sequence[Mapping[str, Any]],
     user_id: str | None,
     system: str | None,
+    reported_usage: Mapping[str, int] | None,
     key: str | None,
 ) -> Call:
-    body = {"messages": list(messages), **given(user_id=user_id, system=system)}
+    body = {"messages": list(messages), **given(user_id=user_id, system=system, reported_usage=reported_usage)}
     return write("POST", conversation(conversation_id, "messages"), key, body)
 
 
@@ -59,9 +60,11 @@ def sync(
     messages: Sequence[Mapping[str, Any]],
     user_id: str | None,
     system: str | None,
+    reported_usage: Mapping[str, int] | None,
     on_fork: str,
 ) -> Call:
-    body = {"messages": list(messages), "on_fork": on_fork, **given(user_id=user_id, system=system)}
+    more = given(user_id=user_id, system=system, reported_usage=reported_usage)
+    body = {"messages": list(messages), "on_fork": on_fork, **more}
     return write("POST", conversation(conversation_id, "sync"), None, body)
 
 

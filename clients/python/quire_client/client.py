@@ -69,23 +69,25 @@ class Quire:
 
     def append(
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
-        key: str | None = None,
+        reported_usage: Mapping[str, int] | None = None, key: str | None = None,
     ) -> Appended:  # fmt: skip
-        """Store messages, all or none. With `user_id` the conversation is made if it is new."""
-        return cast(Appended, self.send(calls.append(conversation, messages, user_id, system, key)))
+        """Store messages, all or none. With `user_id` the conversation is made if it is new. `reported_usage` is what
+        the model's API counted: its `prompt_tokens`, and the `window_tokens` (`usage.total`) of the window before.
+        """
+        return cast(Appended, self.send(calls.append(conversation, messages, user_id, system, reported_usage, key)))
 
     def sync(
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
-        on_fork: OnFork = "error",
+        reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "error",
     ) -> Synced:  # fmt: skip
         """Store what is new in a list that you keep yourself. Very long new lists are stored in several steps."""
-        whole = calls.sync(conversation, messages, user_id, system, on_fork)
+        whole = calls.sync(conversation, messages, user_id, system, reported_usage, on_fork)
         while True:
             try:
                 return cast(Synced, self.send(whole))
             except Invalid as error:
                 beginning = messages[: _next_end(error)]
-            self.send(calls.sync(conversation, beginning, user_id, system, on_fork))
+            self.send(calls.sync(conversation, beginning, user_id, system, reported_usage, on_fork))
 
     def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
@@ -234,23 +236,27 @@ class AsyncQuire:
 
     async def append(
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
-        key: str | None = None,
+        reported_usage: Mapping[str, int] | None = None, key: str | None = None,
     ) -> Appended:  # fmt: skip
-        """Store messages, all or none. With `user_id` the conversation is made if it is new."""
-        return cast(Appended, await self.send(calls.append(conversation, messages, user_id, system, key)))
+        """Store messages, all or none. With `user_id` the conversation is made if it is new. `reported_usage` is what
+        the model's API counted: its `prompt_tokens`, and the `window_tokens` (`usage.total`) of the window before.
+        """
+        return cast(
+            Appended, await self.send(calls.append(conversation, messages, user_id, system, reported_usage, key))
+        )
 
     async def sync(
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
-        on_fork: OnFork = "error",
+        reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "error",
     ) -> Synced:  # fmt: skip
         """Store what is new in a list that you keep yourself. Very long new lists are stored in several steps."""
-        whole = calls.sync(conversation, messages, user_id, system, on_fork)
+        whole = calls.sync(conversation, messages, user_id, system, reported_usage, on_fork)
         while True:
             try:
                 return cast(Synced, await self.send(whole))
             except Invalid as error:
                 beginning = messages[: _next_end(error)]
-            await self.send(calls.sync(conversation, beginning, user_id, system, on_fork))
+            await self.send(calls.sync(conversation, beginning, user_id, system, reported_usage, on_fork))
 
     async def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,

@@ -65,6 +65,7 @@ class Recalled(TypedDict):
 
 class Usage(TypedDict):
     budget: int
+    token_percent: int
     total: int
     full_history: int
     saved: float

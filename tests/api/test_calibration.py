@@ -1,0 +1,140 @@
+"""What a model's API counted is reported, and windows are fitted to it: a budget is in the model's tokens."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import httpx
+import pytest
+
+from app.demo.transcript import load, steps
+from app.tokens import TokenCounter
+from tests.api.kit import SHIPPED, Json, append, assistant, created, history, ok, path, problem, turn, user, window
+from tests.api.promises import Watch
+
+BUDGET = 4000
+
+
+def reported(window_tokens: int, percent: int) -> Json:
+    return {"window_tokens": window_tokens, "prompt_tokens": window_tokens * percent // 100}
+
+
+def talked(client: httpx.Client, turns: int = 30, **conversation: Any) -> None:
+    """A conversation whose window is full."""
+    created(client, id="c", user_id="u", budget=BUDGET, **conversation)
+    for number in range(turns):
+        append(client, "c", turn(number, 60))
+
+
+def test_a_window_is_within_the_budget_of_the_models_tokens(client: httpx.Client) -> None:
+    talked(client)
+    before = window(client, "c")
+    assert before["usage"]["token_percent"] == 100
+    answer = append(client, "c", turn(30, 60), reported_usage=reported(before["usage"]["total"], 138))
+    assert answer["epoch"] > before["epoch"]
+    for query in ({}, {"budget": 2500}, {"format": "anthropic"}):
+        after = window(client, "c", **query)["usage"]
+        assert after["token_percent"] == 140
+        assert after["total"] * 1.38 <= after["budget"] * 0.9
+    assert ok(client.get(path("c")))["token_percent"] == 140
+    assert ok(client.get(path("c")))["budget"] == BUDGET
+
+
+def test_what_the_margin_holds_changes_nothing(client: httpx.Client) -> None:
+    talked(client)
+    before = window(client, "c")
+    for percent in (60, 99, 105):
+        append(client, "c", [user("more")], reported_usage=reported(before["usage"]["total"], percent))
+    after = window(client, "c")
+    assert after["epoch"] == before["epoch"]
+    assert after["messages"][: before["stable_messages"]] == before["messages"][: before["stable_messages"]]
+    assert ok(client.get(path("c")))["token_percent"] == 100
+
+
+def test_no_window_breaks_a_promise_while_it_is_learned(client: httpx.Client, counter: TokenCounter) -> None:
+    """Turn by turn, with reports that go up and down: only a new epoch changes what was shown before."""
+    [transcript] = load(SHIPPED)
+    created(client, id="c", user_id="u", budget=6000)
+    watches = [Watch(client, "c", cache(counter.count), budget) for budget in (3000, None)]
+    sent: list[Json] = []
+    told = [100, 104, 112, 90, 111, 125, 100, 149, 149, 120]
+    for number, step in enumerate(steps(transcript.messages[:200])):
+        report = {"reported_usage": reported(5000, told[number // 3 % len(told)])} if number % 3 == 2 else {}
+        append(client, "c", step.messages, **report)
+        sent += step.messages
+        for watch in watches:
+            seen = watch.look(sent)
+            assert seen is None or seen["usage"]["total"] * seen["usage"]["token_percent"] <= 90 * watch_budget(seen)
+    assert ok(client.get(path("c")))["token_percent"] == 150
+    assert all(watch.looks for watch in watches)
+
+
+def watch_budget(seen: Json) -> int:
+    found: int = seen["usage"]["budget"]
+    return found
+
+
+def test_the_smallest_budget_is_one_of_the_models_tokens(client: httpx.Client) -> None:
+    append(client, "c", [user("hi")])
+    append(client, "c", [assistant()], reported_usage=reported(1000, 150))
+    append(client, "c", [user("why " * 200)])
+    refused = problem(client.get(path("c", "context"), params={"budget": 200}), 422)
+    smallest = refused["minimum_budget"]
+    found = window(client, "c", budget=smallest)["usage"]
+    assert found["total"] * 1.5 <= smallest * 0.9
+    assert problem(client.get(path("c", "context"), params={"budget": smallest - 1}), 422)["minimum_budget"] == smallest
+
+
+def test_a_report_sent_twice_or_at_once_is_one(client: httpx.Client) -> None:
+    talked(client, 5)
+    sent = {"messages": [user("once")], "reported_usage": reported(2000, 130)}
+
+    def send(_: int) -> Json:
+        return ok(client.post(path("c", "messages"), json=sent, headers={"Idempotency-Key": "k"}), 201)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(send, range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert [m["content"] for m in history(client, "c")].count("once") == 1
+    epoch = window(client, "c")["epoch"]
+    append(client, "c", [user("twice")], reported_usage=reported(2000, 130))
+    assert window(client, "c")["epoch"] == epoch
+    assert ok(client.get(path("c")))["token_percent"] == 130
+
+
+def test_a_synced_list_reports_too_even_with_nothing_new(client: httpx.Client) -> None:
+    messages = [user("a"), assistant("b")]
+    ok(client.post(path("c", "sync"), json={"messages": messages, "user_id": "u"}))
+    again = {"messages": messages, "reported_usage": reported(600, 120)}
+    assert ok(client.post(path("c", "sync"), json=again))["appended"] == []
+    assert ok(client.get(path("c")))["token_percent"] == 120
+
+
+def test_another_model_is_unknown_again(client: httpx.Client) -> None:
+    talked(client, 3, model="claude-sonnet-4")
+    append(client, "c", turn(3), reported_usage=reported(2000, 130))
+    ok(client.patch(path("c"), json={"title": "t", "model": "claude-sonnet-4"}))
+    assert ok(client.get(path("c")))["token_percent"] == 130
+    assert ok(client.patch(path("c"), json={"model": "gpt-4o"}))["token_percent"] == 100
+    assert window(client, "c")["usage"]["token_percent"] == 100
+
+
+@pytest.mark.parametrize(
+    ("sent", "place"),
+    [
+        ({"window_tokens": 0, "prompt_tokens": 1}, "window_tokens"),
+        ({"window_tokens": 1, "prompt_tokens": -1}, "prompt_tokens"),
+        ({"window_tokens": 1, "prompt_tokens": 10_000_001}, "prompt_tokens"),
+        ({"window_tokens": "many", "prompt_tokens": 1}, "window_tokens"),
+        ({"window_tokens": True, "prompt_tokens": 1}, "window_tokens"),
+        ({"window_tokens": 1}, "prompt_tokens"),
+        ({"window_tokens": 1, "prompt_tokens": 1, "model": "m"}, "model"),
+    ],
+)
+@pytest.mark.parametrize("way", ["messages", "sync"])
+def test_a_report_that_is_none_is_refused(client: httpx.Client, sent: Json, place: str, way: str) -> None:
+    append(client, "c", [user("kept")])
+    body = {"messages": [user("kept"), user("not kept")], "reported_usage": sent}
+    found = problem(client.post(path("c", way), json=body), 422)
+    assert found["errors"][0]["loc"] == ["body", "reported_usage", place]
+    assert [m["content"] for m in history(client, "c")] == ["kept"]

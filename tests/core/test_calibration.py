@@ -1,0 +1,51 @@
+"""What is learned of a model's tokenizer, and that windows fitted to it are within the budget of its tokens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from app.core.budget import smallest_budget, usable
+from app.core.calibration import OURS, PERCENT_MAX, STEP, WINDOW_TOKENS_MIN, ReportedUsage, risen
+
+percents = st.integers(OURS // STEP, PERCENT_MAX // STEP).map(lambda n: n * STEP)
+reports = st.builds(ReportedUsage, st.integers(1, 1_000_000), st.integers(1, 3_000_000))
+
+
+@given(st.integers(1, 10_000_000), percents, reports)
+def test_a_full_window_is_within_the_budget_of_the_models_tokens(
+    budget: int, percent: int, reported: ReportedUsage
+) -> None:
+    assume(reported.window_tokens >= WINDOW_TOKENS_MIN)
+    assume(reported.prompt_tokens * OURS <= PERCENT_MAX * reported.window_tokens)
+    window = usable(budget, risen(percent, reported))
+    assert window * reported.prompt_tokens <= budget * reported.window_tokens
+
+
+@given(percents, st.lists(reports, max_size=20))
+def test_it_rises_by_steps_and_says_the_same_of_the_same(percent: int, told: list[ReportedUsage]) -> None:
+    for reported in told:
+        after = risen(percent, reported)
+        assert percent <= after <= PERCENT_MAX
+        assert after % STEP == 0
+        assert risen(after, reported) == after
+        percent = after
+
+
+@pytest.mark.parametrize(
+    ("window", "prompt", "percent"),
+    [
+        (1000, 1050, 100), (1000, 1051, 110), (1000, 1300, 130), (1000, 1301, 135), (1000, 2000, 200),
+        (1000, 2001, 100), (499, 900, 100), (500, 900, 180), (1000, 400, 100),
+    ],
+)  # fmt: skip
+def test_what_is_learned_of_a_first_report(window: int, prompt: int, percent: int) -> None:
+    assert risen(OURS, ReportedUsage(window, prompt)) == percent
+
+
+@given(st.integers(0, 10_000_000), percents)
+def test_the_smallest_budget_is_enough_and_one_less_is_not(needed: int, percent: int) -> None:
+    smallest = smallest_budget(needed, percent)
+    assert usable(smallest, percent) >= needed
+    assert needed == 0 or usable(smallest - 1, percent) < needed
