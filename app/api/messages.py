@@ -279,7 +279,7 @@ def _checked(services: Services, wanted: ContextRequest, part: Literal["body", "
 def _window(request: Request, window: Context) -> Response:
     headers = {"ETag": window.etag, "Cache-Control": "private, no-cache"}
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    if window.etag in known:
+    if window.etag in known or known == ["*"]:
         return Response(status_code=304, headers=headers)
     return json_text(window.body, headers=headers)
 

@@ -19,6 +19,7 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
     """Liveness: the process answers. Says nothing about the database."""
@@ -31,6 +32,7 @@ class Readiness(Health):
     warnings: list[WarningItem]
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
 async def readyz(services: Wired) -> Readiness:
     """Readiness: the database answers and its schema is the one this version expects, else 503.

@@ -1,8 +1,8 @@
 """The arguments of a tool call, read as models write them.
 
-A number may come as text and a single text where a list is wanted; null, and an empty text
-where none is needed, are the same as nothing. Whatever else does
-not fit the tool's declaration is a ``Mistake``, whose text tells the model what would.
+A number may come as text and a single text where a list is wanted; null, and an empty text where none is needed, are
+the same as nothing; a ``range`` is the ``offset`` and ``length`` of a tool that has these. Whatever else does not fit
+the tool's declaration is a ``Mistake``, whose text tells the model what would.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of our
 def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, Any]:
     """The arguments by name, those left out not among them. Raises Mistake."""
     known = {argument.name for argument in tool.arguments}
+    if known >= {"offset", "length"} and "range" in given:
+        given = _without_range(given, language)
     for name in given:
         if name not in known:
             usage = f"用法:{tool.signature}。" if language == "zh" else f"Use {tool.signature}."
@@ -44,6 +46,21 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, 
             zh = f"缺少 `{argument.name}`;用法:{tool.signature}。"
             raise Mistake(zh if language == "zh" else en, argument.name)
     return found
+
+
+def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
+    """The first character and the one after the last, as a list or as text ("200-900"), said otherwise."""
+    rest = {name: value for name, value in given.items() if name != "range"}
+    value = given["range"]
+    if value is None:
+        return rest
+    both = value.split("-") if isinstance(value, str) else value if isinstance(value, list) else []
+    match [_whole(end) for end in both[:3]]:
+        case [int(start), int(end)] if 0 <= start < end and rest.get("offset") is rest.get("length") is None:
+            return {**rest, "offset": start, "length": end - start}
+    en = "`range` must be two characters' numbers, the first smaller, as [200, 900], and without offset and length."
+    zh = "`range` 应为两个字符位置,前小后大,如 [200, 900],且不与 offset、length 同用。"
+    raise Mistake(zh if language == "zh" else en, "range")
 
 
 def _no(name: str, language: Language) -> str:

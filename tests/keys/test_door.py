@@ -77,6 +77,8 @@ def test_many_first_keys_at_once_are_all_good(serve: Serve) -> None:
 def test_keys_can_be_demanded_before_there_is_one(serve: Serve) -> None:
     client = serve(quire_require_keys=True)
     problem(client.get("/conversations"), 401)
+    for probe in ("/healthz", "/readyz"):
+        assert (client.head(probe).status_code, client.head(probe).content) == (200, b"")
     for open_ in ("/healthz", "/readyz", "/docs", "/redoc", "/openapi.json"):
         assert client.get(open_).status_code == 200
     assert client.get("/nowhere").status_code == 404

@@ -53,6 +53,8 @@ ANNS_LINES = """{"type":"header","format":"quire","version":1}
 """
 ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
+    "head /healthz": Route(None, "open", "/healthz", hidden=True),
+    "head /readyz": Route(None, "open", "/readyz", hidden=True),
     "get /readyz": Route(None, "open", "/readyz"),
     "get /metrics": Route("read", "numbers", "/metrics", hidden=True),
     "post /mcp": Route("read", "own", "/mcp?conversation_id={conversation}", MCP_CALL, hidden=True),

@@ -101,6 +101,15 @@ BAD: list[tuple[tools.Tool, Json, str]] = [
     (tools.RECALL_PAGE, {"page": 2, "\u0000": 1}, "\\u0000"),
     (tools.RECALL_PAGE, {"page": 0}, "from 1 on"),
     (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "offset": -1}, "from 0 on"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": [5]}, "range"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": [9, 5]}, "range"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": [1, 2, 3]}, "range"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": 7}, "range"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": [5, 9], "length": 4}, "without offset"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": "all"}, "range"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": [0, 1e999]}, "range"),
+    (tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": [0, 2**31]}, "length"),
+    (tools.RECALL_PAGE, {"page": 1, "range": [0, 5]}, "range"),
 ]
 
 
@@ -129,6 +138,13 @@ def test_a_wrong_argument_is_answered_with_what_would_be_right(tool: tools.Tool,
 )
 def test_arguments_are_understood_as_models_write_them(given: Json, found: Json) -> None:
     assert read(SEARCH, given, "en") == found
+
+
+@pytest.mark.parametrize("given", [[200, 900], ["200", 900.0], "200-900", " 200 - 900 "])
+def test_a_range_is_an_offset_and_a_length(given: Any) -> None:
+    found = read(tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": given, "query": "tea", "offset": None}, "en")
+    assert found == {"uuid": "x", "query": "tea", "offset": 200, "length": 700}
+    assert read(tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": None}, "en") == {"uuid": "x"}
 
 
 def test_what_the_schema_takes_is_taken() -> None:
