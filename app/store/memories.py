@@ -143,7 +143,7 @@ WITH terms AS MATERIALIZED (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
     FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
-), many AS (
+), many AS MATERIALIZED ( -- once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
