@@ -82,7 +82,6 @@ def _statement(*, vectors: bool) -> str:
     at, in covering indexes alone. A message scores as its best passage does, and is lifted by its neighbours where it
     is a turn of a dialogue; everything else stands alone.
     """
-    closeness = "(c.level - (e.embedding <#> c.v) - c.mean) / c.deviation" if vectors else "NULL::float8"
     return f"""
 WITH terms AS MATERIALIZED (
   SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
@@ -103,23 +102,22 @@ WITH terms AS MATERIALIZED (
 {_CLOSENESS if vectors else ")"}, scored AS MATERIALIZED ( -- narrow: it is written for every row, and read twice
   SELECT id, coverage,
          CASE WHEN closeness IS NULL
-              THEN words * coverage + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
+              THEN (SELECT words FROM query) * coverage
+                   + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
               WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
-              ELSE words * coverage + $12 * closeness END AS score
-    FROM (SELECT m.id, m.type, m.conversation_uid, m.archive_id, m.expires_at, m.sensitive, m.terms, q.words,
-                 -(m.terms <#> q.v) / q.information AS coverage, {closeness} AS closeness
-            FROM query q, {"closeness c, " if vectors else ""}
-                 (SELECT * FROM memories WHERE tenant_id = $1 AND owner = $2) m {_JOIN if vectors else ""}
-          OFFSET 0) r -- joined before anything is filtered
-   WHERE id IS NOT NULL AND (coverage > 0 OR closeness IS NOT NULL)
-     AND (expires_at IS NULL OR expires_at > now())
-     AND ($4::uuid IS NULL OR conversation_uid = $4)
-     AND ($5::text[] IS NULL OR type = ANY ($5))
-     AND ($6::uuid IS NULL OR archive_id = $6)
-     AND ($8::text IS NULL OR (terms <#> $8::text::sparsevec) < 0)
-     AND ($9::uuid IS NULL OR id >= $9)
-     AND ($10::uuid IS NULL OR id < $10)
-     AND ($15::boolean OR NOT sensitive)
+              ELSE (SELECT words FROM query) * coverage + $12 * closeness END AS score
+    FROM (SELECT id, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage,
+                 (expires_at IS NULL OR expires_at > now())
+                 AND ($4::uuid IS NULL OR conversation_uid = $4)
+                 AND ($5::text[] IS NULL OR type = ANY ($5))
+                 AND ($6::uuid IS NULL OR archive_id = $6)
+                 AND ($8::text IS NULL OR (terms <#> $8::text::sparsevec) < 0)
+                 AND ($9::uuid IS NULL OR id >= $9)
+                 AND ($10::uuid IS NULL OR id < $10)
+                 AND ($15::boolean OR NOT sensitive) AS fits
+            FROM memories WHERE tenant_id = $1 AND owner = $2 OFFSET 0) m -- numbers alone, before they are joined
+         {_VECTORS if vectors else "CROSS JOIN (SELECT NULL::float8 AS closeness) e"}
+   WHERE CASE WHEN fits THEN coverage > 0 OR closeness IS NOT NULL END
 ), best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page
     FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
@@ -143,7 +141,7 @@ WITH terms AS MATERIALIZED (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
     FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
-), many AS (
+), many AS MATERIALIZED ( -- once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
@@ -173,10 +171,12 @@ _CLOSENESS = f"""), sample AS MATERIALIZED (
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
 # A full join, though no vector is without its memory: it alone is never done by a look-up, or by a scan of all vectors,
-# for each row, which is what a planner does that knows nothing of an owner and expects a row or two.
-_JOIN = """FULL JOIN
-                 (SELECT memory_id, embedding FROM embeddings
-                   WHERE tenant_id = $1 AND owner = $2 AND model = $16) e ON e.memory_id = m.id"""
+# for each row, which is what a planner does that knows nothing of an owner and expects a row or two. It stays one, for
+# what is asked of its rows is asked in a CASE: a planner sees through anything else that no lone vector can pass.
+_VECTORS = """FULL JOIN
+         (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
+                             - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
+            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $16 OFFSET 0) e ON e.memory_id = m.id"""
 
 BY_WORDS = _statement(vectors=False)
 SEARCH = _statement(vectors=True)
