@@ -18,6 +18,7 @@ from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import tool
@@ -136,6 +137,22 @@ def test_the_window_keeps_to_its_budget_while_the_state_grows(agent: Any, client
     assert len(text_of(state)) > 4 * len(text_of(model.given[-1]))
     assert [m.content for m in state] == stored(client, "c")
     assert state[0].content.startswith("question 0")
+
+
+def test_what_the_models_api_counts_is_reported(agent: Any, client: httpx.Client) -> None:
+    """It makes 1.4 tokens of each of ours, and its windows become smaller."""
+
+    def counted(messages: list[BaseMessage]) -> AIMessage:
+        total = client.get("/conversations/c/context", params={"budget": BUDGET}).json()["usage"]["total"]
+        used = UsageMetadata(input_tokens=total * 14 // 10, output_tokens=5, total_tokens=total * 14 // 10 + 5)
+        return AIMessage(f"heard {len(messages)}", usage_metadata=used)
+
+    _, _, say = agent(counted)
+    for number in range(6):
+        say(f"question {number} " + "why " * 500)
+    assert client.get("/conversations/c").json()["token_percent"] == pytest.approx(140, abs=10)
+    after = client.get("/conversations/c/context", params={"budget": BUDGET}).json()["usage"]
+    assert after["total"] * 1.4 <= BUDGET
 
 
 def test_messages_of_the_current_turn_are_the_graphs_own(agent: Any) -> None:

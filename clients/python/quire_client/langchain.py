@@ -5,7 +5,8 @@
 Before each model call the messages of the graph's state are synced and the window is fetched; when the agent ends,
 its answer is synced. The state itself stays as it is. The recall tools that windows offer are tools of the agent, run
 by its loop like any other; they go to Quire. Middleware that edits the list for the model (summarising, trimming)
-is not needed beside it; if the state is trimmed or edited all the same, nothing stored is lost or changed.
+is not needed beside it; if the state is trimmed or edited all the same, nothing stored is lost or changed. What the
+model's API counted is reported with the next sync, so that the budget holds in the model's own tokens.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain_core.messages import (
+    AIMessage,
     AnyMessage,
     BaseMessage,
     HumanMessage,
@@ -80,6 +82,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._quire, self._aquire = quire, aquire
         self._user_id, self._budget, self._model = user_id, budget, model
         self._conversation, self._required = conversation, required
+        self._counted: dict[str, dict[str, int]] = {}
         self.tools = [self._tool(tool["function"]) for tool in tools]
         self._names = {tool.name for tool in self.tools}
 
@@ -90,19 +93,19 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         quire, conversation = _needed(self._quire, "quire"), self._conversation(get_config())
         try:
-            quire.sync(conversation, _sent(request.messages), user_id=self._user_id, on_fork="append")
+            quire.sync(conversation, _sent(request.messages), **self._said(conversation))
             window = quire.context(conversation, **self._asked(request))
         except QuireError as error:
             self._excuse(error)
             return handler(request)
-        return handler(self._narrowed(request, window))
+        response = handler(self._narrowed(request, window))
+        self._count(conversation, window, response)
+        return response
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:  # noqa: ARG002 - LangChain's
         conversation = self._conversation(get_config())
         try:
-            _needed(self._quire, "quire").sync(
-                conversation, _sent(state["messages"]), user_id=self._user_id, on_fork="append"
-            )
+            _needed(self._quire, "quire").sync(conversation, _sent(state["messages"]), **self._said(conversation))
         except QuireError as error:
             self._excuse(error)
 
@@ -113,18 +116,20 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         quire, conversation = _needed(self._aquire, "aquire"), self._conversation(get_config())
         try:
-            await quire.sync(conversation, _sent(request.messages), user_id=self._user_id, on_fork="append")
+            await quire.sync(conversation, _sent(request.messages), **self._said(conversation))
             window = await quire.context(conversation, **self._asked(request))
         except QuireError as error:
             self._excuse(error)
             return await handler(request)
-        return await handler(self._narrowed(request, window))
+        response = await handler(self._narrowed(request, window))
+        self._count(conversation, window, response)
+        return response
 
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:  # noqa: ARG002
         conversation = self._conversation(get_config())
         try:
             await _needed(self._aquire, "aquire").sync(
-                conversation, _sent(state["messages"]), user_id=self._user_id, on_fork="append"
+                conversation, _sent(state["messages"]), **self._said(conversation)
             )
         except QuireError as error:
             self._excuse(error)
@@ -135,6 +140,20 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._required:
             raise error
         _logger.warning("Quire is not available, so the model is given the whole list: %s", error)
+
+    def _said(self, conversation: str) -> dict[str, Any]:
+        """How a list is synced, with what the model's API counted since the last time."""
+        return {
+            "user_id": self._user_id,
+            "on_fork": "append",
+            "reported_usage": self._counted.pop(conversation, None),
+        }
+
+    def _count(self, conversation: str, window: Window, response: ModelResponse[Any]) -> None:
+        for message in response.result:
+            if isinstance(message, AIMessage) and message.usage_metadata and message.usage_metadata["input_tokens"] > 0:
+                counted = message.usage_metadata["input_tokens"]
+                self._counted[conversation] = {"window_tokens": window.usage["total"], "prompt_tokens": counted}
 
     def _asked(self, request: ModelRequest[Any]) -> dict[str, Any]:
         own = [tool for tool in request.tools if _name(tool) not in self._names]
