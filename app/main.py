@@ -31,6 +31,7 @@ from app.api import (
 )
 from app.api.deadlines import Deadlines
 from app.api.paths import SlashesInIds
+from app.api.queries import served_first
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
@@ -108,6 +109,7 @@ def create_app(
     app.add_middleware(SlashesInIds)
     for router in routers:
         app.include_router(router)
+    app.router.routes[:0] = served_first(routers)
     app.openapi = openapi.builder(app, routers)  # type: ignore[method-assign]
     return app
 

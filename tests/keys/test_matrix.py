@@ -10,6 +10,7 @@ import pytest
 import starlette.routing
 from fastapi.routing import APIRoute
 
+from app.api.queries import EveryTurn
 from app.core.caller import ALL_SCOPES
 from app.main import ROUTERS, create_app
 from app.settings import Settings
@@ -173,7 +174,16 @@ def test_what_is_in_no_document_is_known_here() -> None:
     }
     assert found == {name for name, route in ROUTES.items() if route.hidden}
     app = create_app(Settings(), "")
-    assert {route.path for route in app.routes if isinstance(route, starlette.routing.Route)} == OPEN_PAGES
+    plain = [route for route in app.routes if isinstance(route, starlette.routing.Route)]
+    assert {route.path for route in plain if not isinstance(route, EveryTurn)} == OPEN_PAGES
+    served_first = {
+        f"{verb.lower()} {route.path}"
+        for route in plain
+        if isinstance(route, EveryTurn)
+        for verb in route.methods or ()
+    }
+    assert "get /conversations/{conversation_id}/context" in served_first
+    assert served_first <= ROUTES.keys()
 
 
 @pytest.mark.parametrize("path", sorted(OPEN_PAGES))
