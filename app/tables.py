@@ -404,11 +404,19 @@ idempotency = Table(
     Column("key", Text(collation="C"), nullable=False),
     Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the request"),
     Column("response", Text, nullable=False),
+    Column(
+        "owner",
+        Uuid,
+        nullable=False,
+        server_default=text("'00000000-0000-0000-0000-000000000000'"),
+        comment="hash of the one scope that it may speak of; zeros: not known",
+    ),
     _created(),
     PrimaryKeyConstraint("tenant_id", "key"),
     CheckConstraint("char_length(key) BETWEEN 1 AND 255", name="key_length"),
 )
 Index("idempotency_created_idx", idempotency.c.tenant_id, idempotency.c.created_at)
+Index("idempotency_owner_idx", idempotency.c.tenant_id, idempotency.c.owner, idempotency.c.key)
 
 # --- What background work makes ---------------------------------------------------------------------
 

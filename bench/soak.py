@@ -2,7 +2,12 @@
 
 First the machine is measured, then the load is half of what it took. The API (which does jobs as well) and one worker
 live through all of it and must not grow; another worker is killed again and again. In the end nothing that was
-acknowledged may be lost, no work may be left lying, and nothing may be dead that could be done.
+acknowledged may be lost, no work may be left lying, nothing may be dead that could be done, and no request may take
+longer than in the beginning.
+
+What is asked for is the same at all times, or no latency could be: a client writes some long conversations as one
+user, then is another. How much a user has by then is filled in before anything is measured, and differs from client
+to client, so that there are as many new users as old ones at each moment. What the tables hold grows all the while.
 """
 
 import os
@@ -11,9 +16,11 @@ import statistics
 import sys
 import time
 from argparse import ArgumentParser
+from bisect import bisect
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event, Lock, Thread
@@ -26,6 +33,7 @@ from rich.console import Console
 from app import embedded, migrate
 from bench.crash import _folder
 from bench.crash_work import Program
+from bench.flat import slices, trend_of
 from bench.tables import Table, show
 from tests.jobs.kit import Model
 from tests.providers.fake_openai import Json, echo
@@ -38,6 +46,10 @@ FAULT_SECONDS = (5, 20)
 SETTLE_SECONDS = 180
 TURNS_MAX = 150
 """Of a conversation, then the client begins another."""
+CONVERSATIONS_MAX = 2
+"""Of a user, then the client is another."""
+QUARTERS = 4
+PROCESSES = ("API", "worker", "PostgreSQL")
 GROWTH_MAX = 0.10
 """Of a process, over the last two thirds of the run; small ones may grow by so many bytes."""
 GROWTH_BYTES = 24 * 2**20
@@ -71,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         run = Run(stack, Random(asked.seed))
         run.soak(asked.minutes * 60)
         problems = run.problems()
-        show(Console(width=140), run.table(problems))
+        for table in (run.quarters(), run.table(problems)):
+            show(Console(width=160), table)
     sys.exit(1 if problems else 0)
 
 
@@ -96,6 +109,8 @@ class Sample:
     pending: int
     unclaimed: int
     dead: int
+    cpu: Sequence[float] = (0.0, 0.0, 0.0)
+    """Seconds of each of the processes since the load began; of workers, that which lives."""
 
 
 @dataclass
@@ -109,10 +124,14 @@ class Run:
     rate: float = 0.0
     """Requests a second that the machine took."""
     seconds: float = 0.0
+    begun: float = 0.0
     settled: float | None = None
+    _spent: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    _known: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         folder = self.stack.enter_context(_folder())
+        self._cluster = folder / "data" / "postgres" / "cluster"
         postgres = embedded.start(folder / "data")
         self.stack.callback(postgres.stop)
         migrate.upgrade(postgres.owner_dsn)
@@ -145,7 +164,13 @@ class Run:
         return program
 
     def soak(self, seconds: float) -> None:
-        """Measure what the machine takes, then half of it for so long, then let it settle."""
+        """Fill in what users have, measure what the machine takes, then half of it for so long, then let it settle."""
+        self.clients = [Client(self.url, number) for number in range(CLIENTS)]
+        fillers = [Thread(target=client.fill, args=(_age(client.number),)) for client in self.clients]
+        for thread in fillers:
+            thread.start()
+        for thread in fillers:
+            thread.join()
         self.rate = self._load(CALIBRATION_SECONDS, pause=0.0) / CALIBRATION_SECONDS
         for client in self.clients:
             client.latencies.clear()
@@ -156,7 +181,6 @@ class Run:
     def _load(self, seconds: float, *, pause: float, disturbed: bool = False) -> int:
         """How many requests were answered, with each client beginning one after each pause."""
         stop = Event()
-        self.clients = self.clients or [Client(self.url, number) for number in range(CLIENTS)]
         before = sum(client.requests for client in self.clients)
         work = [Thread(target=client.run, args=(stop, pause)) for client in self.clients]
         if disturbed:
@@ -170,16 +194,32 @@ class Run:
         return sum(client.requests for client in self.clients) - before
 
     def _watch(self, stop: Event) -> None:
-        begun = time.monotonic()
+        self.begun = time.monotonic()
+        self._spend()
+        self._spent = [0.0, 0.0, 0.0]
         with httpx.Client(base_url=self.url, timeout=30) as client:
             while not stop.wait(SAMPLE_SECONDS):
-                self.samples.append(self._sample(client, time.monotonic() - begun))
+                self.samples.append(self._sample(client, time.monotonic() - self.begun))
 
     def _sample(self, client: httpx.Client, at: float) -> Sample:
         work = client.get("/jobs").raise_for_status().json()
         unclaimed = sum(lane["unclaimed"] for lane in work["lanes"].values())
         api, worker = (psutil.Process(program.pid).memory_info().rss for program in (self.api, self.worker))
-        return Sample(at, api, worker, work["pending"], unclaimed, work["dead"])
+        self._spend()
+        return Sample(at, api, worker, work["pending"], unclaimed, work["dead"], tuple(self._spent))
+
+    def _spend(self) -> None:
+        """Add what was spent since the last look. What a process did after it, and before its end, is not counted."""
+        postmaster = int((self._cluster / "postmaster.pid").read_text().split()[0])
+        groups = ([self.api.pid], [self.worker.pid], [postmaster, *_children(postmaster)])
+        known: dict[int, float] = {}
+        for number, pids in enumerate(groups):
+            for pid in pids:
+                with suppress(psutil.Error):
+                    times = psutil.Process(pid).cpu_times()
+                    known[pid] = times.user + times.system
+                    self._spent[number] += known[pid] - self._known.get(pid, 0.0)
+        self._known = known
 
     def _kill(self, stop: Event) -> None:
         while not stop.wait(self.rng.uniform(*KILL_SECONDS)):
@@ -224,6 +264,29 @@ class Run:
         )
         if last > 2 * first + 20:
             found.append(f"unclaimed work grows: {first:.0f} jobs in the first quarter, {last:.0f} in the last")
+        return found + self._rising()
+
+    def _rising(self) -> list[str]:
+        """Requests that take longer and longer, or more and more CPU."""
+        found = []
+        for what, taken in self._taken().items():
+            seen = trend_of(taken, self.begun, self.begun + self.seconds)
+            if seen is not None and not seen.is_flat:
+                found.append(f"{what} takes longer: {seen.rise:+.0%} over the run, {seen.errors:.0f} standard errors")
+        return found
+
+    def _taken(self) -> dict[str, list[tuple[float, float]]]:
+        """When and how many seconds, by what was asked for; and CPU seconds for a request, by process."""
+        found: dict[str, list[tuple[float, float]]] = {}
+        for what, at, seconds in sorted(one for client in self.clients for one in client.latencies):
+            found.setdefault(what, []).append((at, seconds))
+        times = sorted(at for taken in found.values() for at, _ in taken)
+        for one, next_ in pairwise(self.samples):
+            asked = bisect(times, self.begun + next_.at) - bisect(times, self.begun + one.at)
+            for process, before, after in zip(PROCESSES, one.cpu, next_.cpu, strict=True):
+                if asked:
+                    cost = (self.begun + next_.at, (after - before) / asked)
+                    found.setdefault(f"a request's CPU, {process}", []).append(cost)
         return found
 
     def _growth(self, name: str) -> tuple[float, float]:
@@ -248,18 +311,8 @@ class Run:
         for name in ("pending", "unclaimed", "dead"):
             numbers = [getattr(sample, name) for sample in self.samples]
             rows.append([f"jobs {name}: first, most, last", str(numbers[0]), str(max(numbers)), str(numbers[-1])])
-        taken = [one for client in self.clients for one in client.latencies]
-        for what in sorted({name for name, _, _ in taken}):
-            of = [(at, seconds) for name, at, seconds in taken if name == what]
-            first_at, span = min(at for at, _ in of), max(at for at, _ in of) - min(at for at, _ in of)
-            early = sorted(seconds for at, seconds in of if at <= first_at + span / 4)
-            late = sorted(seconds for at, seconds in of if at >= first_at + span * 3 / 4)
-            for share in (0.5, 0.99):
-                was, now = (part[int(share * (len(part) - 1))] * 1000 for part in (early, late))
-                rows.append([f"{what}, ms, p{share * 100:.0f}: first quarter, ratio, last quarter",
-                             f"{was:.1f}", f"{now / was:.2f}", f"{now:.1f}"])  # fmt: skip
         resent, acknowledged = (sum(getattr(c, name) for c in self.clients) for name in ("resent", "acknowledged"))
-        load = f"{self.seconds / 60:.0f} minutes at half of {self.rate:.0f} requests a second: {len(taken)} requests"
+        load = f"{self.seconds / 60:.0f} minutes at half of {self.rate:.0f} requests a second: {self._asked()} requests"
         settled = "is left to do" if self.settled is None else f"was left {self.settled:.0f} s after the load"
         notes = [
             f"{load}, {resent} sent again; {self.kills} kills of a worker, {self.faults} faults of the provider.",
@@ -267,6 +320,39 @@ class Run:
             "Problems: " + ("; ".join(problems[:10]) or "none."),
         ]
         return Table("Soak", ["", "", "", ""], rows, notes)
+
+    def _asked(self) -> int:
+        return sum(len(client.latencies) for client in self.clients)
+
+    def quarters(self) -> Table:
+        """What requests took, by quarter of the run."""
+        end = self.begun + self.seconds
+        rows = []
+        for what, taken in self._taken().items():
+            parts = [sorted(part) for part in slices(taken, self.begun, end, QUARTERS)]
+            seen = trend_of(taken, self.begun, end)
+            shown = [f"{seen.rise:+.0%}", f"{seen.errors:.1f}"] if seen else ["", ""]
+            numbers = [f"{_at(part, 0.5):.1f} / {_at(part, 0.95):.1f}" for part in parts]
+            rows.append([f"{what}, ms", str(len(taken)), *numbers, *shown])
+        columns = ["p50 / p95", "number", "1st quarter", "2nd", "3rd", "4th", "rise", "errors"]
+        note = "The rise is of p50, by a line through the run, whose slope is so many of its standard errors."
+        return Table("Soak: quarters", columns, rows, [note])
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    """A quantile in milliseconds."""
+    return ordered[int(share * (len(ordered) - 1))] * 1000 if ordered else float("nan")
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(psutil.Error):
+        return [child.pid for child in psutil.Process(pid).children()]
+    return []
+
+
+def _age(number: int) -> int:
+    """How many turns a client's user has when the measuring begins: from none to all, evenly."""
+    return int((number + 0.5) / CLIENTS * CONVERSATIONS_MAX * TURNS_MAX)
 
 
 def _kill(program: Program) -> None:
@@ -280,7 +366,6 @@ class Client:
     def __init__(self, url: str, number: int) -> None:
         self.url, self.number = url, number
         self.rng = Random(number)
-        self.user = f"user-{number}"
         self.talks: dict[str, list[tuple[str, bool]]] = {}
         """The contents of each conversation's messages, and whether each is still there."""
         self.latencies: list[tuple[str, float, float]] = []
@@ -293,6 +378,17 @@ class Client:
     def acknowledged(self) -> int:
         return sum(map(len, self.talks.values()))
 
+    @property
+    def user(self) -> str:
+        return f"user-{self.number}-{(len(self.talks) - 1) // CONVERSATIONS_MAX}"
+
+    def fill(self, turns: int) -> None:
+        """Say so much at once."""
+        with httpx.Client(base_url=self.url, timeout=60) as http:
+            for _ in range(turns):
+                self._begin()
+                self._say(http)
+
     def run(self, stop: Event, pause: float) -> None:
         with httpx.Client(base_url=self.url, timeout=60) as http:
             due = time.monotonic() + self.rng.uniform(0, pause)
@@ -304,9 +400,13 @@ class Client:
                     self.refused.append(f"a client failed: {error!r}")
                     raise
 
-    def _step(self, http: httpx.Client) -> None:
+    def _begin(self) -> None:
+        """Another conversation, if the last one is long enough."""
         if not self.talks or len(self.talks[self._name]) >= 4 * TURNS_MAX:
             self.talks[f"soak-{self.number}-{len(self.talks)}"] = []
+
+    def _step(self, http: httpx.Client) -> None:
+        self._begin()
         steps = (self._say, self._look, self._search, self._remember, self._erase, self._archive, self._export)
         [step] = self.rng.choices(steps, (45, 35, 8, 4, 3, 4, 1))
         if self.talks[self._name]:
@@ -373,12 +473,12 @@ class Client:
         body = {"user_id": self.user, "content": f"likes w{self.rng.randrange(5000)}"}
         made = self._ask(http, "remember", "POST", "/memories", json=body)
         if made is not None and self.rng.random() < 0.5:
-            self._ask(http, "erase", "DELETE", f"/memories/{made['memory_key']}")
+            self._ask(http, "erase a memory", "DELETE", f"/memories/{made['memory_key']}")
 
     def _erase(self, http: httpx.Client) -> None:
         talk = self.talks[self._name]
         at = self.rng.randrange(len(talk))
-        if self._ask(http, "erase", "DELETE", f"/conversations/{self._name}/messages/{at + 1}") is not None:
+        if self._ask(http, "erase a message", "DELETE", f"/conversations/{self._name}/messages/{at + 1}") is not None:
             talk[at] = (talk[at][0], False)
 
     def _archive(self, http: httpx.Client) -> None:
@@ -386,7 +486,7 @@ class Client:
         body = {"user_id": self.user, "tool_name": "t", "tool_input": {}, "result": result}
         made = self._ask(http, "archive", "POST", "/archive", json=body)
         if made is not None and self.rng.random() < 0.5:
-            self._ask(http, "erase", "DELETE", f"/archive/{made['uuid']}")
+            self._ask(http, "erase an archive", "DELETE", f"/archive/{made['uuid']}")
 
     def _export(self, http: httpx.Client) -> None:
         self._ask(http, "export", "GET", f"/conversations/{self._name}/export")

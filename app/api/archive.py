@@ -23,7 +23,7 @@ from app.core.messages import Limits
 from app.db import Connection
 from app.flows import archiving, erasing, searching
 from app.flows.archiving import ArchiveRequest, Wanted
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.store import archives
 from app.threads import apart
 
@@ -49,9 +49,10 @@ async def archive_result(request: Request, services: Wired, caller: Writer, key:
     body = parse_model(schemas.ArchiveBody, value)
     wanted = _checked(caller, body, services.defaults.limits)
 
-    async def work(connection: Connection) -> str:
-        found = await archiving.archive(services, connection, caller.tenant, wanted)
-        return await apart(len(wanted.result), dumps, found)
+    async def work(connection: Connection) -> Said:
+        found, conversation = await archiving.archive(services, connection, caller.tenant, wanted)
+        text = await apart(len(wanted.result), dumps, found)
+        return Said.about(text, conversation, wanted.user_id)
 
     once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
     return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
@@ -151,10 +152,10 @@ async def delete_archive(
     content is not touched.
     """
 
-    async def work(connection: Connection) -> str:
-        done = await erasing.erase_archive(services, connection, caller.tenant, uuid, caller.scope)
+    async def work(connection: Connection) -> Said:
+        owner, done = await erasing.erase_archive(services, connection, caller.tenant, uuid, caller.scope)
         touched.update(done.touched)
-        return dumps({"uuid": str(uuid), "erased": dict(done.counts)})
+        return Said(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
     touched: set[str] = set()
     once = Once.of(caller, key, "DELETE", request.url.path, None)

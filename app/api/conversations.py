@@ -24,7 +24,7 @@ from app.core.messages import METADATA_MAX
 from app.db import Connection
 from app.flows import epochs, erasing, inspect, progress
 from app.flows.erasing import Erasure
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.ids import uuid7
 from app.services import Services
 from app.store import archives, conversations, messages, page_index
@@ -58,11 +58,12 @@ async def create_conversation(
     uid = uuid7()
     new = await _new(services, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: Connection) -> Said:
         if not await conversations.create(connection, caller.tenant, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
             raise errors.Conflict("There is a conversation of this id already.", errors=[message])  # type: ignore[list-item]
-        return dumps(inspect.conversation_view(await conversations.get(connection, caller.tenant, new.id)))
+        made = await conversations.get(connection, caller.tenant, new.id)
+        return Said.about(dumps(inspect.conversation_view(made)), made)
 
     once = Once.of(caller, key, "POST", request.url.path, value)
     return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
@@ -162,7 +163,7 @@ async def change_conversation(
         storable(getattr(body, field), field)
     system_tokens = await services.count(body.system) + epochs.FRAME if body.system else 0
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: Connection) -> Said:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
@@ -172,7 +173,7 @@ async def change_conversation(
         )  # fmt: skip
         await conversations.change(connection, caller.tenant, conversation_id, changed, moves_zones=moves)
         found = await conversations.get(connection, caller.tenant, conversation_id)
-        return dumps(inspect.conversation_view(found))
+        return Said.about(dumps(inspect.conversation_view(found)), found)
 
     once = Once.of(caller, key, "PATCH", request.url.path, value)
     response = await do_once(services.database, caller.tenant, once, work)
@@ -269,13 +270,13 @@ async def _erase(
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: Connection) -> Said:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
         what, done = await erase(connection, known)
         touched.update(done.touched)
-        return dumps({**what, "erased": dict(sorted(done.counts.items()))})
+        return Said.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
     response = await do_once(services.database, caller.tenant, once, work)

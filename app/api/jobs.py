@@ -16,7 +16,7 @@ from app.api.services import Wired
 from app.core.canonical import dumps
 from app.db import Connection
 from app.flows import progress
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.work import table
 
 router = APIRouter(tags=["jobs"])
@@ -53,11 +53,11 @@ async def retry_job(
     """
     caller.require_all_users()
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: Connection) -> Said:
         row = await table.retry(connection, caller.tenant, job_id)
         if row is None:
             raise errors.NotFound("There is no such job. One that is done is forgotten.")
-        return dumps(progress.job_view(row))
+        return Said(dumps(progress.job_view(row)))
 
     once = Once.of(caller, key, "POST", request.url.path, None)
     response = await do_once(services.database, caller.tenant, once, work)

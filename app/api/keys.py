@@ -21,7 +21,7 @@ from app.core.credentials import Credentials
 from app.db import Connection
 from app.flows import keys as flow
 from app.flows.keys import KeyRequest
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.store import keys
 
 router = APIRouter(tags=["keys"])
@@ -44,10 +44,10 @@ async def create_key(request: Request, services: Wired, caller: Admin, key: Idem
     wanted = checked(parse_model(schemas.KeyBody, value))
     secret: list[Credentials] = []
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: Connection) -> Said:
         view, made = await flow.make(connection, caller, wanted)
         secret.append(made)
-        return dumps({**view, "key": None})  # what is kept for a repeated request lets nobody in
+        return Said(dumps({**view, "key": None}))  # what is kept for a repeated request lets nobody in
 
     once = Once.of(caller, key, "POST", request.url.path, value)
     answer = await do_once(services.database, caller.tenant, once, work)
@@ -92,8 +92,8 @@ async def revoke_key(
 ) -> Response:
     """Revoke a key. From now on nobody gets in with it, in any process; it stays in the list."""
 
-    async def work(connection: Connection) -> str:
-        return dumps(await flow.revoke(connection, caller, key_id))
+    async def work(connection: Connection) -> Said:
+        return Said(dumps(await flow.revoke(connection, caller, key_id)))
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
     return json_text(await do_once(services.database, caller.tenant, once, work))

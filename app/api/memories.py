@@ -26,7 +26,7 @@ from app.core.scope import scope_of
 from app.db import Connection
 from app.extractive.terms import key_terms
 from app.flows import erasing, expanding, recall_agent, remembering, searching
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.flows.recall_agent import RecallRequest
 from app.flows.remembering import MemoryRequest
 from app.flows.searching import SearchRequest
@@ -53,9 +53,10 @@ async def remember(request: Request, services: Wired, caller: Writer, key: Idemp
     value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
     wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
-    async def work(connection: Connection) -> str:
-        moment = await remembering.remember(services, connection, caller.tenant, wanted)
-        return await apart(len(wanted.content), lambda: dumps(searching.detail(moment)))
+    async def work(connection: Connection) -> Said:
+        moment, conversation = await remembering.remember(services, connection, caller.tenant, wanted)
+        text = await apart(len(wanted.content), lambda: dumps(searching.detail(moment)))
+        return Said.about(text, conversation, wanted.user_id)
 
     once = Once.of(caller, key, "POST", request.url.path, value)
     answer = await do_once(services.database, caller.tenant, once, work)
@@ -111,12 +112,12 @@ async def forget(
 ) -> Response:
     """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
 
-    async def work(connection: Connection) -> str:
-        done = await erasing.erase_memory(
+    async def work(connection: Connection) -> Said:
+        owner, done = await erasing.erase_memory(
             services, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
         )
         touched.update(done.touched)
-        return dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))})
+        return Said(dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner)
 
     touched: set[str] = set()
     once = Once.of(caller, key, "DELETE", request.url.path, None)

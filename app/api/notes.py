@@ -23,10 +23,11 @@ from app.core.neutral import flat
 from app.core.topics import most_mentioned
 from app.db import Connection
 from app.flows.inspect import ALL, time_text
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.ids import uuid7
 from app.services import Services
 from app.store import conversations, notes, page_index
+from app.store.conversations import Conversation
 
 router = APIRouter(tags=["notes"])
 
@@ -102,12 +103,12 @@ async def delete_note(
 ) -> Response:
     """Delete a standing note; it is gone from the next window on."""
 
-    async def work(connection: Connection) -> str:
-        await _locked(connection, caller, conversation_id)
+    async def work(connection: Connection) -> Said:
+        known = await _locked(connection, caller, conversation_id)
         if not await notes.delete(connection, caller.tenant, conversation_id, note):
             raise errors.NotFound("There is no such note.")
         await conversations.begin_generation(connection, caller.tenant, conversation_id)
-        return dumps({"id": str(note), "erased": {"notes": 1}})
+        return Said.about(dumps({"id": str(note), "erased": {"notes": 1}}), known)
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
     response = await do_once(services.database, caller.tenant, once, work)
@@ -132,11 +133,11 @@ async def _write(
         raise errors.Invalid("A note says something.", errors=[{"loc": ["body", "text"], "msg": message}])
     tokens = await services.count(text)
 
-    async def work(connection: Connection) -> str:
-        await _locked(connection, caller, conversation_id)
+    async def work(connection: Connection) -> Said:
+        known = await _locked(connection, caller, conversation_id)
         response = await write(connection, text, tokens)
         await conversations.begin_generation(connection, caller.tenant, conversation_id)
-        return response
+        return Said.about(response, known)
 
     once = Once.of(caller, key, request.method, request.url.path, value)
     response = await do_once(services.database, caller.tenant, once, work)
@@ -144,9 +145,11 @@ async def _write(
     return response
 
 
-async def _locked(connection: Connection, caller: Caller, conversation_id: str) -> None:
-    if await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id) is None:
+async def _locked(connection: Connection, caller: Caller, conversation_id: str) -> Conversation:
+    known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    if known is None:
         raise conversations.unknown()
+    return known
 
 
 def _view(row: Record) -> dict[str, Any]:

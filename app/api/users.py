@@ -21,7 +21,7 @@ from app.core.canonical import dumps
 from app.db import Connection
 from app.flows import erasing, exporting
 from app.flows.importing import Limit, import_lines
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.store import conversations
 from app.threads import apart
 
@@ -54,8 +54,8 @@ async def delete_user(
     done = await erasing.erase_user(services, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
-    async def work(_: Connection) -> str:
-        return answer
+    async def work(_: Connection) -> Said:
+        return Said(answer)
 
     return json_text(await do_once(services.database, caller.tenant, once, work))
 

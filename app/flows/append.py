@@ -36,7 +36,7 @@ from app.extractive.lines import line_of, message_line, read, result_line, title
 from app.extractive.notes import note_in
 from app.flows import epochs
 from app.flows.archiving import ends, make_archive, make_card, vectors
-from app.flows.once import Once
+from app.flows.once import Once, Said
 from app.flows.recalling import speaker_of
 from app.ids import uuid7
 from app.recall.tools import TOOL_NAMES
@@ -296,7 +296,7 @@ async def _nothing_new(
         return Appended(answer, replayed=True)
     response = _answer(request, []) + _epoch_text(known)
     if once is not None:
-        await once.correct(connection, tenant, response)
+        await once.correct(connection, tenant, Said.about(response, known))
     services.conversations.pop((tenant, known.id), None)
     return Appended(response)
 
@@ -307,7 +307,7 @@ async def _with_epoch(
     """The answer names the new epoch, also when it is given again."""
     response = decided.response.removesuffix(_epoch_text(decided.conversation)) + _epoch_text(current)
     if once is not None:
-        await once.correct(connection, tenant, response)
+        await once.correct(connection, tenant, Said.about(response, current))
     return _Decided(decided.append, current, response)
 
 
@@ -487,7 +487,7 @@ def _counted(
             archives=archives,
             work=enqueue.traced(_work(bench, known, after, policy, memories), bench.services.tracing.traceparent()),
             embeds=bench.services.embedder is not None,
-            once=IdempotentResponse(once.key, once.digest, response) if once else None,
+            once=IdempotentResponse(once.key, once.digest, response, owner_of(scope)) if once else None,
         ),
         conversation=after,
         response=response,

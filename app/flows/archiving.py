@@ -147,8 +147,12 @@ def ends(found: Sequence[tuple[int, int, str]]) -> int:
     return found[-1][0] + found[-1][1] if found else 0
 
 
-async def archive(services: Services, connection: Connection, tenant: UUID, request: ArchiveRequest) -> dict[str, Any]:
-    """Archive a result, or pass it through when it is short. In the caller's transaction."""
+async def archive(
+    services: Services, connection: Connection, tenant: UUID, request: ArchiveRequest
+) -> tuple[dict[str, Any], Conversation | None]:
+    """Archive a result, or pass it through when it is short; what is answered, and its conversation. In the caller's
+    transaction.
+    """
     conversation = None
     if request.conversation_id is not None:
         conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
@@ -160,7 +164,7 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
     policy = policy_of(services.defaults, conversations.policy_overrides(conversation) if conversation else {})
     (tokens,) = await services.tokens.count_many([request.result])
     if not _is_long(request.result, tokens, policy):
-        return _passed_through(request, tokens)
+        return _passed_through(request, tokens), conversation
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
     expires_at = request.expires_at or services.archive_expiry(datetime.now(UTC))
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
@@ -174,7 +178,7 @@ async def archive(services: Services, connection: Connection, tenant: UUID, requ
         await enqueue.enqueue(connection, tenant, left)
     row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
     assert row is not None
-    return view(row)
+    return view(row), conversation
 
 
 def _is_long(text: str, tokens: int, policy: Policy) -> bool:
@@ -363,7 +367,7 @@ async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds
         counts["messages"] += 1
     if embeds and counts["messages"]:
         await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(row["scope"]))])
-    await archives.redact_answers(connection, tenant, row["id"], said)
+    await archives.redact_answers(connection, tenant, owner_of(row["scope"]), row["id"], said)
     counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
     return counts
 

@@ -136,8 +136,9 @@ async def _erase(
         prompt_tokens=more, open_calls=_open_calls(known.tail, found),
     )  # fmt: skip
     await _redo(services, connection, tenant, known, pages)
-    await _redact_naming(connection, tenant, [row["id"] for row in found], done)
-    await _erase_repeats(services, connection, tenant, scope_of(known.user_id, known.id), _again(said), done)
+    scope = scope_of(known.user_id, known.id)
+    await _redact_naming(connection, tenant, owner_of(scope), [row["id"] for row in found], done)
+    await _erase_repeats(services, connection, tenant, scope, _again(said), done)
     done.counts["epochs"] += await conversations.begin_generation(connection, tenant, known.id)
     return done
 
@@ -165,7 +166,8 @@ async def _unask(
     if row["loaded"] is not None:
         await _erase_loaded(services, connection, tenant, known.id, row["seq"], done)
         return
-    await _redact_naming(connection, tenant, [row["id"], *row["archive_ids"]], done)
+    owner = owner_of(scope_of(known.user_id, known.id))
+    await _redact_naming(connection, tenant, owner, [row["id"], *row["archive_ids"]], done)
     texts = [row[name] for name in ("body", "view", "short", "anthropic")]
     for card in await erasing.cards(connection, tenant, row["archive_ids"]):
         bare = ArchiveCard(
@@ -256,15 +258,17 @@ async def _erase_repeats(
     services: Services,
     connection: Connection,
     tenant: UUID,
-    scope: str | UUID | None,
+    scope: str | UUID,
     source: Source,
     done: Erasure,
+    *,
+    answers_only: bool = False,
 ) -> None:
     """Erase what repeats some texts: what recall tools brought into a scope's conversations, and answers of theirs
-    that were kept. Of a scope the hash will do; None: answers only.
+    that were kept. Of a scope the hash will do.
     """
     after = ("", 0)
-    while scope is not None and (rows := await erasing.loaded(connection, tenant, scope, after, LOADED_AT_ONCE)):
+    while not answers_only and (rows := await erasing.loaded(connection, tenant, scope, after, LOADED_AT_ONCE)):
         after = (rows[-1]["conversation_id"], rows[-1]["seq"])
         known: dict[Hashable, str] = {
             (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"]))
@@ -275,7 +279,8 @@ async def _erase_repeats(
         for conversation_id, seq in sorted(await _repeating(known, source)):
             await _erase_loaded(services, connection, tenant, conversation_id, seq, done)
     by_key: dict[str, Record] = {}
-    async for answer in erasing.answers_said(connection, tenant):
+    owner = scope if isinstance(scope, UUID) else owner_of(scope)
+    async for answer in erasing.answers_said(connection, tenant, owner):
         by_key[answer["key"]] = answer
         if len(by_key) == LOADED_AT_ONCE:
             await _redact_repeating(connection, tenant, by_key, source, done)
@@ -319,16 +324,16 @@ async def _erase_loaded(
         return
     for row in await erasing.rows(connection, tenant, conversation_id, [seq]):
         await _replace(services, connection, tenant, conversation_id, row, known.language or "en")
-        await _redact_naming(connection, tenant, [row["id"]], done)
+        await _redact_naming(connection, tenant, owner_of(scope_of(known.user_id, known.id)), [row["id"]], done)
         done.counts["messages"] += 1
     if conversation_id not in done.touched:
         done.counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
     done.touched.add(conversation_id)
 
 
-async def _redact_naming(connection: Connection, tenant: UUID, ids: Sequence[UUID], done: Erasure) -> None:
+async def _redact_naming(connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID], done: Erasure) -> None:
     if ids:
-        async for answer in erasing.answers_naming(connection, tenant, ids):
+        async for answer in erasing.answers_naming(connection, tenant, owner, ids):
             await _redact(connection, tenant, answer, {str(i) for i in ids}, done)
 
 
@@ -344,9 +349,9 @@ async def _redact(connection: Connection, tenant: UUID, answer: Record, ids: set
 
 async def erase_memory(
     services: Services, connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
-) -> Erasure:
-    """Delete a memory (with a scope, only one of that scope's) with its vectors, and what repeats it. What it was
-    found in stays. Raises NotFound.
+) -> tuple[UUID, Erasure]:
+    """Delete a memory (with a scope, only one of that scope's) with its vectors, and what repeats it; whose it was.
+    What it was found in stays. Raises NotFound.
     """
     done = Erasure()
     known = (await remembered.contents(connection, tenant, [key], sensitive=sensitive)).get(key)
@@ -356,17 +361,17 @@ async def erase_memory(
         raise errors.NotFound("There is no such memory.")
     done.counts["memories"] += 1
     if known is None:
-        return done
-    await _redact_naming(connection, tenant, [key], done)
+        return owner, done
+    await _redact_naming(connection, tenant, owner, [key], done)
     await _erase_repeats(services, connection, tenant, owner, _again([known["content"]]), done)
-    return done
+    return owner, done
 
 
 async def erase_archive(
     services: Services, connection: Connection, tenant: UUID, uuid: UUID, scope: str | None = None
-) -> Erasure:
-    """Erase an archive (with a scope, only one of that scope's) and what repeats it. Its placeholder then says so, in
-    every window. Raises NotFound.
+) -> tuple[UUID, Erasure]:
+    """Erase an archive (with a scope, only one of that scope's) and what repeats it; whose it was. Its placeholder
+    then says so, in every window. Raises NotFound.
     """
     row = await archives.read(connection, tenant, scope, uuid, 0, 2**31 - 1)
     if row is None:
@@ -375,7 +380,7 @@ async def erase_archive(
     await _forget_made(services, connection, tenant, row, done)
     done.counts.update(await archiving.erase_row(connection, tenant, row, embeds=services.embedder is not None))
     await _erase_repeats(services, connection, tenant, row["scope"], _again([row["text"]]), done)
-    return done
+    return owner_of(row["scope"]), done
 
 
 async def _forget_made(services: Services, connection: Connection, tenant: UUID, row: Record, done: Erasure) -> None:
@@ -424,14 +429,15 @@ async def erase_conversation(
 ) -> Erasure:
     """Delete a (locked) conversation with all that hangs from it or repeats it. ``alone``: its user stays."""
     done = Erasure(touched={known.id}, gone={known.id})
-    async for answer in erasing.answers_of(connection, tenant, known.id, dumps(known.id)):
+    scope = scope_of(known.user_id, known.id)
+    async for answer in erasing.answers_of(connection, tenant, owner_of(scope), known.id, dumps(known.id)):
         await _redact(connection, tenant, answer, None, done)
 
     def everything() -> AsyncIterator[str]:
         return _texts(connection, tenant, known.id, 1, known.totals.last_seq)
 
-    scope = scope_of(known.user_id, known.id) if alone and known.user_id is not None else None
-    await _erase_repeats(services, connection, tenant, scope, everything, done)
+    answers_only = not alone or known.user_id is None
+    await _erase_repeats(services, connection, tenant, scope, everything, done, answers_only=answers_only)
     done.counts.update(await conversations.erase(connection, tenant, known))
     return done
 
@@ -456,7 +462,7 @@ async def erase_user(services: Services, tenant: UUID, user_id: str) -> Erasure:
         one = Erasure()
         async with services.database.begin(tenant) as connection:
             rows = await connection.fetch(erasing.ARCHIVES_OF, tenant, scope, ARCHIVES_AT_ONCE)
-            await _redact_naming(connection, tenant, [row["id"] for row in rows], one)
+            await _redact_naming(connection, tenant, owner_of(scope), [row["id"] for row in rows], one)
             for row in rows:
                 one.counts["archives"] += 1
                 one.counts.update(await archives.delete(connection, tenant, row["id"], row["scope"]))
@@ -475,7 +481,7 @@ async def _erase_owned(services: Services, tenant: UUID, owner: UUID, done: Eras
         one = Erasure()
         async with services.database.begin(tenant) as connection:
             gone = await connection.fetch(erasing.FORGET_OWNED, tenant, owner, MEMORIES_AT_ONCE)
-            await _redact_naming(connection, tenant, [row["id"] for row in gone], one)
+            await _redact_naming(connection, tenant, owner, [row["id"] for row in gone], one)
             one.counts["memories"] += len(gone)
             if not gone:
                 await connection.execute(erasing.DROP_EMBEDDING, tenant, str(owner))

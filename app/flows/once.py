@@ -15,10 +15,31 @@ from uuid import UUID
 from app import errors
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.scope import scope_of
 from app.db import Connection, Database
 from app.store import idempotency
+from app.store.conversations import Conversation
+from app.store.memories import owner_of
 
 KEY_MAX = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer, and of whom it says anything: where something is erased, only what may say it is looked at."""
+
+    response: str
+    owner: UUID = idempotency.UNKNOWN
+    """Of the scope; see store.memories.owner_of."""
+
+    @staticmethod
+    def about(response: str, conversation: Conversation | None, user_id: str | None = None) -> Said:
+        """Of a conversation or a user. One who is named with a conversation of nobody's may be any other."""
+        if conversation is None:
+            return Said(response, owner_of(scope_of(user_id, None)))
+        if conversation.user_id is None and user_id is not None:
+            return Said(response)
+        return Said(response, owner_of(scope_of(conversation.user_id, conversation.id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +83,19 @@ class Once:
             return None
         return await self.answer(connection, tenant)
 
-    async def correct(self, connection: Connection, tenant: UUID, response: str) -> None:
+    async def correct(self, connection: Connection, tenant: UUID, said: Said) -> None:
         """Store the answer, in the transaction that does the work."""
-        await idempotency.correct(connection, tenant, self.key, response)
+        await idempotency.correct(connection, tenant, self.key, said.response, said.owner)
 
 
 async def do_once(
-    database: Database, tenant: UUID, once: Once | None, work: Callable[[Connection], Awaitable[str]]
+    database: Database, tenant: UUID, once: Once | None, work: Callable[[Connection], Awaitable[Said]]
 ) -> str:
     """Do ``work`` in a transaction, or give the answer that an equal request got. ``work`` returns the answer."""
     async with database.begin(tenant) as connection:
         if once is not None and (answer := await once.claim(connection, tenant)) is not None:
             return answer
-        response = await work(connection)
+        said = await work(connection)
         if once is not None:
-            await once.correct(connection, tenant, response)
-        return response
+            await once.correct(connection, tenant, said)
+        return said.response

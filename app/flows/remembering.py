@@ -16,6 +16,7 @@ from app.flows.archiving import all_vectors
 from app.ids import uuid7
 from app.services import Services
 from app.store import conversations, memories, remembered
+from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.store.messages import without_nul
 from app.store.remembered import Remembered
@@ -39,9 +40,12 @@ class MemoryRequest:
 
 async def remember(
     services: Services, connection: Connection, tenant: UUID, request: MemoryRequest
-) -> searching.Moment:
-    """Store a memory, in the caller's transaction. Raises NotFound for a conversation that is not there."""
+) -> tuple[searching.Moment, Conversation | None]:
+    """Store a memory, in the caller's transaction; it, and its conversation. Raises NotFound for a conversation that
+    is not there.
+    """
     scope, uid = scope_of(request.user_id, None), None
+    conversation: Conversation | None = None
     if request.conversation_id is not None:
         conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
@@ -58,7 +62,7 @@ async def remember(
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
     (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
-    return moment
+    return moment, conversation
 
 
 def _prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:

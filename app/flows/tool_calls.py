@@ -27,7 +27,7 @@ from app.db import Connection
 from app.extractive.terms import key_terms
 from app.flows import archiving, epochs, recalling, remembering, searching
 from app.flows.archiving import Wanted
-from app.flows.once import Once, do_once
+from app.flows.once import Once, Said, do_once
 from app.flows.recalling import CUT, clipped
 from app.flows.remembering import MemoryRequest
 from app.flows.searching import Moment, SearchRequest
@@ -137,13 +137,13 @@ async def keep(
     if once is None and (not pages or conversation is None):
         return said
 
-    async def count(connection: Connection) -> str:
+    async def count(connection: Connection) -> Said:
         if pages and conversation is not None:
             if await conversations.lock(connection, tenant, conversation.id, bound_to=conversation.user_id) is None:
                 raise conversations.unknown()
             for page in pages:
                 await messages.count_recall(connection, tenant, conversation.id, page)
-        return said
+        return Said.about(said, conversation, asking.user_id)
 
     kept = await do_once(services.database, tenant, once, count)
     if conversation is not None:
@@ -168,9 +168,9 @@ async def remember(services: Services, tenant: UUID, asking: Asker, given: dict[
         keywords=tuple(word.replace("\x00", "\ufffd")[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
     )
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: Connection) -> Said:
         await remembering.remember(services, connection, tenant, request)
-        return '"remembered"'
+        return Said.about('"remembered"', asking.conversation, asking.user_id)
 
     digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
     once = Once.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)

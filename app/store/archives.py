@@ -12,6 +12,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.db import Connection
+from app.store.idempotency import UNKNOWN
 from app.store.messages import NewArchive
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
@@ -217,15 +218,18 @@ def _swap(value: Any, uuid: UUID, said: str) -> Any:
     return value
 
 
-# Answers kept for Idempotency-Keys that speak of an archive.
-ANSWERS = "SELECT key, response FROM idempotency WHERE tenant_id = $1 AND position($2::text IN response) > 0"
+# Answers of some owners kept for Idempotency-Keys that speak of an archive.
+ANSWERS = """
+SELECT key, response FROM idempotency
+ WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND position($3::text IN response) > 0
+"""
 CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
 CARD = {"tool_name": "", "tool_input": "", "query_summary": "", "result_summary": "", "key_terms": [], "sources": []}
 
 
-async def redact_answers(connection: Connection, tenant: UUID, uuid: UUID, said: str) -> None:
+async def redact_answers(connection: Connection, tenant: UUID, owner: UUID, uuid: UUID, said: str) -> None:
     """A request that is sent again is still answered, but what is erased is not said again."""
-    for row in await connection.fetch(ANSWERS, tenant, str(uuid)):
+    for row in await connection.fetch(ANSWERS, tenant, [owner, UNKNOWN], str(uuid)):
         answer = _swap(json.loads(row["response"]), uuid, said)
         if answer.get("uuid") == str(uuid) and "result_summary" in answer:
             answer |= CARD

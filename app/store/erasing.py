@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from asyncpg import Record
@@ -11,6 +10,7 @@ from asyncpg import Record
 from app.core.erasing import Forms
 from app.core.scope import user_of
 from app.db import Connection
+from app.store.idempotency import UNKNOWN
 
 # The messages that are named by their seqs.
 ROWS = """
@@ -248,20 +248,32 @@ async def texts(connection: Connection, tenant: UUID, conversation_id: str, afte
 
 UUIDS = "'\"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\"'"
 ANSWERS_AT_ONCE = 1000
-"""Looked at in one statement: a tenant may have a million of a day's."""
-# Some answers in order of key; the text of those that name some of ours by their ids.
-ANSWERS_NAMING = f"""
-SELECT key, CASE WHEN EXISTS (
-         SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])
-       ) THEN response END AS response
+"""Looked at in one statement: an owner may have a day's, and of long texts."""
+FEW_IDS = 8
+"""So many are looked for one after the other; for more it is quicker to find every id of a text first."""
+
+
+def _naming(found: str) -> str:
+    """Some answers of an owner in order of key; the text of those in which one of the ids is found."""
+    return f"""
+SELECT key, CASE WHEN EXISTS ({found}) THEN response END AS response
   FROM (SELECT key, response FROM idempotency
-         WHERE tenant_id = $1 AND key > $3 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
+         WHERE tenant_id = $1 AND owner = $3 AND key > $4 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
  ORDER BY key
 """
+
+
+ANSWERS_NAMING_FEW = _naming(
+    """SELECT FROM unnest($2::uuid[]) AS u (id) WHERE position(format('"%s"', u.id) IN i.response) > 0"""
+)
+ANSWERS_NAMING = _naming(
+    f"SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])"
+)
 # Those that name a conversation, or what is in it.
 ANSWERS_OF = f"""
 WITH batch AS MATERIALIZED (
-  SELECT key, response FROM idempotency WHERE tenant_id = $1 AND key > $4 ORDER BY key LIMIT {ANSWERS_AT_ONCE}
+  SELECT key, response FROM idempotency
+   WHERE tenant_id = $1 AND owner = $4 AND key > $5 ORDER BY key LIMIT {ANSWERS_AT_ONCE}
 ), named AS (
   SELECT DISTINCT b.key, g.found[1]::uuid AS id FROM batch b, regexp_matches(b.response, {UUIDS}, 'g') AS g (found)
 ), ours AS (
@@ -281,38 +293,46 @@ ANSWERS_SAID = f"""
 SELECT key, CASE WHEN response NOT LIKE '{{"messages":%' AND position('"is_error":' IN response) > 0
             THEN response END AS response
   FROM (SELECT key, response FROM idempotency
-         WHERE tenant_id = $1 AND key > $2 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
+         WHERE tenant_id = $1 AND owner = $2 AND key > $3 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
  ORDER BY key
 """
 CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
 
 
-async def answers_naming(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> AsyncIterator[Record]:
-    async for answer in _answers(connection, lambda after: (ANSWERS_NAMING, tenant, ids, after)):
+async def answers_naming(
+    connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID]
+) -> AsyncIterator[Record]:
+    sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
+    async for answer in _answers(connection, owner, sql, tenant, ids):
         yield answer
 
 
-async def answers_of(connection: Connection, tenant: UUID, conversation_id: str, quoted: str) -> AsyncIterator[Record]:
+async def answers_of(
+    connection: Connection, tenant: UUID, owner: UUID, conversation_id: str, quoted: str
+) -> AsyncIterator[Record]:
     """``quoted`` is the conversation's id as JSON."""
-    async for answer in _answers(connection, lambda after: (ANSWERS_OF, tenant, conversation_id, quoted, after)):
+    async for answer in _answers(connection, owner, ANSWERS_OF, tenant, conversation_id, quoted):
         yield answer
 
 
-async def answers_said(connection: Connection, tenant: UUID) -> AsyncIterator[Record]:
-    async for answer in _answers(connection, lambda after: (ANSWERS_SAID, tenant, after)):
+async def answers_said(connection: Connection, tenant: UUID, owner: UUID) -> AsyncIterator[Record]:
+    async for answer in _answers(connection, owner, ANSWERS_SAID, tenant):
         yield answer
 
 
-async def _answers(connection: Connection, ask: Callable[[str], tuple[Any, ...]]) -> AsyncIterator[Record]:
-    """Those that were found, looking at some after others."""
-    after = ""
-    while rows := await connection.fetch(*ask(after)):
-        for row in rows:
-            if row["response"] is not None:
-                yield row
-        after = rows[-1]["key"]
-        if len(rows) < ANSWERS_AT_ONCE:
-            return
+async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
+    """Those that were found among the owner's, and among those of which nobody knows whose they are; looking at some
+    after others.
+    """
+    for whose in (owner, UNKNOWN):
+        after = ""
+        while rows := await connection.fetch(sql, *arguments, whose, after):
+            for row in rows:
+                if row["response"] is not None:
+                    yield row
+            after = rows[-1]["key"]
+            if len(rows) < ANSWERS_AT_ONCE:
+                break
 
 
 async def correct(connection: Connection, tenant: UUID, key: str, response: str) -> None:

@@ -125,6 +125,7 @@ class IdempotentResponse:
     key: str
     digest: bytes
     response: str
+    owner: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +319,8 @@ def append_sql(shape: Shape) -> str:
           SELECT $1::uuid, {_select("w", names)} FROM c, {source}
           {enqueue.AGAIN})""")
     if shape.once:
-        parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response)
-          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2} FROM c)""")
+        parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response, owner)
+          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3}::uuid FROM c)""")
     with_parts = ",\n     ".join(parts)
     return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
 
@@ -342,7 +343,7 @@ def _arguments(tenant: UUID, append: Append) -> list[object]:
     ):
         arguments += _listed(row, rows) if len(rows) <= FEW else columns_of(row, rows)
     if append.once:
-        arguments += [append.once.key, append.once.digest, append.once.response]
+        arguments += [append.once.key, append.once.digest, append.once.response, append.once.owner]
     return arguments
 
 

@@ -78,7 +78,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
-    "answers that speak of an archive": (archives.ANSWERS, ("-0000-7000-8000-",)),
+    "answers that speak of an archive": (archives.ANSWERS, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "notes": (notes.LIST, ("c", False)),
     "notes for a head": (notes.FOR_HEAD, ("c", LAST, 100, 10)),
     "current notes": (notes.CURRENT, ("c", 10)),
@@ -116,9 +116,10 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
 }
 NONE_OF_ITS_OWN = {
     "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
-    "answers of tools": (erasing.ANSWERS_SAID, ("",)),
-    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)], "")),
-    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"', "")),
+    "answers of tools": (erasing.ANSWERS_SAID, (idempotency.UNKNOWN, "")),
+    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)], idempotency.UNKNOWN, "")),
+    "answers that name few ids": (erasing.ANSWERS_NAMING_FEW, ([UUID(int=1)], idempotency.UNKNOWN, "")),
+    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"', idempotency.UNKNOWN, "")),
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
     "replaced notes": (portable.REPLACED, ("c", 1)),
@@ -133,7 +134,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2)),
     "set the epoch": (windows.SET_EPOCH, ("c", 1)),
-    "correct an answer": (idempotency.CORRECT, ("k", "forged")),
+    "correct an answer": (idempotency.CORRECT, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
@@ -273,7 +274,7 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
 ) -> None:
     async with made.database.begin(BOB) as connection:
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
-        key = (await remembering.remember(made, connection, BOB, wanted)).key
+        key = (await remembering.remember(made, connection, BOB, wanted))[0].key
     async with made.database.begin(BOB) as connection:
         assert set(await remembered.contents(connection, BOB, [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")

@@ -111,7 +111,7 @@ async def test_two_workers_on_one_owner_do_no_harm(made: Services) -> None:
 
 async def test_what_is_erased_meanwhile_gets_no_vector(made: Services) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
-        moment = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
+        moment, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
     async with made.database.begin(DEFAULT_TENANT) as connection:
         await erase_memory(made, connection, DEFAULT_TENANT, moment.key, sensitive=True)

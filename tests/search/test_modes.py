@@ -99,7 +99,7 @@ async def test_filters_hold_in_every_mode(made: Services) -> None:
 async def test_what_has_expired_is_not_found(made: Services) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
         wanted = MemoryRequest("The code word is heron", "fact", user_id="u")
-        moment = await remember(made, connection, DEFAULT_TENANT, wanted)
+        moment, _ = await remember(made, connection, DEFAULT_TENANT, wanted)
     await drain(made)
     assert texts(await find(made, "code word heron"))
     async with made.database.begin(DEFAULT_TENANT) as connection:

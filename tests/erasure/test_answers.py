@@ -1,0 +1,103 @@
+"""Answers that were kept for Idempotency-Keys: an erasure looks at those that may speak of what it erases, and only
+at those.
+"""
+
+from collections.abc import Callable
+
+import asyncpg
+import httpx
+import pytest
+
+from app.store.idempotency import UNKNOWN
+from app.store.memories import owner_of
+from tests.api.kit import Json, assistant, call, created, ok, path, result, user
+from tests.archive.conftest import Grep
+from tests.archive.made import made
+
+Sql = Callable[[str], list[asyncpg.Record]]
+MARK = "Xylocarpus"
+SECRET = f"The {MARK} seeds of the harbour are under pier {MARK}-7781."
+
+
+def say_all(client: httpx.Client, user_id: str | None, name: str) -> dict[str, Json]:
+    """Whatever is answered with a key and speaks of a conversation, or of its user."""
+    scope: Json = {"user_id": user_id} if user_id is not None else {"conversation_id": name}
+
+    def keyed(verb: str, url: str, body: Json | None = None) -> Json:
+        answer = client.request(verb, url, json=body, headers={"Idempotency-Key": f"{name} {verb} {url}"})
+        found: Json = ok(answer, answer.status_code)
+        assert answer.is_success
+        return found
+
+    of_user: Json = {"user_id": user_id} if user_id is not None else {}
+    keyed("POST", "/conversations", {"id": name, **of_user, "title": MARK})
+    keyed("PATCH", path(name), {"title": f"{MARK} again"})
+    messages = [user(SECRET), call("a"), result("a", f"{SECRET} {made('prose')}"), assistant(SECRET)]
+    said = keyed("POST", path(name, "messages"), {"messages": messages})
+    note = keyed("POST", path(name, "notes"), {"text": SECRET})
+    keyed("POST", path(name, "tools", "recall_memory"), {"arguments": {"query": MARK}})
+    return {
+        "append": said,
+        "note": note,
+        "memory": keyed("POST", "/memories", {**scope, "content": SECRET}),
+        "archive": keyed("POST", "/archive", {**scope, "tool_name": "t", "result": f"{SECRET}{made('prose')}"}),
+    }
+
+
+def owners(run_as_superuser: Sql) -> set[object]:
+    return {row[0] for row in run_as_superuser("SELECT owner FROM idempotency")}
+
+
+@pytest.mark.parametrize("user_id", ["u", None])
+def test_of_every_answer_it_is_known_whose_it_is(
+    client: httpx.Client, run_as_superuser: Sql, user_id: str | None
+) -> None:
+    said = say_all(client, user_id, "c")
+    for url in (
+        path("c", "notes", said["note"]["id"]), path("c", "messages", "1"), path("c", "pages", "1"),
+        f"/memories/{said['memory']['memory_key']}", f"/archive/{said['archive']['uuid']}", path("c"),
+    ):  # fmt: skip
+        ok(client.delete(url, headers={"Idempotency-Key": f"erase {url}"}))
+    assert owners(run_as_superuser) == {owner_of("u:u" if user_id else "c:c")}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("user_id", ["u", None])
+def test_nothing_of_a_conversation_is_left_in_answers_whether_it_is_known_whose_they_are_or_not(
+    client: httpx.Client, run_as_superuser: Sql, tables_with: Grep, user_id: str | None, known: bool
+) -> None:
+    say_all(client, user_id, "c")
+    if not known:  # as they were kept before owners were
+        run_as_superuser(f"UPDATE idempotency SET owner = '{UNKNOWN}'")
+    assert "idempotency" in tables_with(MARK)
+    ok(client.delete(path("c")))
+    if user_id is not None:
+        ok(client.delete(f"/users/{user_id}"))
+    assert "idempotency" not in tables_with(MARK)
+
+
+def test_one_who_is_named_with_nobodys_conversation_is_looked_for_in_both(
+    client: httpx.Client, run_as_superuser: Sql, tables_with: Grep
+) -> None:
+    created(client, id="c")
+    both: Json = {"user_id": "u", "conversation_id": "c"}
+    for number, (url, sent) in enumerate((
+        ("/memories", {**both, "content": SECRET}),
+        ("/archive", {**both, "tool_name": "t", "result": f"{SECRET}{made('prose')}"}),
+    )):  # fmt: skip
+        ok(client.post(url, json=sent, headers={"Idempotency-Key": str(number)}), 201)
+    assert owners(run_as_superuser) == {UNKNOWN}
+    ok(client.delete(path("c")))
+    ok(client.delete("/users/u"))
+    assert tables_with(MARK) == []
+
+
+def test_answers_of_others_are_left_as_they_are(client: httpx.Client, run_as_superuser: Sql) -> None:
+    """Also where they say the same."""
+    for name in ("u", "v"):
+        say_all(client, name, f"of {name}")
+    where = f"WHERE owner = '{owner_of('u:v')}' AND position('{MARK}' IN response) > 0"
+    before = run_as_superuser(f"SELECT key, response FROM idempotency {where} ORDER BY key")
+    assert before
+    ok(client.delete("/users/u"))
+    assert run_as_superuser(f"SELECT key, response FROM idempotency {where} ORDER BY key") == before
