@@ -77,7 +77,7 @@ def test_serve_brings_its_database_and_leaves_nothing_behind(environment: dict[s
         assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("moment", ["running as root", "alembic", "-> 0001", "-> 0005", "-> 0009"])
+@pytest.mark.parametrize("moment", ["running as root", "alembic", "-> 0001", "-> 0005", "-> 0010"])
 def test_a_signal_while_it_starts_is_obeyed_too(environment: dict[str, str], moment: str) -> None:
     """Also one that comes while the driver's C code runs."""
     if moment == "running as root" and os.geteuid():

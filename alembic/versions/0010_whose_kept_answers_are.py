@@ -1,7 +1,7 @@
 """whose the answers are that are kept for Idempotency-Keys: an erasure looks at those of its scope.
 
 Revision: 0010
-Follows: 0008
+Follows: 0009
 """
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision: str = '0010'
-down_revision: str | None = '0008'
+down_revision: str | None = '0009'
 branch_labels: None = None
 depends_on: None = None
 
