@@ -22,6 +22,7 @@ from app.core.canonical import dumps
 from app.core.neutral import flat
 from app.core.topics import most_mentioned
 from app.db import Connection
+from app.flows import erasing
 from app.flows.inspect import ALL, time_text
 from app.flows.once import Once, Said, do_once
 from app.ids import uuid7
@@ -101,14 +102,12 @@ async def delete_note(
     note: UUID,
     key: IdempotencyKey = None,
 ) -> Response:
-    """Delete a standing note; it is gone from the next window on."""
+    """Erase a standing note; it is gone from the next window on."""
 
     async def work(connection: Connection) -> Said:
         known = await _locked(connection, caller, conversation_id)
-        if not await notes.delete(connection, caller.tenant, conversation_id, note):
-            raise errors.NotFound("There is no such note.")
-        await conversations.begin_generation(connection, caller.tenant, conversation_id)
-        return Said.about(dumps({"id": str(note), "erased": {"notes": 1}}), known)
+        done = await erasing.erase_note(connection, caller.tenant, known, note)
+        return Said.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), known)
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
     response = await do_once(services.database, caller.tenant, once, work)

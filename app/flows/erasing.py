@@ -37,7 +37,7 @@ from app.extractive.lines import result_line
 from app.flows import archiving
 from app.recall.tools import TOOL_NAMES
 from app.services import Services
-from app.store import archives, conversations, erasing, keys, messages, remembered
+from app.store import archives, conversations, erasing, keys, messages, notes, remembered
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
 from app.work import enqueue
@@ -342,6 +342,17 @@ async def _redact(connection: Connection, tenant: UUID, answer: Record, ids: set
     kept = without_content(json.loads(answer["response"]), ids, ERASED)
     await erasing.correct(connection, tenant, answer["key"], dumps(kept))
     done.counts["idempotency"] += 1
+
+
+async def erase_note(connection: Connection, tenant: UUID, known: Conversation, note: UUID) -> Erasure:
+    """Delete a standing note of a (locked) conversation, and what was kept of it. Raises NotFound."""
+    if not await notes.delete(connection, tenant, known.id, note):
+        raise errors.NotFound("There is no such note.")
+    done = Erasure(touched={known.id})
+    done.counts["notes"] += 1
+    await _redact_naming(connection, tenant, owner_of(scope_of(known.user_id, known.id)), [note], done)
+    done.counts["epochs"] += await conversations.begin_generation(connection, tenant, known.id)
+    return done
 
 
 # --- Memories, conversations, users -------------------------------------------------------------------

@@ -101,3 +101,16 @@ def test_answers_of_others_are_left_as_they_are(client: httpx.Client, run_as_sup
     assert before
     ok(client.delete("/users/u"))
     assert run_as_superuser(f"SELECT key, response FROM idempotency {where} ORDER BY key") == before
+
+
+def test_an_erased_note_is_said_again_by_no_answer(client: httpx.Client, run_as_superuser: Sql) -> None:
+    created(client, id="c", user_id="u")
+    note = ok(client.post(path("c", "notes"), json={"text": SECRET}, headers={"Idempotency-Key": "add"}), 201)
+    where = path("c", "notes", note["id"])
+    ok(client.put(where, json={"text": f"{SECRET} Now."}, headers={"Idempotency-Key": "change"}))
+    done = ok(client.delete(where, headers={"Idempotency-Key": "erase"}))
+    assert (done["erased"]["notes"], done["erased"]["idempotency"]) == (1, 2)
+    assert not [row for row in run_as_superuser("SELECT response FROM idempotency") if MARK in row[0]]
+    assert ok(client.delete(where, headers={"Idempotency-Key": "erase"})) == done
+    again = client.post(path("c", "notes"), json={"text": SECRET}, headers={"Idempotency-Key": "add"})
+    assert ok(again, 201)["text"] == "[erased]"
