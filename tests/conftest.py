@@ -19,6 +19,7 @@ from app.db import Database
 from app.embedded import EmbeddedPostgres
 from app.main import create_app
 from app.settings import Settings
+from app.tables import metadata
 
 
 @pytest.fixture(scope="session")
@@ -58,17 +59,23 @@ async def _connect(dsn: str) -> asyncpg.Connection:
 
 @pytest.fixture(scope="session")
 def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) -> Callable[[], None]:
-    """Deleting is ten times quicker than TRUNCATE. Without triggers the order of tables does not matter."""
-    found = run_as_superuser(
-        "SELECT format('DELETE FROM %I.%I', schemaname, tablename) FROM pg_tables"
-        " WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-    )
-    statements = [str(row[0]) for row in found]
+    """Deleting is ten times quicker than TRUNCATE, and more so without triggers.
+
+    In one transaction, what others refer to first: a worker that is still at work on an earlier test's rows can then
+    leave none without what it refers to, which would be there for good.
+    """
+    statements = "".join(f"DELETE FROM {table.name};" for table in metadata.sorted_tables)
     run_as_superuser("SET session_replication_role = replica")
 
     def delete() -> None:
-        for statement in statements:
-            run_as_superuser(statement)
+        for tries_left in reversed(range(10)):
+            try:
+                run_as_superuser(f"DO $$BEGIN {statements} END$$")
+            except asyncpg.DeadlockDetectedError:  # with that worker
+                if not tries_left:
+                    raise
+            else:
+                return
 
     return delete
 
