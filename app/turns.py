@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from app import errors
+from app.core.calibration import ReportedUsage
 
 KEPT_BYTES = 64 * 1024 * 1024
 """Of all answers together that were given."""
 KEPT_SECONDS = 600.0
 CLOSING_SECONDS = 20.0
+REPORTS_KEPT = 10_000
 AT_ONCE_SECONDS = 1.0
 """A request that comes so soon after the end of an answer was sent with the one that it answers."""
 
@@ -107,6 +109,10 @@ class Turns:
     )
     newest: WeakValueDictionary[Hashable, Turn] = field(default_factory=WeakValueDictionary)
     """Of those, by the request alone."""
+    reported: LRUCache[Hashable, ReportedUsage] = field(default_factory=lambda: LRUCache(REPORTS_KEPT))
+    """What the model's API counted for the newest answer, by tenant and conversation. It is stored with the next
+    question, not with the answer: it may begin a generation, of which no earlier answer is.
+    """
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def find(self, request: Hashable, through: int) -> Turn | None:

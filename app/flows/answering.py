@@ -295,6 +295,8 @@ class _Work:
             own = {name: body["choices"][0]["message"].get(name) for name in KEPT}
             message = {**{name: value for name, value in own.items() if value is not None}, **message}
         await self._store([*recalled, message], inner=len(recalled), answers=True)
+        if self._reported is not None:
+            self._services.turns.reported[self._asked.tenant, self._asked.conversation.uid] = self._reported
         if not body:
             self._turn.put(_event(deltas.end(reason)))
             if self._usage is not None:
@@ -325,9 +327,7 @@ class _Work:
                 raise conversations.unknown()
             return whole
 
-        request = AppendRequest(
-            drafts, answers=answers, inner=frozenset(range(inner)), reported_usage=self._reported if answers else None
-        )
+        request = AppendRequest(drafts, answers=answers, inner=frozenset(range(inner)))
         once = asked.once(asked.conversation.tail.last_seq) if answers else None
         if answers and not asked.answers:
             once = asked.once(asked.through)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -166,4 +166,5 @@ class _Narrowed:
             self.through = tail[met.asked - 1].seq
         else:
             self.through = await messages.last_told(connection, tenant, known.id, through)
-        return rest(whole, found, met.new_from, limits, passed_over=[found.lead + i for i in met.passed_over])
+        left = rest(whole, found, met.new_from, limits, passed_over=[found.lead + i for i in met.passed_over])
+        return replace(left, reported_usage=self._turns.reported.get((tenant, known.uid)) if left.drafts else None)

@@ -186,7 +186,10 @@ def test_windows_are_fitted_to_what_the_models_api_counts(
 
     api.chat.default = fake.Behaviour(edit=counted)
     options: Any = {"stream_options": {"include_usage": True}} if stream else {}
-    ask(chat, [user("Go on.")], stream=stream, **options)
+    first = [user("Go on.")]
+    said = ask(chat, first, stream=stream, **options)
+    assert ok(client.get("/conversations/c"))["token_percent"] == 100, "it is stored with the next question"
+    ask(chat, [*first, sent(said), user("And on.")], stream=stream, **options)
     told = ok(client.get("/conversations/c"))["token_percent"]
     assert told == pytest.approx(140, abs=10)
     window = ok(client.get("/conversations/c/context"))["usage"]
