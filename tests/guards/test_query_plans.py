@@ -82,6 +82,7 @@ async def connection(database: Database, superuser: asyncpg.Connection, fresh: N
     await superuser.execute(f"DELETE FROM page_index WHERE conversation_id = 'c' AND page = {BARE}")
     await superuser.execute("ANALYZE conversations")
     await fill_keys(superuser)
+    await fill_answers(superuser)
     async with database.begin(ANN) as opened:
         yield opened
 
@@ -96,6 +97,18 @@ async def fill_keys(superuser: asyncpg.Connection) -> None:
             tenant,
         )
     await superuser.execute("ANALYZE keys")
+
+
+async def fill_answers(superuser: asyncpg.Connection) -> None:
+    """Of a hundred owners in each tenant, kept at many times."""
+    for tenant in (ANN, BOB):
+        await superuser.execute(
+            "INSERT INTO idempotency (tenant_id, key, digest, response, owner, created_at)"
+            " SELECT $1::uuid, 'k' || n, 'd', 'said', lpad((n % 100)::text, 32, '0')::uuid, now() - n * interval '1 s'"
+            " FROM generate_series(0, 5000) n",
+            tenant,
+        )
+    await superuser.execute("ANALYZE idempotency")
 
 
 def steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
