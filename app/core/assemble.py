@@ -79,7 +79,7 @@ def assemble(
     if head.tokens + opening + sum(p.tokens for p in placed) > room:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
         warnings.append(squeezed)
-    ledger = replace(_ledger(fixed, head, placed, budget, totals), token_percent=token_percent)
+    ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
     verbatim, condensed, listed = _pages(items, body, placed, head, layout)
     return Window(
         number=number,
@@ -212,9 +212,12 @@ def _number(items: Sequence[Item], epoch: Epoch, room: int, totals: Totals) -> i
     return max(layout.number, squeezed + (squeezed != last) + totals.generation)
 
 
-def _ledger(fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, totals: Totals) -> Ledger:
+def _ledger(
+    fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, token_percent: int, totals: Totals
+) -> Ledger:
     return Ledger(
         budget=budget,
+        token_percent=token_percent,
         tools=fixed.tools_tokens,
         system=fixed.system_tokens,
         notes=head.notes_tokens,

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from app.core.calibration import OURS
+
 Language = Literal["zh", "en"]
 Format = Literal["openai", "anthropic"]
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -241,7 +243,7 @@ class Ledger:
     """Tokens of everything returned, by section."""
 
     budget: int
-    token_percent: int = 100
+    token_percent: int = OURS
     """Tokens of the budget to a hundred of those below."""
     tools: int = 0
     system: int = 0

@@ -221,7 +221,7 @@ async def change(
 BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
 """
-# What was reported of its model. As a change of its budget is.
+# What was reported of its model: a new generation, since it moves every window's zones as a change of the budget does.
 CALIBRATE = """
 UPDATE conversations SET token_percent = $3, generation = generation + last_seq + 1, version = version + 1
  WHERE tenant_id = $1 AND id = $2
