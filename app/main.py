@@ -140,6 +140,7 @@ def defaults(settings: Settings) -> Defaults:
         summary_max=settings.memory_max_summary_tokens,
         summary_enabled=settings.memory_enable_summary,
         chapter_lines=settings.memory_chapter_lines,
+        recall_scope=settings.memory_recall_scope,
     )
     limits = Limits(messages=settings.quire_messages_max)
     return Defaults(policy, limits, settings.memory_context_window, settings.memory_output_reserve)

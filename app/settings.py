@@ -149,6 +149,14 @@ class Settings(BaseSettings):
     quire_proxy_seconds: float = Field(
         600, ge=1, le=86_400, description="Longest that an answer through the proxy may take, from its first call on."
     )
+    quire_proxy_recall: Literal["auto", "off"] = Field(
+        "auto",
+        description="`auto`: the proxy brings in what answers the newest user message, if anything does. A request's "
+        "header X-Quire-Recall has precedence.",
+    )
+    quire_proxy_recall_max_tokens: int = Field(
+        800, ge=50, le=BUDGET_MAX, description="Tokens that the proxy brings in for a user message, at most."
+    )
     quire_proxy_concurrency: int = Field(
         64, ge=1, le=10_000, description="Answers that a process has under way for the proxy at once; then 503."
     )
@@ -198,7 +206,14 @@ class Settings(BaseSettings):
     )
     memory_contents_max_tokens: int = Field(2000, ge=100, description="Longest contents page, in tokens.")
     memory_chapter_lines: bool = Field(True, description="Roll runs of unlisted pages up into chapter lines.")
-    memory_recall_top_k: int = Field(5, ge=1, le=100, description="Memories that a query brings in.")
+    memory_recall_top_k: int = Field(
+        5, ge=1, le=100, description="Passages that the tool `recall_memory` brings back, the best ones, if they fit."
+    )
+    memory_recall_scope: Literal["user", "conversation"] = Field(
+        "user",
+        description="Where a window's query and the recall tools look: in everything of the user, or in the "
+        "conversation alone.",
+    )
 
     memory_llm_model: str | None = Field(
         None, description="Chat model for summaries and recall. Unset: extractive summaries, no LLM."

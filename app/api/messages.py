@@ -21,11 +21,12 @@ from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import MODEL_MAX, read
-from app.core.model import Context
+from app.core.model import Context, RecallScope
 from app.runtime import Runtime
 from app.services.conversations.append import Appended, AppendRequest, append
-from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.context import context
 from app.services.conversations.sync import SyncRequest, sync
+from app.services.conversations.tail import ContextRequest
 from app.services.idempotency import Once
 from app.services.views import inspect
 from app.store import conversations, messages
@@ -199,7 +200,9 @@ class ContextQuery(BaseModel):
 
     budget: int | None = Field(None, ge=1, le=BUDGET_MAX, description="tokens, everything included")
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX, description="gives the budget if none is named")
-    query: str | None = Field(None, max_length=10_000, description="what the next answer is about")
+    query: str | None = Field(None, max_length=10_000, description=schemas.QUERY)
+    recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=schemas.RECALL_MAX_TOKENS)
+    recall_scope: RecallScope | None = Field(None, description=schemas.RECALL_SCOPE)
     load: str | None = Field(None, max_length=1000, description="archives to show in full, uuids joined by commas")
     pages: str | None = Field(None, max_length=300, description="pages to show in full, numbers joined by commas")
     format: Format = "openai"
@@ -224,6 +227,8 @@ async def get_context(request: Request, caller: Reader) -> Response:
         budget=asked.budget,
         model=asked.model,
         query=asked.query,
+        recall_max_tokens=asked.recall_max_tokens,
+        recall_scope=asked.recall_scope,
         load=_uuids(asked.load),
         pages=_numbers(asked.pages),
         format=asked.format,
@@ -252,6 +257,8 @@ async def post_context(request: Request, caller: Reader) -> Response:
         budget=body.budget,
         model=body.model,
         query=body.query,
+        recall_max_tokens=body.recall_max_tokens,
+        recall_scope=body.recall_scope,
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,

@@ -17,6 +17,7 @@ from app.core import calibration
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Scope
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX, MODEL_MAX, NOTE_MAX, TITLE_MAX
+from app.core.model import RecallScope
 
 REPORTED = "of the model call that the newest messages answer or come from; windows are fitted to what it says"
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="tokens that the window may take, everything included")
@@ -36,6 +37,7 @@ class PolicyOverrides(RequestModel):
     summary_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
     summary_enabled: bool | None = None
     chapter_lines: bool | None = None
+    recall_scope: RecallScope | None = Field(None, description="where queries and the recall tools look")
 
 
 class ConversationChange(RequestModel):
@@ -144,12 +146,21 @@ class ModelList(BaseModel):
     data: list[dict[str, Any]]
 
 
+QUERY = "what the next answer is about: what answers it is brought in from all that was said earlier, or nothing"
+RECALL_MAX_TOKENS = "tokens that the query brings in at most; without it the window leaves the query a share of its own"
+RECALL_SCOPE = (
+    "where the query looks: in all of the user's conversations, or in this one; else as the conversation says"
+)
+
+
 class ContextBody(RequestModel):
     """What the window is wanted for."""
 
     budget: int | None = Budget
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
-    query: str | None = Field(None, max_length=10_000)
+    query: str | None = Field(None, max_length=10_000, description=QUERY)
+    recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=RECALL_MAX_TOKENS)
+    recall_scope: RecallScope | None = Field(None, description=RECALL_SCOPE)
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)
     format: Literal["openai", "anthropic"] = "openai"
@@ -502,6 +513,7 @@ class Archive(BaseModel):
     expires_at: datetime | None
     content: str | None = None
     passages: list[Passage] | None = None
+    is_cut: bool = Field(default=False, description="whether max_tokens left something of what was asked for out")
     mode: Literal["hybrid", "keyword"] | None = Field(None, description="how passages were searched for")
     warnings: list[WarningItem] = []
 

@@ -15,10 +15,20 @@ mode does not ask, is put in as what usually goes with the other (measured on di
 every mode, and nothing is punished for a vector that is still to come.
 
 A turn of a dialogue earns a part of what its two neighbours score: an answer is found by its question.
+
+Whether a query is answered at all is judged before anything enters a window. A best score alone cannot tell: among
+many memories one is always closest. What tells is how much of the query's information the owner's memories know at
+all, in whatever message: "How many moons does Neptune have?" holds words that nobody ever said there. So
+
+    confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
+
+and below ANSWERED the query brings in nothing (measured on 120 queries that nothing answers: docs/retrieval.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, log
 
 WORDS = 10.0
@@ -52,6 +62,53 @@ E5_MEAN, E5_DEVIATION = 0.79, 0.02
 HALF, SLOPE = 6.0, 1.5
 FOUND_MIN = 0.05
 """Relevance from which on a memory without a word of the query counts as found."""
+
+KNOWN = 8.0
+"""What it counts that all of a query's information is known, in English."""
+ANSWERED, ANSWERED_LONG = 7.0, 5.0
+"""Confidence from which on a query is answered; for a long one, of which nothing can carry or know much."""
+LONG_TERMS = 25
+"""Terms from which on a query is long."""
+RELEVANT_SHARE = 0.1
+"""Passages that score less than this part of the best one that is not in view are not brought in."""
+ELSEWHERE_MIN = 0.2
+"""Relevance that a passage of another conversation needs, besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What relevance is judged by: one passage that a query found."""
+
+    score: float
+    own: float
+    """Its score without the neighbours' part."""
+    coverage: float
+    is_elsewhere: bool
+    """Whether it is of another conversation than the one that asks."""
+
+
+def is_answered(found: Sequence[Scored], known: float, weight: float, terms: int) -> bool:
+    """Whether the passages answer the query at all.
+
+    ``known``: the part of the query's information that the owner's newest memories know; a passage's own coverage
+    counts where that is more. ``weight``: see ``meaning``. ``terms``: how many the query has.
+    """
+    if not found:
+        return False
+    known = min(1.0, max(known, *(one.coverage for one in found)))
+    confidence = max(one.own for one in found) + KNOWN * weight * known
+    return confidence >= (ANSWERED_LONG if terms >= LONG_TERMS else ANSWERED)
+
+
+def brought_in(found: Sequence[Scored]) -> list[int]:
+    """The places of the passages that are worth their tokens, of those that are not in view, the best first."""
+    least = found[0].score * RELEVANT_SHARE if found else 0.0
+    elsewhere = score_of(ELSEWHERE_MIN)
+    return [
+        place
+        for place, one in enumerate(found)
+        if one.score >= least and (not one.is_elsewhere or one.score >= elsewhere)
+    ]
 
 
 def meaning(han: int, latin: int) -> float:

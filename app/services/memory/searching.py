@@ -27,10 +27,11 @@ from app.runtime import Runtime
 from app.services.memory.recalling import said_text
 from app.store import archives, conversations, embeddings, memories, messages, remembered
 from app.store.conversations import Conversation
-from app.store.memories import Hit, Meaning, relevance
+from app.store.memories import Hit, Hits, Meaning, relevance
 from app.store.messages import with_nul
 from app.text import bm25
 from app.text.language import fold_each, scalar, script_counts
+from app.text.queries import telling
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -110,6 +111,7 @@ def scope_of(conversation: Conversation) -> str:
 class Query:
     """A query made ready: its terms, its meaning where a model could be asked, and what it will be searched by."""
 
+    text: str
     terms: Sequence[int]
     meaning: Meaning | None
     weight: float
@@ -126,7 +128,7 @@ async def ready(runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid"
     if mode != "keyword":
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
-    return Query(terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
+    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
 
 
 async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
@@ -185,7 +187,7 @@ async def _search(
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = scope_of(conversation), conversation.uid
-    hits, total = await memories.search(
+    hits, total, _ = await memories.search(
         connection, tenant, memories.owner_of(scope), query.terms or keywords,
         meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
@@ -215,14 +217,21 @@ def answer(found: Found, query: str) -> dict[str, Any]:
 
 
 async def find(
-    connection: Connection, tenant: UUID, scope: str, query: Query, limit: int, *, sensitive: bool
-) -> list[Hit]:
-    """The best passages for a query, the best first."""
-    hits, _ = await memories.search(
+    connection: Connection,
+    tenant: UUID,
+    scope: str,
+    query: Query,
+    limit: int,
+    *,
+    sensitive: bool,
+    conversation_uid: UUID | None = None,
+) -> Hits:
+    """The best passages for a query, the best first: of a message or an archive as many as match."""
+    return await memories.search(
         connection, tenant, memories.owner_of(scope), query.terms,
-        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit,
+        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit, telling=telling(query.text),
+        conversation_uid=conversation_uid, every_passage=True,
     )  # fmt: skip
-    return hits
 
 
 async def memory(
