@@ -22,11 +22,11 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
-from app import bm25, tokens
-from app.db import Database
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
 from app.store import archives, memories
 from app.store.memories import Hit, owner_of
-from app.tenancy import DEFAULT_TENANT
+from app.text import bm25, tokens
 from bench import conversation_results, house, probes, replay, tables
 from bench.house import House
 from bench.probes import Probe
@@ -206,7 +206,7 @@ def later(opened: House, data: Path, names: Sequence[str], *, show: bool = False
     queries = (
         "before: the query is the user's last message and the agent's last with its calls. intent: what the agent says "
         "and calls when it uses the literal, the literals taken out: what it would ask a recall tool for. "
-        "archive_threshold is 2 000. The placeholders are ranked by BM25 of app.bm25 over those of the conversation, "
+        "archive_threshold is 2 000. The placeholders are ranked by BM25 of app.text.bm25 over those of the conversation, "
         "the archives by their best passage. The reference was measured with other code and its own probes."
     )
     return [Table(LATER, COLUMNS, rows, (about, queries))]

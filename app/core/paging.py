@@ -141,9 +141,7 @@ def _trigger(entries: Sequence[Entry], tokens_at: int, page_at: int) -> Entry:
     return max(by_tokens, by_page, key=lambda e: e.seq)
 
 
-def _verbatim_start(
-    entries: Sequence[Entry], trigger: Entry, floor: int, oldest_page: int, policy: Policy
-) -> Entry:
+def _verbatim_start(entries: Sequence[Entry], trigger: Entry, floor: int, oldest_page: int, policy: Policy) -> Entry:
     """The first message that stays verbatim: a page's first where that leaves enough messages, else a call group's."""
     unit = next((e for e in entries if e.seq == trigger.group), trigger)
     reachable = [e for e in entries if e.full_before >= floor and e.page >= oldest_page and e.seq <= unit.seq]
