@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.text import bm25
-from app.text.language import language
+from app.text import bm25, language
 from bench.house import USER, Api
 
 SAMPLE = 150
