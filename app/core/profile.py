@@ -43,8 +43,8 @@ def unfit_shares(policy: Policy) -> str | None:
     if taken <= ZONES_MAX:
         return None
     return (
-        f"head_share, condensed_share and keep_share must add up to at most {ZONES_MAX}, so that the window has room to "
-        f"grow; with the deployment's values for those left out they add up to {taken}"
+        f"head_share, condensed_share and keep_share must add up to at most {ZONES_MAX}, so that the window has room "
+        f"to grow; with the deployment's values for those left out they add up to {taken}"
     )
 
 
