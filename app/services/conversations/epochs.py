@@ -63,10 +63,17 @@ def is_due(runtime: Runtime, conversation: Conversation) -> bool:
     """Whether the stored epoch no longer holds for the conversation as it is (or will be)."""
     own = own_profile(runtime, conversation)
     if conversation.own is None:
-        beginning = paging.layout([], replace(conversation.totals, full=0, last_page=0), own.shares, own.policy)
-        return conversation.totals.generation > 0 or not beginning.holds(conversation.totals)
+        return conversation.totals.generation > 0 or not paging.is_whole(conversation.totals, own.shares, own.policy)
+    return not is_current(conversation, own)
+
+
+def is_current(conversation: Conversation, wanted: Profile) -> bool:
+    """Whether the stored epoch is the one in force for a profile."""
+    if conversation.own is None:
+        return False
     available, layout = conversation.own
-    return available != own.shares.available or not layout.holds(conversation.totals)
+    same = available == wanted.shares.available
+    return same and paging.in_force(layout, conversation.totals, wanted.shares, wanted.policy)
 
 
 async def open_epoch(
@@ -146,7 +153,8 @@ async def _only_notes(
     """The head while nothing has left the window: what people noted, or nothing."""
     language = conversation.language or "en"
     frame = head.frame_tokens(language, runtime.tokens.count)
-    noted, left_out = await _notes(connection, tenant, conversation.id, layout, wanted.shares.head - frame)
+    room = min(wanted.shares.head, wanted.shares.available - wanted.shares.whole)
+    noted, left_out = await _notes(connection, tenant, conversation.id, layout, room - frame)
     nothing = contents.Contents()
     return head.compose(noted, (), nothing, language, frame, summary_through_seq=0, notes_left_out=left_out)
 
