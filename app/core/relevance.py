@@ -69,10 +69,9 @@ ANSWERED, ANSWERED_LONG = 7.0, 5.0
 """Confidence from which on a query is answered; for a long one, of which nothing can carry or know much."""
 LONG_TERMS = 25
 """Terms from which on a query is long."""
-RELEVANT_SHARE = 0.1
-"""Passages that score less than this part of the best one that is not in view are not brought in."""
 ELSEWHERE_MIN = 0.2
-"""Relevance that a passage of another conversation needs, besides."""
+"""Relevance that a passage of another conversation needs. Of the one that asks, a score over 0 will do: more than what
+chance gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +99,9 @@ def is_answered(found: Sequence[Scored], known: float, weight: float, terms: int
     return confidence >= (ANSWERED_LONG if terms >= LONG_TERMS else ANSWERED)
 
 
-def brought_in(found: Sequence[Scored]) -> list[int]:
-    """The places of the passages that are worth their tokens, of those that are not in view, the best first."""
-    least = found[0].score * RELEVANT_SHARE if found else 0.0
-    elsewhere = score_of(ELSEWHERE_MIN)
-    return [
-        place
-        for place, one in enumerate(found)
-        if one.score >= least and (not one.is_elsewhere or one.score >= elsewhere)
-    ]
+def is_worth_it(one: Scored) -> bool:
+    """Whether a passage of an answered query is worth its tokens."""
+    return one.score > (score_of(ELSEWHERE_MIN) if one.is_elsewhere else 0.0)
 
 
 def meaning(han: int, latin: int) -> float:

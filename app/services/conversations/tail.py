@@ -31,9 +31,10 @@ from app.text.queries import asks_for_value, has_subject
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
-PASSAGES_MAX = 300
-"""Passages that a query may bring in, if they fit."""
+PASSAGES_MAX = 1_000
+"""Passages that a query brings in, at most."""
 PASSAGE_TOKENS_MIN = 12
+"""A passage has hardly fewer: so many are looked for as could fit."""
 RESULT_PREFERENCE = 1.25
 """What the score of a tool's result counts where the query asks for a value: the agent's words about it often leave
 the value out."""
@@ -142,17 +143,19 @@ async def _find(connection: Connection, tenant: UUID, asked: _Asked, free: int) 
         wanted = Wanted(query=asked.query, max_tokens=room)
         scope = searching.scope_of(asked.conversation)
         loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
-    relevant = await _relevant(connection, tenant, asked, asked.query) if asked.query else []
+    room = free if asked.request.recall_max_tokens is None else min(free, asked.request.recall_max_tokens)
+    most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
+    relevant = await _relevant(connection, tenant, asked, asked.query, most) if asked.query and most else []
     return _Found(loaded, relevant)
 
 
-async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: Query) -> list[SearchHit]:
+async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: Query, most: int) -> list[SearchHit]:
     """What answers the query and is not in view, the best first; nothing where nothing answers it."""
     if not has_subject(query.text):
         return []
     own, sensitive = asked.conversation, asked.request.sensitive
     found = await searching.find(
-        connection, tenant, searching.scope_of(own), query, PASSAGES_MAX, sensitive=sensitive,
+        connection, tenant, searching.scope_of(own), query, most + len(asked.in_view), sensitive=sensitive,
         conversation_uid=own.uid if asked.is_alone else None,
     )  # fmt: skip
     scored = [
@@ -161,12 +164,12 @@ async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: 
     ]
     if not relevance.is_answered(scored, found.known, query.weight, len(query.terms)):
         return []
-    new = [
-        place
-        for place, hit in enumerate(found.hits)
-        if not (hit.conversation_id == own.id and hit.archive_id is None and hit.seq in asked.in_view)
+    good = [
+        hit
+        for hit, one in zip(found.hits, scored, strict=True)
+        if relevance.is_worth_it(one)
+        and not (hit.conversation_id == own.id and hit.archive_id is None and hit.seq in asked.in_view)
     ]
-    good = [found.hits[new[place]] for place in relevance.brought_in([scored[place] for place in new])]
     hits = await searching.moments(connection, tenant, good, sensitive=sensitive)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
