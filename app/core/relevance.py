@@ -22,7 +22,8 @@ all, in whatever message: "How many moons does Neptune have?" holds words that n
 
     confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
 
-and below ANSWERED the query brings in nothing (measured on 120 queries that nothing answers: docs/retrieval.md).
+and below what is ``needed`` the query brings in nothing (measured on 120 queries that nothing answers:
+docs/retrieval.md).
 """
 
 from __future__ import annotations
@@ -65,13 +66,17 @@ FOUND_MIN = 0.05
 
 KNOWN = 8.0
 """What it counts that all of a query's information is known, in English."""
-ANSWERED, ANSWERED_LONG = 7.0, 5.0
-"""Confidence from which on a query is answered; for a long one, of which nothing can carry or know much."""
-LONG_TERMS = 25
-"""Terms from which on a query is long."""
-ELSEWHERE_MIN = 0.2
-"""Relevance that a passage of another conversation needs. Of the one that asks, a score over 0 will do: more than what
-chance gives."""
+ANSWERED, MANY = 7.0, 100
+"""Confidence from which on a query is answered, where there are so many memories."""
+ANSWERED_FEW = 1.4
+"""The same where there are hardly any: of few memories none is close by chance. In Chinese it is more, by the square of
+what closeness counts, for Chinese texts lie closer together."""
+LONG_TERMS, LONG_PART = 25, 0.7
+"""Terms from which on a query is long, of which nothing can carry or know much, and the part of the confidence that it
+needs."""
+ELSEWHERE_PART = 0.55
+"""The part of that confidence that a passage of another conversation must score. Of the one that asks, a score over 0
+will do: more than what chance gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +91,31 @@ class Scored:
     """Whether it is of another conversation than the one that asks."""
 
 
-def is_answered(found: Sequence[Scored], known: float, weight: float, terms: int) -> bool:
-    """Whether the passages answer the query at all.
+def needed(memories: int, weight: float, terms: int) -> float:
+    """The confidence from which on a query is answered.
+
+    ``memories``: how many the owner has, or at least so many. ``weight``: see ``meaning``. ``terms``: of the query.
+    """
+    few = ANSWERED_FEW * weight * weight
+    found = few + (ANSWERED - few) * min(1.0, memories / MANY)
+    return found * LONG_PART if terms >= LONG_TERMS else found
+
+
+def confidence(found: Sequence[Scored], known: float, weight: float) -> float:
+    """How sure it is that some of the passages answer a query; minus infinity where there are none.
 
     ``known``: the part of the query's information that the owner's newest memories know; a passage's own coverage
-    counts where that is more. ``weight``: see ``meaning``. ``terms``: how many the query has.
+    counts where that is more.
     """
     if not found:
-        return False
+        return float("-inf")
     known = min(1.0, max(known, *(one.coverage for one in found)))
-    confidence = max(one.own for one in found) + KNOWN * weight * known
-    return confidence >= (ANSWERED_LONG if terms >= LONG_TERMS else ANSWERED)
+    return max(one.own for one in found) + KNOWN * weight * known
 
 
-def is_worth_it(one: Scored) -> bool:
-    """Whether a passage of an answered query is worth its tokens."""
-    return one.score > (score_of(ELSEWHERE_MIN) if one.is_elsewhere else 0.0)
+def is_worth_it(one: Scored, least: float) -> bool:
+    """Whether a passage of an answered query is worth its tokens. ``least``: the confidence that was needed."""
+    return one.score > (ELSEWHERE_PART * least if one.is_elsewhere else 0.0)
 
 
 def meaning(han: int, latin: int) -> float:

@@ -68,6 +68,8 @@ class Hits(NamedTuple):
     """How many fit at all."""
     known: float = 0.0
     """The part of the information of ``telling`` terms that the owner's newest memories know."""
+    memories: int = 0
+    """How many the owner has, counted to RECENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +158,15 @@ WITH terms AS MATERIALIZED (
          count(*) OVER () AS taken
     FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
 ), telling AS (
-  SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known
+  SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
+         (SELECT count(*) FROM recent) AS memories
     FROM idf WHERE term = ANY ($16)
 ), many AS MATERIALIZED ( -- once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
 SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.own, f.coverage,
-       m.conversation_id, m.created_at, telling.known,
+       m.conversation_id, m.created_at, telling.known, telling.memories,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
   FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many, telling
  ORDER BY f.score DESC, f.id
@@ -246,7 +249,7 @@ async def search(
         )
         for r in rows
     ]  # fmt: skip
-    return Hits(hits, rows[0]["total"], float(rows[0]["known"])) if rows else Hits(hits, 0)
+    return Hits(hits, rows[0]["total"], float(rows[0]["known"]), rows[0]["memories"]) if rows else Hits(hits, 0)
 
 
 # Where the indexed passages of an archive, or of a message, end.

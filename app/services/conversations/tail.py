@@ -162,12 +162,13 @@ async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: 
         relevance.Scored(hit.score, hit.own, hit.coverage, hit.conversation_id not in (None, own.id))
         for hit in found.hits
     ]
-    if not relevance.is_answered(scored, found.known, query.weight, len(query.terms)):
+    least = relevance.needed(found.memories, query.weight, len(query.terms))
+    if relevance.confidence(scored, found.known, query.weight) < least:
         return []
     good = [
         hit
         for hit, one in zip(found.hits, scored, strict=True)
-        if relevance.is_worth_it(one)
+        if relevance.is_worth_it(one, least)
         and not (hit.conversation_id == own.id and hit.archive_id is None and hit.seq in asked.in_view)
     ]
     hits = await searching.moments(connection, tenant, good, sensitive=sensitive)

@@ -187,7 +187,7 @@ async def _search(
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = scope_of(conversation), conversation.uid
-    hits, total, _ = await memories.search(
+    hits, total, *_ = await memories.search(
         connection, tenant, memories.owner_of(scope), query.terms or keywords,
         meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
