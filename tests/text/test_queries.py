@@ -8,8 +8,10 @@ from app.text.bm25 import component
 from app.text.queries import asks_for_value, has_subject, telling
 
 NOTHING = """
-thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.|Great job!|Good morning! How are you?
-yes please|Continue.|got it, makes sense|What do you think?|bye, see you later|THANKS!!!|Can you say that again?|who am I
+thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
+Great job!|Good morning! How are you?
+yes please|Continue.|got it, makes sense|What do you think?|bye, see you later|THANKS!!!
+Can you say that again?|who am I
 谢谢|非常感谢你的帮助!|好的|可以,就这样吧|太棒了!|早上好,最近怎么样?
 继续|没问题,谢谢啦|能再说一遍吗?|謝謝|再试一次|嗯嗯
 """.replace("\n", "|")
