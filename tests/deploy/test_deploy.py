@@ -19,7 +19,7 @@ import yaml
 
 from app import healthcheck
 from app.cli import main
-from app.main import create_app
+from app.main import build_app
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -170,7 +170,7 @@ def test_no_container_may_more_than_it_needs(manifests: list[Json]) -> None:
 
 
 def test_probes_ask_what_there_is(manifests: list[Json]) -> None:
-    paths = create_app(Settings(), "").openapi()["paths"]
+    paths = build_app(Settings(), "").openapi()["paths"]
     asked = []
     for pod in pods(manifests):
         for container in pod["containers"]:

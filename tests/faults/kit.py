@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from app.main import Models, create_app
+from app.main import Models, build_app
 from app.providers import Chat, Embedder
 from app.providers.breaker import BreakerPolicy
 from app.providers.calls import World
@@ -58,7 +58,7 @@ def models(url: str) -> Models:
 
 def service(settings: Settings, dsn: str, url: str) -> object:
     """What `quire serve` runs."""
-    return create_app(settings, dsn, with_worker=True, models=models(url), pace=PACE)
+    return build_app(settings, dsn, with_worker=True, models=models(url), pace=PACE)
 
 
 def index(request: Json) -> Json:

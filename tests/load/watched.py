@@ -35,7 +35,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.cli.commands import Server
-from app.main import create_app
+from app.main import build_app
 from app.settings import Settings
 from app.telemetry import logs
 
@@ -169,7 +169,7 @@ def main() -> None:
     settings = Settings()
     assert settings.database_url is not None
     logs.set_up(settings.quire_log_level, settings.quire_log_format)
-    app = create_app(settings, settings.database_url, with_worker=True)
+    app = build_app(settings, settings.database_url, with_worker=True)
     app.add_middleware(_Named)
     with asyncio.Runner(loop_factory=WatchedLoop) as runner:
         loop = runner.get_loop()

@@ -7,7 +7,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.runtime import Runtime
@@ -48,7 +48,7 @@ def models(model_api: FakeOpenAI) -> Iterator[FakeOpenAI]:
 def base_url(postgres: EmbeddedPostgres, settings: Settings, model_api: FakeOpenAI) -> Iterator[str]:
     """It has a worker beside it, which gives the memories their vectors; gone with the module."""
     asked = {"memory_embedding_model": "bags", "memory_embedding_base_url": model_api.url}
-    yield from serving(create_app(settings.model_copy(update=asked), postgres.app_dsn, with_worker=True))
+    yield from serving(build_app(settings.model_copy(update=asked), postgres.app_dsn, with_worker=True))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from app.api import mcp
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
 from app.settings import Settings
@@ -269,7 +269,7 @@ def test_other_methods_are_refused_and_do_not_hang(talk: httpx.Client) -> None:
 
 @pytest.fixture
 def second(postgres: EmbeddedPostgres, settings: Settings, client: httpx.Client) -> Iterator[str]:
-    yield from serving(create_app(settings, postgres.app_dsn))
+    yield from serving(build_app(settings, postgres.app_dsn))
 
 
 async def test_processes_need_no_sticky_sessions(talk: httpx.Client, base_url: str, second: str) -> None:
