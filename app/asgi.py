@@ -35,13 +35,13 @@ class FromEnvironment:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(scope, receive, send)
+            await self._live(receive, send)
         elif self._app is None:
             raise RuntimeError(NOT_STARTED)
         else:
             await self._app(scope, receive, send)
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _live(self, receive: Receive, send: Send) -> None:
         await receive()  # that it is to start
         phase = "startup"
         try:

@@ -38,8 +38,8 @@ def instructions(name: str) -> list[str]:
 def check_command(arguments: list[str]) -> None:
     """It is a command of Quire's, with options that it has."""
     with main.make_context("quire", list(arguments), resilient_parsing=True) as context:
-        assert arguments[0] in main.list_commands(context)
-    command = main.commands[arguments[0]]
+        command = main.get_command(context, arguments[0])
+    assert command is not None
     options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {argument for argument in arguments[1:] if argument.startswith("-")} <= options
 
