@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -57,7 +58,8 @@ class OnDemand:
     async def manager(self) -> StreamableHTTPSessionManager:
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._run(self._ready))
+            # Its logs are not those of the request that came first.
+            self._task = asyncio.create_task(self._run(self._ready), context=Context())
         return await asyncio.shield(self._ready)
 
     async def close(self) -> None:

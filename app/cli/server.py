@@ -119,11 +119,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts listening; with port 0 only now the port is known."""
-        try:
-            await super().startup(sockets)
-        except OSError as error:  # another process took the port since it was bound
-            await self.lifespan.shutdown()
-            raise click.ClickException(f"Cannot listen: {error.strerror}.") from error
+        for own in sockets or ():
+            try:
+                own.listen(self.config.backlog)  # uvloop, which does so again, would not say that it failed
+            except OSError as error:  # another process listens there since the port was bound
+                raise click.ClickException(f"Cannot listen: {error.strerror}.") from error
+        await super().startup(sockets)
         if not self.started:
             return
         freeze_gc()
