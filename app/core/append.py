@@ -86,29 +86,28 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
 
 def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> tuple[list[NewMessage], Totals]:
     """Return the messages' rows, each with the sums of what weighs before it, and the sums after them."""
-    rows = []
+    rows: list[NewMessage] = []
     totals, chain = basis.conversation.totals, basis.conversation.chain
+    full, short, history = totals.full, totals.short, totals.history
     for one in found:
-        placement, arrival = one.placement, basis.arrivals[one.placement.index]
-        if not arrival.is_inner and chain is not None and placement.kind != "prompt":
+        arrival = basis.arrivals[one.placement.index]
+        if not arrival.is_inner and chain is not None and one.placement.kind != "prompt":
             chain = link(chain, one.digest)
-        row = _row(one, arrival, totals, chain, counts, new_id)
-        archived = sum(counts[archived.text] - counts[archived.placeholder] for archived in one.archived.values())
-        totals = replace(
-            totals,
-            last_seq=placement.seq,
-            last_page=placement.page,
-            full=totals.full + row.full_tokens,
-            short=totals.short + row.short_tokens,
-            history=totals.history + row.full_tokens + archived,
-        )
+        row = _row(one, arrival, (full, short), chain, counts, new_id)
+        full += row.full_tokens
+        short += row.short_tokens
+        history += row.full_tokens
+        history += sum(counts[archived.text] - counts[archived.placeholder] for archived in one.archived.values())
         rows.append(row)
+    last = rows[-1]
+    totals = replace(totals, last_seq=last.seq, last_page=last.page, full=full, short=short, history=history)
     return rows, totals
 
 
 def _row(
-    one: Prepared, arrival: Arrival, before: Totals, chain: bytes | None, counts: Counts, new_id: NewId
+    one: Prepared, arrival: Arrival, before: tuple[int, int], chain: bytes | None, counts: Counts, new_id: NewId
 ) -> NewMessage:
+    """Return a message's row. ``before``: what all messages before it weigh, verbatim and condensed."""
     placement, forms = one.placement, one.forms
     draft = placement.draft
     tokens = form_tokens(forms, placement.kind, counts)
@@ -133,8 +132,8 @@ def _row(
         full_tokens=tokens.full,
         short_tokens=tokens.short,
         loaded_tokens=tokens.loaded,
-        full_before=before.full,
-        short_before=before.short,
+        full_before=before[0],
+        short_before=before[1],
         line=one.lines.line,
         line_tokens=counts[one.lines.line],
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),

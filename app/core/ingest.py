@@ -21,6 +21,7 @@ from app.core.canonical import dumps
 from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
 from app.core.model import Kind, Language, Policy
 from app.core.neutral import neutral
+from app.core.nul import replace_nul
 
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
@@ -345,7 +346,7 @@ def _loaded_mark(call: OpenCall, language: Language) -> str:
 def _without_nul(value: Any) -> Any:
     """NUL has no place in what a model is sent; the original keeps it."""
     if isinstance(value, str):
-        return value.replace("\x00", "\ufffd") if "\x00" in value else value
+        return replace_nul(value)
     if isinstance(value, list):
         return [_without_nul(item) for item in value]
     if isinstance(value, dict):

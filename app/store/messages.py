@@ -233,9 +233,9 @@ def _listed(row: type, rows: Sequence[object]) -> list[object]:
     """Rows as ``_values`` numbers its parameters, one row after the other."""
     values_of, arrays = attrgetter(*_names(row)), _arrays(row)
     listed = [value for one in rows for value in values_of(one)]
-    for at in range(0, len(listed), len(_names(row))):
-        for i in arrays:
-            listed[at + i] = _array_literal(listed[at + i])
+    for i in arrays:
+        for at in range(i, len(listed), len(_names(row))):
+            listed[at] = _array_literal(listed[at])
     return listed
 
 

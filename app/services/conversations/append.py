@@ -187,7 +187,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
             if await messages.append_within(connection, task.tenant, *_statement(task, decided)):
                 break
         else:
-            raise errors.StorageUnavailable("The conversation is made and erased all the time; try again.")
+            raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
         if epochs.is_due(task.runtime, decided.append.conversation):
             decided = await _open_epoch(task, connection, decided)
     return _remember(task, decided)
@@ -386,9 +386,9 @@ async def _taken(task: _Task) -> errors.QuireError:
         wanted = [draft.client_id for draft in drafts if draft.client_id is not None]
         taken = await messages.taken_client_ids(connection, *task.place, wanted)
     if not taken:
-        return errors.StorageUnavailable("A concurrent request interfered; try again.")
+        return errors.StorageUnavailable("A concurrent request interfered. Try again.")
     return errors.Conflict(
-        "A client id is used in this conversation already; nothing was stored.",
+        "The conversation already has this client id. Nothing was stored.",
         errors=[
             {"loc": ["body", "messages", i, "client_id"], "msg": f"is that of message {taken[draft.client_id]}"}
             for i, draft in enumerate(drafts, selection.first)

@@ -108,7 +108,7 @@ def read_list(messages: Any, system: str | None, limits: Limits) -> CallersList:
         where: list[str | int] = ["body", "messages"]
         raise errors.Invalid(
             "The list holds nothing but system messages.",
-            errors=[{"loc": where, "msg": "must hold a message after the leading system messages"}],
+            errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
         )
     texts = [system or "", *(draft.text for draft in drafts[:lead])]
     system = "\n\n".join(text for text in texts if text) or system
@@ -140,7 +140,7 @@ def new_conversation_user(request: AppendRequest) -> str | None:
         case PostedMessages(user_id=str()) | SyncedList(user_id=str()) | ProxyQuestion():
             return request.user_id
         case _:
-            raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
+            raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
 
 
 def check(known: Conversation | None, request: AppendRequest) -> None:
@@ -155,7 +155,7 @@ def check(known: Conversation | None, request: AppendRequest) -> None:
         case ImportedMessages():
             _check_seen(known, request.bound_to)
             if known.end.last_seq + 1 != request.first_seq:
-                raise errors.Conflict("The conversation was appended to while it was imported; send the rest again.")
+                raise errors.Conflict("The conversation changed during the import. Send the rest again.")
         case PostedMessages() | SyncedList() | ProxyQuestion():
             _check_seen(known, request.bound_to)
             if not _has_user(known, request.user_id):

@@ -120,9 +120,9 @@ def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Seque
     drafts = listed.drafts[first:]
     if len(drafts) > listed.new_max:
         raise errors.Invalid(
-            f"{len(drafts)} messages of the list are new, and at most {listed.new_max} can be stored at once:"
-            " sync the list's beginning first.",
-            errors=[{"loc": ["body", "messages"], "msg": f"at most {listed.new_max} of them may be new"}],
+            f"{len(drafts)} messages of the list are new; at most {listed.new_max} can be stored at once."
+            " Sync the beginning of the list first.",
+            errors=[{"loc": ["body", "messages"], "msg": f"must have at most {listed.new_max} new messages"}],
             extra={"matched": first, "messages_max": listed.new_max},
         )
     return Selection(_arrivals(drafts), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over)))
@@ -140,8 +140,8 @@ async def _system(
     if isinstance(request, ProxyQuestion) or request.joins_forks:
         return None
     raise errors.Fork(
-        "The conversation was begun with other system messages, and these are stored.",
-        errors=[{"loc": ["body", "messages", 0], "msg": "is not what is stored as message 1"}],
+        "The conversation began with different system messages, which are stored as messages.",
+        errors=[{"loc": ["body", "messages", 0], "msg": "differs from stored message 1"}],
         extra={"index": 0, "seq": 1},
     )
 
@@ -159,8 +159,8 @@ async def _of_list(connection: Connection, tenant: UUID, known: Conversation, re
     index, seq = listed.lead + same, through + 1
     if matched is None:
         raise errors.Fork(
-            f"The list says otherwise than what is stored, from its message {index} on; nothing was stored.",
-            errors=[{"loc": ["body", "messages", index], "msg": f"is not what is stored as message {seq}"}],
+            f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
+            errors=[{"loc": ["body", "messages", index], "msg": f"differs from stored message {seq}"}],
             extra={"index": index, "seq": seq},
         )
     passed_over = [index + i for i in matched.passed_over]

@@ -24,6 +24,7 @@ from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Language
+from app.core.nul import replace_nul
 from app.core.quote import archive_text, memories_text, moment_text
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection
@@ -171,7 +172,7 @@ async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[st
         memory_type=arguments.get("memory_type", "general"),
         user_id=asking.user_id,
         conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
-        keywords=tuple(word.replace("\x00", "\ufffd")[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
+        keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
     )
 
     async def work(connection: Connection) -> StoredResponse:
