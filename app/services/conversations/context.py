@@ -21,6 +21,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.assemble import assemble, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
+from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
@@ -32,7 +33,6 @@ from app.runtime import FoundEpoch, KeptWindow, Runtime
 from app.services.conversations import epochs
 from app.services.conversations.tail import ContextRequest, gather
 from app.store import conversations, windows
-from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 
 KEPT_FORMS = 3

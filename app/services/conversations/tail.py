@@ -18,6 +18,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance
 from app.core.assemble import free_for_tail
+from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy, RecallScope, TailItem, Window, WindowWarning
 from app.core.quote import archive_text, moment_line, moments_heading
 from app.postgres.database import Connection, Database
@@ -26,7 +27,6 @@ from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
 from app.store import conversations, messages
-from app.store.conversations import Conversation
 from app.text.queries import asks_for_value, has_subject
 
 LOAD_FRAME = 140
