@@ -182,14 +182,11 @@ def shares(available: int, policy: Policy, *, has_query: bool = False) -> Shares
     body = available - free
     scale = min(1.0, ZONES_MAX / max(zones(policy), ZONES_MAX))
     condensed, keep = int(body * policy.condensed_share * scale), int(body * policy.keep_share * scale)
-    return Shares(
-        available=available,
-        reserve=free,
-        whole=available - reserve(available, policy, has_query=False),
-        head=_head(int(body * policy.head_share * scale), int(body * ZONES_MAX) - condensed - keep, body, policy),
-        condensed=condensed,
-        keep=keep,
-    )
+    head = _head(int(body * policy.head_share * scale), int(body * ZONES_MAX) - condensed - keep, body, policy)
+    whole = available - reserve(available, policy, has_query=False)
+    if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
+        whole = max(0, whole - head - condensed)
+    return Shares(available, free, whole, head, condensed, keep)
 
 
 def _head(share: int, room: int, body: int, policy: Policy) -> int:

@@ -64,6 +64,11 @@ def test_one_recall_share_holds_for_requests_with_a_query_and_without() -> None:
     assert (found.reserve, found.whole) == (3_000, 7_000)
 
 
+def test_with_a_limit_on_pages_there_is_room_for_what_stands_for_pages_that_left() -> None:
+    found = shares(8_000, Policy(active_pages=20))
+    assert found.whole == found.body - found.head - found.condensed == 5_100
+
+
 def test_a_large_window_reserves_6_000_tokens_and_gives_the_head_no_more_than_it_can_use() -> None:
     found = shares(100_000, Policy())
     assert (found.reserve, found.head) == (6_000, 4_000)
