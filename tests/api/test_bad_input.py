@@ -256,6 +256,10 @@ BAD_CHANGES: list[tuple[Json, str]] = [
     ({"tenant_id": "x"}, "tenant_id"), ({"seq": 1}, "seq"), ({"epoch": 1}, "epoch"),
     ({"settings": {"active_pages": -1}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
     ({"settings": {"archive_threshold": 10**20}}, "archive_threshold"), ({"settings": []}, "settings"),
+    ({"settings": {"keep_share": -0.1}}, "keep_share"), ({"settings": {"recall_share": 0.9}}, "recall_share"),
+    ({"settings": {"keep_share": 1e300}}, "keep_share"), ({"settings": {"condensed_share": "0.1"}}, "condensed_share"),
+    ({"settings": {"keep_share": 0.7}}, "keep_share"),  # with the deployment's 0.1 and 0.15 for the others
+    ({"settings": {"head_share": 0.3, "condensed_share": 0.6}}, "at most 0.9"),
 ]  # fmt: skip
 
 
