@@ -25,7 +25,8 @@ TOPICS_SHARE = 0.25
 """Of the summary's room."""
 TOPICS_TOKENS_MAX = 60
 NOTES_SHARE = 0.5
-SUMMARY_TOKENS_MIN = 150
+SUMMARY_TOKENS_MIN, SUMMARY_ROOM_MIN = 150, 190
+"""What a summary has at least, and the room that its lines need for it."""
 
 FRAMES: dict[Language, dict[str, str]] = {
     "en": {
@@ -62,7 +63,7 @@ def frame_tokens(language: Language, count: Count) -> int:
 
 def notes_room(room: int, policy: Policy) -> int:
     """Return the part of a head's room that standing notes may take."""
-    least = min(SUMMARY_TOKENS_MIN, policy.summary_max) if policy.summary_enabled else 0
+    least = min(SUMMARY_ROOM_MIN, policy.summary_max) if policy.summary_enabled else 0
     return max(0, min(int(room * NOTES_SHARE), room - least))
 
 
@@ -70,7 +71,7 @@ def summary_room(room: int, policy: Policy) -> int:
     """Return what summary and topics may take of the room that the notes leave."""
     if not policy.summary_enabled:
         return 0
-    return min(policy.summary_max, max(int(room * SUMMARY_SHARE), min(room, SUMMARY_TOKENS_MIN)))
+    return min(policy.summary_max, max(int(room * SUMMARY_SHARE), min(room, SUMMARY_ROOM_MIN)))
 
 
 def topics_line(topics: Sequence[Topic], room: int, language: Language, count: Count) -> SummaryLine | None:
@@ -88,11 +89,11 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
 
 
 def picked(lines: Sequence[SummaryLine], best_first: Sequence[int], room: int) -> list[SummaryLine]:
-    """The lines that fit a room, the best chosen first, in their own order."""
-    chosen = []
+    """Return the lines that fit a room, chosen in the order given (which may name one twice), in their own order."""
+    chosen: set[int] = set()
     for at in best_first:
-        if lines[at].tokens + BULLET <= room:
-            chosen.append(at)
+        if at not in chosen and lines[at].tokens + BULLET <= room:
+            chosen.add(at)
             room -= lines[at].tokens + BULLET
     return [lines[at] for at in sorted(chosen)]
 

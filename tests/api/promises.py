@@ -113,7 +113,7 @@ def assert_within_budget(found: Json, count: Count) -> None:
 
 
 def assert_whole_where_it_fits(found: Json, messages: Sequence[Json]) -> None:
-    """Nothing that fits is dropped: while the history leaves the reserve free, every message is there as it was sent."""
+    """Nothing that fits is dropped: while the history leaves the reserve free, all of it is there as it was sent."""
     usage = found["usage"]
     fixed = usage["sections"]["tools"] + usage["sections"]["system"]
     available = usage["budget"] * 9 // 10 - fixed

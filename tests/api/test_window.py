@@ -324,3 +324,18 @@ def test_standing_notes_without_room_are_said_in_a_warning(client: httpx.Client)
     }
     assert told == {400: ["the budget has no room for 2 of the standing notes"], 8000: []}
     assert seen[400]["usage"]["sections"]["notes"] == 0
+
+
+@pytest.mark.parametrize("query", [None, "tea house"])
+def test_a_summary_that_is_there_is_seen(client: httpx.Client, query: str | None) -> None:
+    """In windows of 1,500 available tokens and more, where messages have left the view."""
+    for number in range(1, 121):
+        append(client, "c", turn(number, 30))
+    ok(client.post(path("c", "notes"), json={"text": "Never call the harbour before ten in the morning."}), 201)
+    asked = {"query": query} if query else {}
+    for budget in range(2100, 9000, 300):
+        usage = window(client, "c", budget=budget, **asked)["usage"]
+        sections = usage["sections"]
+        assert budget * 9 // 10 - sections["tools"] - sections["system"] >= 1_500
+        assert sections["summary"] >= 150, budget
+        assert sections["notes"] > 0
