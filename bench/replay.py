@@ -257,7 +257,9 @@ def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
 
 
 def _shown(one: Replay, counter: Counter) -> list[window_use.Shown]:
-    history = [(evidence.texts_of(json.loads(said.text)), said.tokens) for said in one.history]
+    history = [
+        (evidence.texts_of(json.loads(said.text)) if said.role != "system" else (), said.tokens) for said in one.history
+    ]
     return [
         window_use.Shown(
             [

@@ -152,8 +152,8 @@ QUERY_SHARE = 0.45
 """The part of the available tokens that is reserved for what a query brings in."""
 ZONES_MAX = 0.9
 """What head, condensed and kept messages may take together of the body's room: the rest is growth."""
-HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 330, 0.25
-"""A head smaller than this has no room for a summary. It takes at most this part of a small body's room."""
+HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 330, 0.22
+"""A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""
 HEAD_EXTRA = 1_000
 """What a head can use beside its summary and its contents page: the frame and standing notes."""
 
@@ -182,20 +182,18 @@ def shares(available: int, policy: Policy, *, has_query: bool = False) -> Shares
     body = available - free
     scale = min(1.0, ZONES_MAX / max(zones(policy), ZONES_MAX))
     condensed, keep = int(body * policy.condensed_share * scale), int(body * policy.keep_share * scale)
-    return Shares(
-        available=available,
-        reserve=free,
-        whole=available - reserve(available, policy, has_query=False),
-        head=_head(int(body * policy.head_share * scale), int(body * ZONES_MAX) - condensed - keep, body, policy),
-        condensed=condensed,
-        keep=keep,
-    )
+    room = int(body * ZONES_MAX) - condensed - keep
+    head = min(_head(int(body * policy.head_share * scale), available, policy), room)
+    whole = available - reserve(available, policy, has_query=False)
+    if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
+        whole = max(0, whole - head - condensed)
+    return Shares(available, free, whole, head, condensed, keep)
 
 
-def _head(share: int, room: int, body: int, policy: Policy) -> int:
+def _head(share: int, available: int, policy: Policy) -> int:
     """The head's share, within what a head needs and what it can use."""
     if not policy.head_share:
         return 0
-    needed = min(HEAD_TOKENS_MIN, int(body * HEAD_TOKENS_MIN_SHARE))
+    needed = min(HEAD_TOKENS_MIN, int(available * HEAD_TOKENS_MIN_SHARE))
     used = policy.contents_max + policy.summary_max + HEAD_EXTRA
-    return max(0, min(max(needed, min(share, used)), room))
+    return max(needed, min(share, used))

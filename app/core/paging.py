@@ -84,7 +84,7 @@ def is_whole(totals: Totals, shares: Shares, policy: Policy) -> bool:
 
 def ledger_reach(shares: Shares) -> int:
     """Return how many condensed tokens back from the end the entries must reach for ``layout`` to be exact."""
-    return shares.body
+    return shares.body + shares.growth
 
 
 def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy) -> Layout:

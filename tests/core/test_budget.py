@@ -64,14 +64,20 @@ def test_one_recall_share_holds_for_requests_with_a_query_and_without() -> None:
     assert (found.reserve, found.whole) == (3_000, 7_000)
 
 
+def test_with_a_limit_on_pages_there_is_room_for_what_stands_for_pages_that_left() -> None:
+    found = shares(8_000, Policy(active_pages=20))
+    assert found.whole == found.body - found.head - found.condensed == 5_100
+
+
 def test_a_large_window_reserves_6_000_tokens_and_gives_the_head_no_more_than_it_can_use() -> None:
     found = shares(100_000, Policy())
     assert (found.reserve, found.head) == (6_000, 4_000)
 
 
-@pytest.mark.parametrize(("available", "head"), [(1_500, 318), (3_000, 330), (8_000, 680)])
+@pytest.mark.parametrize(("available", "head"), [(1_000, 220), (1_500, 330), (3_000, 330), (8_000, 680)])
 def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
     assert shares(available, Policy()).head == head
+    assert shares(available, Policy(), has_query=True).head == min(head, max(330, int(available * 0.055)))
     assert shares(available, Policy(head_share=0)).head == 0
 
 

@@ -41,7 +41,7 @@ def epochs(entries: Sequence[Entry], policy: Policy) -> list[list[str]]:
             continue
         verbatim, condensed = (entries[seq - 1] for seq in (found.verbatim_from, found.condensed_from))
         by_page = last.page == page_threshold(last.page, policy) and last.opens_page
-        passed = f"page {last.page}" if by_page else spaced(token_threshold(totals.full, known))
+        passed = f"page {last.page}" if by_page else spaced(max(token_threshold(totals.full, known), known.whole))
         contents = f"1–{condensed.page - 1}" if condensed.page > 1 else "none"
         from_page = f"{verbatim.page}" if verbatim.opens_page else f"{verbatim.page}, last message"
         place = [found.number, last.page, spaced(last.full_after)]
@@ -70,4 +70,4 @@ def test_the_example_by_tokens_is_what_paging_decides() -> None:
 
 
 def test_the_example_by_pages_is_what_paging_decides() -> None:
-    assert table_below("An example with a limit on pages") == epochs(conversation(WITHOUT, 58), Policy(active_pages=20))
+    assert table_below("An example with a limit on pages") == epochs(conversation(WITHOUT, 51), Policy(active_pages=20))

@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, append, assistant, ok, path, user
@@ -83,7 +83,7 @@ def test_it_keeps_to_its_cap(base_url: str, client: httpx.Client, script: Script
 
 @pytest.fixture
 def silent_url(postgres: EmbeddedPostgres, proxy_settings: Settings, clean: None) -> Iterator[str]:
-    yield from serving(create_app(proxy_settings.model_copy(update={"quire_proxy_recall": "off"}), postgres.app_dsn))
+    yield from serving(build_app(proxy_settings.model_copy(update={"quire_proxy_recall": "off"}), postgres.app_dsn))
 
 
 def test_a_deployment_may_turn_it_off_and_a_request_on_again(
