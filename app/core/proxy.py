@@ -50,7 +50,9 @@ class Met:
     """Messages of a fork that lie before stored ones, so that they cannot be appended."""
 
 
-def meet(said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool, retried: bool) -> Met:
+def meet(
+    said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool, retried: bool
+) -> Met:
     """Both begin with ``same`` messages. ``tail``: what is stored beyond them, oldest first; all of it, or (not
     ``is_whole``) its end. ``retried``: the client says that it sent the request before.
     """

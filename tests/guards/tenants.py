@@ -24,7 +24,7 @@ BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
 
 
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
-    return Runtime(settings, defaults(settings), database, counter, migrate.head())
+    return Runtime(settings, defaults(settings), database, counter, migrate.HEAD)
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from app import errors
 from app.core.model import Head
 from app.core.scope import owner_of
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
@@ -509,7 +509,7 @@ async def test_start_up_refuses_a_role_that_row_level_security_does_not_bind(
     if role == "bypass":
         await superuser.fetch("ALTER ROLE quire_app BYPASSRLS")
     try:
-        app = create_app(settings, dsn)
+        app = build_app(settings, dsn)
         with pytest.raises(errors.UnsafeDatabase):
             async with app.router.lifespan_context(app):
                 pytest.fail("it started")
