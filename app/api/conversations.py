@@ -16,6 +16,7 @@ from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json, storable
 from app.api.paths import ConversationId, check_id
+from app.api.policies import policy_text
 from app.api.runtime import Wired
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
@@ -83,7 +84,7 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
         system_tokens=await runtime.count(body.system) + epochs.FRAME if body.system else 0,
         model=storable(body.model, "model"),
         budget=body.budget,
-        policy=_policy(body.settings),
+        policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
         metadata=_metadata(body),
     )
 
@@ -94,10 +95,6 @@ def _metadata(body: schemas.ConversationChange) -> str:
         message = f"at most {METADATA_MAX} characters as JSON"
         raise errors.Invalid("The metadata is too long.", errors=[{"loc": ["body", "metadata"], "msg": message}])
     return text
-
-
-def _policy(overrides: schemas.PolicyOverrides | None) -> str:
-    return dumps(overrides.model_dump(exclude_none=True)) if overrides else "{}"
 
 
 @router.get("/conversations", response_model=schemas.ConversationList)
@@ -169,7 +166,7 @@ async def change_conversation(
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
-        changed = _changed(known, body, system_tokens)
+        changed = _changed(runtime, known, body, system_tokens)
         moves = (changed.system, changed.model, changed.budget, changed.policy) != (
             known.system, known.model, known.budget, known.policy,
         )  # fmt: skip
@@ -183,7 +180,9 @@ async def change_conversation(
     return json_text(response)
 
 
-def _changed(known: Conversation, body: schemas.ConversationChange, system_tokens: int) -> NewConversation:
+def _changed(
+    runtime: Runtime, known: Conversation, body: schemas.ConversationChange, system_tokens: int
+) -> NewConversation:
     new = NewConversation(
         id=known.id, uid=known.uid, title=known.title, system=known.system, system_tokens=known.system_tokens,
         model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
@@ -198,7 +197,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
     if "budget" in given:
         new = replace(new, budget=body.budget)
     if "settings" in given:
-        new = replace(new, policy=_policy(body.settings))
+        new = replace(new, policy=policy_text(runtime.defaults, body.settings, ("body", "settings")))
     if "metadata" in given:
         new = replace(new, metadata=_metadata(body))
     return new

@@ -15,6 +15,7 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
+from app.api.policies import policy_text
 from app.api.runtime import Wired
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
@@ -139,11 +140,12 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
     require_plain(request.headers)
     lines = _lines(request, runtime.settings.quire_body_max_bytes)
-    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(_settings, caller.user_id)))
 
+    def settings(value: dict[str, Any]) -> str:
+        overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
+        return policy_text(runtime.defaults, overrides, ["settings"])
 
-def _settings(value: dict[str, Any]) -> str:
-    return dumps(parse_model(schemas.PolicyOverrides, value, ["settings"]).model_dump(exclude_none=True))
+    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(settings, caller.user_id)))
 
 
 async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:

@@ -303,7 +303,7 @@ class Book:
         notes = self._notes(layout)
         if room <= 0 or last_page < 1:
             return Head(unlisted=last_page, notes_left_out=len(notes))
-        noted = head.take(notes, int(room * head.NOTES_SHARE))
+        noted = head.take(notes, head.notes_room(room, policy))
         room -= sum(line.tokens + head.BULLET for line in noted)
         archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
         for_summary = head.summary_room(room, policy)
