@@ -1,9 +1,9 @@
 """Every setting, read from the environment. Only the composition roots and alembic read it."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.core.budget import BUDGET_MAX, ZONES_MAX
@@ -261,3 +261,16 @@ class Settings(BaseSettings):
                 f" has room to grow; together they are {taken:.4g}"
             )
         return value
+
+
+class InvalidSettingsError(ValueError):
+    """Some settings are not valid; the message names them, without their values."""
+
+
+def read(**given: Any) -> Settings:
+    """The settings; what is ``given`` (and not None) comes before the environment. Raises InvalidSettingsError."""
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = "\n".join(f"  {str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
+        raise InvalidSettingsError(f"These settings are not valid:\n{wrong}") from None

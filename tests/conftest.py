@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import worker
-from app.main import create_app
+from app.main import build_app
 from app.postgres import embedded, migrate
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
@@ -134,7 +134,7 @@ def settings(data_dir: Path) -> Settings:
 @pytest.fixture(scope="session")
 def base_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """A server for the whole run; jobs are run by the tests themselves."""
-    yield from serving(create_app(settings, postgres.app_dsn))
+    yield from serving(build_app(settings, postgres.app_dsn))
 
 
 class Served(uvicorn.Server):

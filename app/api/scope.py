@@ -21,7 +21,7 @@ from app.services.keys import Knock
 
 BEARER = "bearer "
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
-"""What an Idempotency-Key may be, for the OpenAPI document; `flows.once` says so in words."""
+"""What an Idempotency-Key may be, for the OpenAPI document; `services.idempotency` says so in words."""
 
 
 async def _caller(request: Request) -> Caller:
@@ -45,7 +45,13 @@ async def _caller(request: Request) -> Caller:
 
 def knock(request: Request, key: str | None) -> Knock:
     """What a request shows at the door."""
-    return Knock(key, request.headers.get("host", ""), request.client.host if request.client else "")
+    server = request.scope.get("server")
+    return Knock(
+        key,
+        request.headers.get("host", ""),
+        request.client.host if request.client else "",
+        server[0] if server and server[1] is not None else "",
+    )
 
 
 def _key(request: Request) -> str | None:
@@ -86,7 +92,7 @@ _KEY_NAME = "Idempotency-Key"
 _KEY_DESCRIPTION = "Sent again with the same request, the write is done once and answered alike for 24 hours."
 _KEY_RULES: dict[str, Any] = {"minLength": 1, "maxLength": 255, "pattern": PRINTABLE}
 
-IdempotencyKey = Annotated[
+IdempotencyKeyHeader = Annotated[
     str | None, Header(alias=_KEY_NAME, description=_KEY_DESCRIPTION, json_schema_extra=_KEY_RULES)
 ]
 IDEMPOTENCY_KEY: dict[str, Any] = {

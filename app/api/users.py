@@ -17,11 +17,11 @@ from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
 from app.api.policies import policy_text
 from app.api.runtime import Wired
-from app.api.scope import IdempotencyKey, Reader, Writer
+from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.database import Connection
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, exporting
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
@@ -41,7 +41,7 @@ OWN = ("path", "user_id")
 
 @router.delete("/users/{user_id}", response_model=schemas.Erased)
 async def delete_user(
-    request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Erase everything of a user: conversations, archives, memories, keys. The answer counts rows by table.
 
@@ -49,16 +49,19 @@ async def delete_user(
     was. What is not there (any more) counts 0.
     """
     caller.user(user_id, OWN)
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    if once is not None and (known := await once.answered(runtime.database, caller.tenant)) is not None:
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    if (
+        idempotency is not None
+        and (known := await idempotency.find_response(runtime.database, caller.tenant)) is not None
+    ):
         return json_text(known)
     done = await erasing.erase_user(runtime, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
-    async def work(_: Connection) -> Said:
-        return Said(answer)
+    async def work(_: Connection) -> StoredResponse:
+        return StoredResponse(answer)
 
-    return json_text(await do_once(runtime.database, caller.tenant, once, work))
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
 
 
 NDJSON = "application/x-ndjson"

@@ -11,13 +11,13 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.contents import Line, PageEntry
+from app.core.conversation import Conversation
 from app.core.model import Entry, Epoch, Head, Item, Layout
 from app.postgres.database import Connection, Database
 from app.store.conversations import (
     CONVERSATION_FIELDS,
     EPOCH_FIELDS,
     LAYOUT_COLUMNS,
-    Conversation,
     read_conversation,
 )
 

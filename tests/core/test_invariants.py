@@ -228,7 +228,7 @@ def test_the_system_prompt_and_the_newest_user_message_are_always_there(transcri
 
 def items_of(seen: Seen) -> list[Item]:
     book = Book(seen.wanted.policy)
-    book.rows, book.totals = list(seen.rows), seen.totals
+    book.rows, book.conversation = list(seen.rows), seen.conversation
     return book.items(seen.layout)
 
 
@@ -336,7 +336,7 @@ def test_a_call_still_without_its_results_is_held_back_and_said_so(transcript: T
         except BudgetTooSmall:
             continue
         awaited = {"tool_results_awaited"} & {w.code for w in seen.window.warnings}
-        assert bool(awaited) == bool(book.tail.open_calls)
+        assert bool(awaited) == bool(book.conversation.end.open_calls)
 
 
 @moderate

@@ -11,7 +11,7 @@ import asyncpg
 import httpx
 from fastapi import FastAPI
 
-from app.main import Models, create_app
+from app.main import Models, build_app
 from app.providers import Chat, Embedder
 from app.providers.breaker import BreakerPolicy
 from app.providers.calls import World
@@ -59,7 +59,7 @@ def models(url: str) -> Models:
 
 def service(settings: Settings, dsn: str, url: str, *, with_worker: bool = True) -> FastAPI:
     """Build what `quire serve` runs."""
-    return create_app(settings, dsn, with_worker=with_worker, models=models(url), pace=PACE)
+    return build_app(settings, dsn, with_worker=with_worker, models=models(url), pace=PACE)
 
 
 def index(request: Json) -> Json:

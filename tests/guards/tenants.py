@@ -13,7 +13,8 @@ from app.main import defaults
 from app.postgres import migrate
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime
-from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.append import append
+from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
 from app.store import conversations, notes, page_index, summaries
@@ -26,11 +27,11 @@ BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
     known = defaults(settings)
     paged = replace(known, policy=replace(known.policy, active_pages=40))
-    return Runtime(settings, paged, database, counter, migrate.head())
+    return Runtime(settings, paged, database, counter, migrate.HEAD)
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
-    request = AppendRequest(read(list(messages), Limits()), user_id="u")
+    request = PostedMessages(read(list(messages), Limits()), user_id="u")
     await append(made, tenant, conversation, request, None)
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from app import errors
 from app.core.model import Head
-from app.main import create_app
+from app.core.scope import owner_of
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
@@ -38,7 +39,6 @@ from app.store import (
     summaries,
     windows,
 )
-from app.store.memories import owner_of
 from app.text import bm25
 from app.text.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
@@ -137,7 +137,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "recall": (messages.RECALL, ("c", 2)),
     "set the epoch": (windows.SET_EPOCH, ("c", 1)),
     "forget later epochs": (windows.FORGET_LATER_EPOCHS, ("c", 0)),
-    "correct an answer": (idempotency.CORRECT, ("k", "forged", UUID(int=1))),
+    "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
@@ -510,7 +510,7 @@ async def test_start_up_refuses_a_role_that_row_level_security_does_not_bind(
     if role == "bypass":
         await superuser.fetch("ALTER ROLE quire_app BYPASSRLS")
     try:
-        app = create_app(settings, dsn)
+        app = build_app(settings, dsn)
         with pytest.raises(errors.UnsafeDatabase):
             async with app.router.lifespan_context(app):
                 pytest.fail("it started")

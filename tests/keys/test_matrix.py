@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from app.api.queries import EveryTurn
 from app.core.caller import ALL_SCOPES
-from app.main import ROUTERS, create_app
+from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
 from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, populate
@@ -152,7 +152,7 @@ FOUND_BY = {
 
 
 def test_every_route_has_an_expectation_and_says_what_scope_it_needs() -> None:
-    document = create_app(Settings(), "").openapi()
+    document = build_app(Settings(), "").openapi()
     found = {
         f"{verb} {path}": operation for path, verbs in document["paths"].items() for verb, operation in verbs.items()
     }
@@ -173,7 +173,7 @@ def test_what_is_in_no_document_is_known_here() -> None:
         for verb in route.methods or ()
     }
     assert found == {name for name, route in ROUTES.items() if route.hidden}
-    app = create_app(Settings(), "")
+    app = build_app(Settings(), "")
     plain = [route for route in app.routes if isinstance(route, starlette.routing.Route)]
     assert {route.path for route in plain if not isinstance(route, EveryTurn)} == OPEN_PAGES
     served_first = {

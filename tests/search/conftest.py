@@ -7,7 +7,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.runtime import Runtime
@@ -47,7 +47,7 @@ def models(model_api: FakeOpenAI) -> Iterator[FakeOpenAI]:
 @pytest.fixture(scope="session")
 def served(postgres: EmbeddedPostgres, settings: Settings, model_api: FakeOpenAI) -> Iterator[Served]:
     asked = {"memory_embedding_model": "bags", "memory_embedding_base_url": model_api.url}
-    with serve(create_app(settings.model_copy(update=asked), postgres.app_dsn)) as running:
+    with serve(build_app(settings.model_copy(update=asked), postgres.app_dsn)) as running:
         yield running
 
 

@@ -24,6 +24,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
+from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
@@ -38,7 +39,6 @@ from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
 from app.store import conversations, messages, windows
-from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 
 LOAD_FRAME = 60

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from app.core import contents, head, paging
 from app.core.contents import Line, PageEntry
+from app.core.conversation import Conversation
 from app.core.head import SummaryLine
 from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
@@ -22,7 +23,6 @@ from app.postgres.database import Connection
 from app.recall.tools import GUIDE, schemas_text
 from app.runtime import Runtime
 from app.store import conversations, notes, page_index, summaries, windows
-from app.store.conversations import Conversation
 from app.text.language import sentences
 
 SUMMARY_PAGES = 16
