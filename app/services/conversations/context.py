@@ -23,6 +23,7 @@ from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
+from app.core.messages import FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.render import Rendered, render, tools_text
@@ -200,7 +201,7 @@ async def _profile(
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
-        own = await runtime.count(request.system) + epochs.FRAME if request.system else 0
+        own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
     return profile(policy, budget, fixed, conversation.token_percent, has_query=request.takes_query_share), offered
 

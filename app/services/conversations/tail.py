@@ -141,7 +141,7 @@ async def _find(connection: Connection, tenant: UUID, asked: _Asked, free: int) 
     for uuid in names:
         room = max(1, free // len(names) - LOAD_FRAME)
         wanted = Wanted(query=asked.query, max_tokens=room)
-        scope = searching.scope_of(asked.conversation)
+        scope = asked.conversation.scope
         loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
     room = free if asked.request.recall_max_tokens is None else min(free, asked.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
@@ -155,7 +155,7 @@ async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: 
         return []
     own, sensitive = asked.conversation, asked.request.sensitive
     found = await searching.find(
-        connection, tenant, searching.scope_of(own), query, most + len(asked.in_view), sensitive=sensitive,
+        connection, tenant, own.scope, query, most + len(asked.in_view), sensitive=sensitive,
         conversation_uid=own.uid if asked.is_alone else None,
     )  # fmt: skip
     scored = [
