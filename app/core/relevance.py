@@ -22,7 +22,7 @@ all, in whatever message: "How many moons does Neptune have?" holds words that n
 
     confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
 
-and below what is ``needed`` the query brings in nothing (measured on 120 queries that nothing answers:
+and below what is ``needed`` the query brings in nothing (measured on queries that nothing answers:
 docs/retrieval.md).
 """
 

@@ -88,3 +88,16 @@ def test_bad_values_are_refused_by_name(talk: httpx.Client, asked: Json) -> None
         problem(talk.patch(path("new"), json={"settings": asked}), 422, name)
         problem(talk.post("/conversations", json={"id": "x", "settings": asked}), 422, name)
     assert "recall_scope" not in created(talk, id="y")["settings"]
+
+
+@pytest.mark.parametrize("name", ["search_memories", "mcp__quire__recall_memory"])
+def test_what_was_looked_for_is_no_memory(client: httpx.Client, name: str) -> None:
+    """Neither the call of a recall tool nor what it brought back; what the agent says beside it is."""
+    asked = call("a", name=name, arguments='{"query": "zanzibar cloves"}')
+    append(client, "c", [user("Well?"), asked, result("a", "<quire-memories>zanzibar</quire-memories>")], user_id="u")
+    said = {**call("b", name=name, arguments='{"query": "zanzibar"}'), "content": "The ferry leaves at nine."}
+    append(client, "c", [assistant("I looked."), user("And?"), said, result("b", "nothing")], user_id="u")
+    found = ok(client.post("/memories/search", json={"user_id": "u", "query": "zanzibar cloves"}))
+    assert found["results"] == []
+    [ferry] = ok(client.post("/memories/search", json={"user_id": "u", "query": "ferry nine"}))["results"]
+    assert ferry["content_preview"].startswith("The **ferry** leaves at nine.") or "ferry" in ferry["content_preview"]

@@ -22,7 +22,7 @@ from app.core.neutral import without_ranges
 from app.core.nul import with_nul
 from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased
 from app.core.profile import policy_of
-from app.core.quote import plain_text, speaker_of
+from app.core.quote import searchable_text, speaker_of
 from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.rows import NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
@@ -33,6 +33,7 @@ from app.extractive.terms import key_terms
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
+from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
@@ -357,7 +358,7 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
             conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
             start=start, length=length, terms=terms,
         )
-        for start, length, terms in all_vectors(plain_text(said), speaker_of(said))
+        for start, length, terms in all_vectors(searchable_text(said, TOOL_NAMES), speaker_of(said))
     ]  # fmt: skip
 
 
