@@ -6,6 +6,7 @@ Every function is pure and total, as those of ``language``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from app.text import bm25
 from app.text.chinese_scripts import simplified
@@ -14,6 +15,8 @@ from app.text.small_talk import CHINESE_PHRASES, CHINESE_WORDS, ENGLISH_PHRASES,
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
+ALIKE = 0.8
+"""The part of their terms that a question shares with a query that it only repeats."""
 
 _APOSTROPHE = str.maketrans("\u2019", "'")
 _PHRASES = re.compile(
@@ -33,6 +36,9 @@ _GRAMMAR = frozenset(
 _DATES = frozenset(
     "january february march april june july august september october november december jan feb mar apr jun jul aug sep "
     "sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
+)
+_QUESTION = re.compile(
+    r"[?？]\W*$|[吗呢]\W*$|^\W*(?:who|what|when|where|which|why|how|do|does|did|is|are|can)\b", re.IGNORECASE
 )
 _DAY_OR_YEAR = re.compile(r"[0-2]?\d|3[01]|(?:19|20)\d\d")
 _VALUE = re.compile(
@@ -67,6 +73,27 @@ def telling(text: str) -> list[int]:
 def _tells(term: str) -> bool:
     is_date = term in _DATES or _DAY_OR_YEAR.fullmatch(term)
     return term not in bm25.STOP_WORDS and not is_date and not _GRAMMAR & set(term)
+
+
+def told_once(texts: Sequence[str], query: str) -> list[int]:
+    """The places of texts that are worth showing for a query, in order: of those that say the same in the same words
+    the first, and after all others the first that only asks again what the query asks.
+    """
+    asked = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
+    seen: set[tuple[str, ...]] = set()
+    kept: list[int] = []
+    asked_again: list[int] = []
+    for place, text in enumerate(texts):
+        said = (tuple(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else ()) or (text.strip(),)
+        if said in seen:
+            continue
+        seen.add(said)
+        (asked_again if _asks_again(text, set(said), asked) else kept).append(place)
+    return kept + asked_again[:1]
+
+
+def _asks_again(text: str, said: set[str], asked: set[str]) -> bool:
+    return len(said & asked) >= ALIKE * len(said | asked) > 0 and _QUESTION.search(text) is not None
 
 
 def asks_for_value(text: str) -> bool:

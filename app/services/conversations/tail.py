@@ -27,7 +27,7 @@ from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
 from app.store import conversations, messages
-from app.text.queries import asks_for_value, has_subject
+from app.text.queries import asks_for_value, has_subject, told_once
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -171,7 +171,8 @@ async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: 
         if relevance.is_worth_it(one, least)
         and not (hit.conversation_id == own.id and hit.archive_id is None and hit.seq in asked.in_view)
     ]
-    hits = await searching.moments(connection, tenant, good, sensitive=sensitive)
+    told = await searching.moments(connection, tenant, good, sensitive=sensitive)
+    hits = [told[place] for place in told_once([hit.text for hit in told], query.text)]
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
 

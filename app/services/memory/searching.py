@@ -30,12 +30,14 @@ from app.store import archives, conversations, embeddings, memories, messages, r
 from app.store.memories import Hit, Hits, Meaning, relevance
 from app.text import bm25
 from app.text.language import fold_each, scalar, script_counts
-from app.text.queries import telling
+from app.text.queries import telling, told_once
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
+REPEATS_MAX = 100
+"""Memories that are looked at besides, where some of those that were found say the same."""
 REPLICA_WAIT_SECONDS = 0.05
 """For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
@@ -168,7 +170,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     warnings = list(query.warnings)
     if not query.terms and not keywords and query.meaning is None:
         warnings.append(NO_WORDS)
-    return Found(_each_once(found), total, query.mode, None, warnings)
+    return Found(found, total, query.mode, None, warnings)
 
 
 async def _search(
@@ -181,22 +183,30 @@ async def _search(
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
-    hits, total, *_ = await memories.search(
-        connection, tenant, owner_of(scope), query.terms or keywords,
-        meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
-        conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
-        until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
-        limit=request.limit,
-    )  # fmt: skip
-    return await moments(connection, tenant, hits, sensitive=request.sensitive), total
+    kept: list[SearchHit] = []
+    total = 0
+    for limit in (request.limit, request.limit + REPEATS_MAX):
+        hits, total, *_ = await memories.search(
+            connection, tenant, owner_of(scope), query.terms or keywords,
+            meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
+            conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
+            until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+            limit=limit,
+        )  # fmt: skip
+        found = await moments(connection, tenant, hits, sensitive=request.sensitive)
+        kept = _each_once(found, request.query)
+        if len(kept) == len(found) or len(hits) < limit:
+            break
+    return kept[: request.limit], total
 
 
-def _each_once(found: Sequence[SearchHit]) -> list[SearchHit]:
-    """The best passage of each memory."""
+def _each_once(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
+    """The best passage of each memory; what says the same once, and what only asks the same last."""
     best: dict[UUID, SearchHit] = {}
     for moment in found:
         best.setdefault(moment.key, moment)
-    return list(best.values())
+    once = list(best.values())
+    return [once[place] for place in told_once([moment.text for moment in once], query)]
 
 
 def answer(found: Found, query: str) -> dict[str, Any]:
