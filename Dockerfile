@@ -20,7 +20,7 @@ RUN python -m compileall -q app alembic
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000
-# A worker's is ["python", "-m", "app.alive", "worker"], with QUIRE_WORKER_PORT.
-HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["python", "-m", "app.alive", "api"]
+# A worker's is ["python", "-m", "app.healthcheck", "worker"], with QUIRE_WORKER_PORT.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["python", "-m", "app.healthcheck", "api"]
 ENTRYPOINT ["python", "-m", "app"]
 CMD ["serve"]

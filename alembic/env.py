@@ -1,4 +1,4 @@
-"""Runs the migrations. The DSN comes from `app.migrate`, or from the settings when alembic is run by hand."""
+"""Runs the migrations. The DSN comes from `app.postgres.migrate`, or from the settings when alembic is run by hand."""
 
 import asyncio
 
@@ -8,8 +8,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from app.postgres.tables import metadata
 from app.settings import Settings
-from app.tables import metadata
 
 # Any number will do, as long as nobody else on this database uses it.
 MIGRATION_LOCK = 7_823_419_500

@@ -11,7 +11,7 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
-from app import __version__, migrate, tokens, worker
+from app import __version__, worker
 from app.api import (
     archive,
     conversations,
@@ -35,17 +35,19 @@ from app.api.queries import served_first
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
-from app.db import Database
-from app.metrics import Metrics
+from app.postgres import migrate
+from app.postgres.database import Database
+from app.postgres.replica import Replica
 from app.providers import Chat, Embedder, build
 from app.providers.upstream import Upstream
-from app.replica import Replica
-from app.services import Services
+from app.queue.loop import Pace
+from app.runtime import Runtime
 from app.settings import Settings
-from app.tokens import TokenCounter
-from app.tracing import tracing_of
+from app.telemetry.metrics import Metrics
+from app.telemetry.tracing import tracing_of
+from app.text import tokens
+from app.text.tokens import TokenCounter
 from app.ui import router as ui
-from app.work.loop import Pace
 
 DESCRIPTION = """\
 Memory for LLM agents. POST each conversation turn and tool result; before each model call GET a
@@ -114,7 +116,7 @@ def create_app(
     return app
 
 
-def settle() -> None:
+def freeze_gc() -> None:
     """What is there once a process has started stays: from now on garbage is not looked for among it.
 
     For processes that serve one app until they end. A whole collection stops everything else, for as long as there are
@@ -148,16 +150,16 @@ def _lifespan(
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with services_of(settings, dsn, models) as services:
-            app.state.services, app.state.mcp = services, mcp.manager(services)
+        async with runtime_of(settings, dsn, models) as runtime:
+            app.state.runtime, app.state.mcp = runtime, mcp.manager(runtime)
             watches = [
-                asyncio.create_task(services.metrics.watch_lag()),
-                asyncio.create_task(services.forget_windows()),
+                asyncio.create_task(runtime.metrics.watch_lag()),
+                asyncio.create_task(runtime.forget_windows()),
             ]
-            if services.replica is not None:
-                watches.append(asyncio.create_task(services.replica.watch()))
+            if runtime.replica is not None:
+                watches.append(asyncio.create_task(runtime.replica.watch()))
             try:
-                async with app.state.mcp.run(), _working(services, pace, wanted=with_worker):
+                async with app.state.mcp.run(), _working(runtime, pace, wanted=with_worker):
                     yield
             finally:
                 for watch in watches:
@@ -167,7 +169,7 @@ def _lifespan(
 
 
 @asynccontextmanager
-async def services_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Services]:
+async def runtime_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Runtime]:
     """What a process works with. Raises UnsafeDatabase or StorageUnavailable."""
     counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
     database = await Database.connect(
@@ -181,12 +183,12 @@ async def services_of(settings: Settings, dsn: str, models: Models | None = None
             known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
             metrics, upstream = Metrics(), upstream_of(settings)
             async with _replica(settings, database, metrics) as replica:
-                services = Services(*known, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
-                yield services
-                await services.turns.close()
+                runtime = Runtime(*known, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
+                yield runtime
+                await runtime.turns.close()
                 if upstream is not None:
                     await upstream.close()
-                await asyncio.gather(*services.door.tasks)
+                await asyncio.gather(*runtime.door.tasks)
                 await anyio.to_thread.run_sync(tracing.close)
         finally:
             for provider in (chat, embedder):
@@ -259,14 +261,14 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
 
 
 @asynccontextmanager
-async def _working(services: Services, pace: Pace | None, *, wanted: bool) -> AsyncIterator[None]:
+async def _working(runtime: Runtime, pace: Pace | None, *, wanted: bool) -> AsyncIterator[None]:
     """The worker beside the API; it finishes what it is doing before the block ends."""
     if not wanted:
         yield
         return
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        group.create_task(worker.run(services, stop, pace=pace))
+        group.create_task(worker.run(runtime, stop, pace=pace))
         try:
             yield
         finally:

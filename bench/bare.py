@@ -26,13 +26,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app import bm25
 from app.core import relevance
 from app.core.canonical import dumps
-from app.db import Connection
+from app.postgres.database import Connection
+from app.postgres.tenants import DEFAULT_TENANT
 from app.store.memories import BY_WORDS, SEARCH, Meaning, owner_of
-from app.tenancy import DEFAULT_TENANT
-from app.text import script_counts
+from app.text import bm25
+from app.text.language import script_counts
 
 POOL = 8
 FOUND = 10

@@ -28,7 +28,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from app import embedded
+from app.postgres import embedded
 
 WRITERS = 3
 RETRY_SECONDS = 0.05

@@ -24,8 +24,8 @@ from typing import Any
 import asyncpg
 import httpx
 
-from app import embedded, migrate
-from app.embedded import EmbeddedPostgres
+from app.postgres import embedded, migrate
+from app.postgres.embedded import EmbeddedPostgres
 from bench.crash import PROMISES, Quire, Writer, _folder, check_history
 from bench.crash import Report as AppendReport
 

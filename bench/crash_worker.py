@@ -6,13 +6,13 @@ A stand-in inserts what it makes without ON CONFLICT, so that a job that was don
 import asyncio
 from random import random
 
-from app import logs
 from app.jobs import Handler
-from app.main import services_of
-from app.services import Services
+from app.main import runtime_of
+from app.queue import table
+from app.queue.table import Claimed
+from app.runtime import Runtime
 from app.settings import Settings
-from app.work import table
-from app.work.table import Claimed
+from app.telemetry import logs
 from app.worker import HANDLERS, run
 
 INSERT = """
@@ -20,9 +20,9 @@ INSERT INTO page_index (tenant_id, conversation_id, page, revision, source) VALU
 """
 
 
-async def index_page(services: Services, claimed: Claimed) -> None:
+async def index_page(runtime: Runtime, claimed: Claimed) -> None:
     await asyncio.sleep(random() * 0.4)  # a model takes its time
-    async with services.database.begin(claimed.tenant) as connection:
+    async with runtime.database.begin(claimed.tenant) as connection:
         await connection.execute(INSERT, claimed.tenant, claimed.conversation_id, claimed.args["page"])
         await asyncio.sleep(random() * 0.02)  # and the transaction is open for a while
         await table.finish(connection, claimed)
@@ -35,9 +35,9 @@ async def main() -> None:
     settings = Settings()
     logs.set_up("info", "text")
     assert settings.database_url is not None
-    async with services_of(settings, settings.database_url) as services:
+    async with runtime_of(settings, settings.database_url) as runtime:
         print("up", flush=True)  # noqa: T201 - it is waited for
-        await run(services, asyncio.Event(), handlers={**STAND_INS, **HANDLERS})
+        await run(runtime, asyncio.Event(), handlers={**STAND_INS, **HANDLERS})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app import bm25, text
+from app.text import bm25, language
 from bench.house import USER, Api
 
 SAMPLE = 150
@@ -116,7 +116,7 @@ def texts_of(message: Mapping[str, Any]) -> Texts:
 
 def telling(texts: Texts) -> frozenset[str]:
     """The words that could tell a message from others: no stop words, no single characters."""
-    words = (word for one in texts for word in text.words(bm25.unescaped(one)))
+    words = (word for one in texts for word in language.words(bm25.unescaped(one)))
     return frozenset(word for word in words if len(word) > 1 and word not in bm25.STOP_WORDS)
 
 

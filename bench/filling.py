@@ -16,8 +16,8 @@ from uuid import UUID
 
 import asyncpg
 
+from app.postgres.tenants import DEFAULT_TENANT
 from app.store.memories import owner_of
-from app.tenancy import DEFAULT_TENANT
 from bench.cost import BUDGET
 from bench.house import QUIRE, Api, House, environment_of, serving
 from bench.search_sizes import random_vector
@@ -72,7 +72,7 @@ def embed(house: House, owner: UUID, model: UUID, dimensions: int) -> None:
     asyncio.run(_embed(house.postgres.superuser_dsn, owner, model, vectors))
 
 
-def settle(house: House) -> None:
+def freeze_gc(house: House) -> None:
     """Have the jobs done that are enqueued, by a service of its own, lest the house's has no worker."""
     environment = environment_of(house.postgres, house.folder)
     with serving(QUIRE, environment, house.folder, house.quire.postmaster) as server:

@@ -22,8 +22,8 @@ from typing import IO, Any
 import asyncpg
 import psutil
 
-from app import embedded, migrate
-from app.embedded import EmbeddedPostgres
+from app.postgres import embedded, migrate
+from app.postgres.embedded import EmbeddedPostgres
 from bench.load import Job, Outcome
 
 USER = "bench"

@@ -9,7 +9,7 @@ import asyncpg
 
 from app.core.credentials import Credentials
 from app.ids import uuid7
-from app.tenancy import DEFAULT_TENANT
+from app.postgres.tenants import DEFAULT_TENANT
 from bench.cost import BUDGET, bodies, build
 from bench.house import House
 from bench.load import Job

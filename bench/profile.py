@@ -33,7 +33,7 @@ PARTS: Sequence[tuple[str, str]] = (
     (r"/app/bm25\.py|/app/han\.py", "terms of keyword search"),
     (r"/app/tokens\.py|/tiktoken/", "counting tokens"),
     (r"/asyncpg/|/app/db\.py|/app/store/", "statements and their driver"),
-    (r"/app/core/|/app/flows/|/app/work/|/app/ids\.py|/app/text\.py", "decisions, their values and JSON"),
+    (r"/app/core/|/app/services/|/app/queue/|/app/ids\.py|/app/text\.py", "decisions, their values and JSON"),
     (
         r"/fastapi/|/starlette/|/pydantic|/app/api/|/app/services\.py|/app/metrics\.py",
         "FastAPI, middleware, reading the request",

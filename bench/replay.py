@@ -18,10 +18,10 @@ from typing import Any
 
 import tiktoken
 
-from app import tokens
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT
+from app.text import tokens
 from bench import evidence, money
 from bench.evidence import Evidence
 from bench.house import Api, House

@@ -16,20 +16,21 @@ from math import log
 from statistics import fmean
 from typing import Any
 
-from app import bm25, migrate, tokens
 from app.core.messages import Limits, read
-from app.db import Database
 from app.errors import BudgetTooSmall
-from app.flows import searching
-from app.flows.append import AppendRequest, append
-from app.flows.context import ContextRequest, context
-from app.flows.searching import SearchRequest
 from app.main import defaults
+from app.postgres import migrate
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
-from app.services import Services
+from app.runtime import Runtime
+from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.context import ContextRequest, context
+from app.services.memory import searching
+from app.services.memory.searching import SearchRequest
 from app.settings import Settings
 from app.store.memories import owner_of
-from app.tenancy import DEFAULT_TENANT
+from app.text import bm25, tokens
 from bench import house, replay, talks
 from bench.house import House
 from bench.tables import Table
@@ -61,32 +62,32 @@ async def _run(opened: House, *, quick: bool) -> list[Table]:
         settings = Settings(quire_data_dir=opened.folder)
         counter = tokens.load(opened.folder / "vocabularies")
         embedder = local_embeddings.load(threads=2)
-        services = Services(settings, defaults(settings), database, counter, migrate.head(), embedder=embedder)
+        runtime = Runtime(settings, defaults(settings), database, counter, migrate.head(), embedder=embedder)
         found: list[Table] = []
         for some in (talks.shipped("en"), talks.shipped("zh"), *talks.public(replay.DATA)):
             asked = some.questions[:: QUICK_STEP if quick else 1]
             for talk in some.talks:
-                await _load(services, talk)
-            await _embedded(services)
-            found += [await _recalls(services, some, asked), await _windows(services, some, asked)]
+                await _load(runtime, talk)
+            await _embedded(runtime)
+            found += [await _recalls(runtime, some, asked), await _windows(runtime, some, asked)]
         return found
     finally:
         await database.close()
 
 
-async def _load(services: Services, talk: Talk) -> None:
+async def _load(runtime: Runtime, talk: Talk) -> None:
     for at in range(0, len(talk.messages), APPENDED_AT_ONCE):
         drafts = read(list(talk.messages[at : at + APPENDED_AT_ONCE]), Limits())
-        await append(services, DEFAULT_TENANT, talk.id, AppendRequest(drafts, user_id=talk.id), None)
+        await append(runtime, DEFAULT_TENANT, talk.id, AppendRequest(drafts, user_id=talk.id), None)
 
 
-async def _embedded(services: Services) -> None:
+async def _embedded(runtime: Runtime) -> None:
     """Until the service's worker has given every memory its vector."""
-    if services.embedder is None:
+    if runtime.embedder is None:
         return
     async with asyncio.timeout(EMBEDDING_SECONDS_MAX):
         while True:
-            async with services.database.snapshot(DEFAULT_TENANT) as connection:
+            async with runtime.database.snapshot(DEFAULT_TENANT) as connection:
                 if not await connection.fetchval(
                     "SELECT count(*) FROM unembedded WHERE tenant_id = $1", DEFAULT_TENANT
                 ):
@@ -101,15 +102,15 @@ Ranked = Sequence[int]
 Way = Callable[[Question], Awaitable[Ranked]]
 
 
-async def _recalls(services: Services, some: TalkSet, asked: Sequence[Question]) -> Table:
-    baselines = _Baselines(services, {talk.id: talk for talk in some.talks})
+async def _recalls(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> Table:
+    baselines = _Baselines(runtime, {talk.id: talk for talk in some.talks})
     ways: dict[str, Way] = {"BM25 alone": baselines.bm25}
-    if services.embedder is not None:
+    if runtime.embedder is not None:
         ways |= {"vectors alone": baselines.vectors, "RRF of both": baselines.rrf}
-    ways["Quire, keyword"] = lambda question: _found(services, question, "keyword")
-    if services.embedder is not None:
-        ways["Quire, semantic"] = lambda question: _found(services, question, "semantic")
-        ways["Quire, hybrid"] = lambda question: _found(services, question, "hybrid")
+    ways["Quire, keyword"] = lambda question: _found(runtime, question, "keyword")
+    if runtime.embedder is not None:
+        ways["Quire, semantic"] = lambda question: _found(runtime, question, "semantic")
+        ways["Quire, hybrid"] = lambda question: _found(runtime, question, "hybrid")
     categories = _categories(some, asked)
     rows = []
     for name, way in ways.items():
@@ -122,7 +123,7 @@ async def _recalls(services: Services, some: TalkSet, asked: Sequence[Question])
         rows.append((name, *(_percent(scores[category]) for category in categories)))
     counts = "; ".join(f"{c} {sum(c in _in(some, q) for q in asked)}" for c in categories)
     notes = [f"Recall at {', '.join(map(str, KS))} in percent. Questions: {counts}."]
-    if services.embedder is None:
+    if runtime.embedder is None:
         notes.append("The local embedding model is not installed: keyword search only.")
     return Table(f"Evidence found: {some.name}", ("", *categories), rows, [*notes, GOALS])
 
@@ -146,9 +147,9 @@ def _categories(some: TalkSet, asked: Sequence[Question]) -> list[str]:
     return sorted(found, key=lambda c: (c in ("all", "not adversarial", "their half 1", "their half 2"), c))
 
 
-async def _found(services: Services, question: Question, mode: searching.Mode) -> Ranked:
+async def _found(runtime: Runtime, question: Question, mode: searching.Mode) -> Ranked:
     request = SearchRequest(question.text[:10_000], user_id=question.talk, mode=mode, limit=DEPTH)
-    found = await searching.search(services, DEFAULT_TENANT, request)
+    found = await searching.search(runtime, DEFAULT_TENANT, request)
     return [moment.hit.seq or 0 for moment in found.moments]
 
 
@@ -156,7 +157,7 @@ async def _found(services: Services, question: Question, mode: searching.Mode) -
 class _Baselines:
     """The simple ways, over the same turns: no neighbours, no weights, the vectors as they are."""
 
-    services: Services
+    runtime: Runtime
     talks: Mapping[str, Talk]
 
     def __post_init__(self) -> None:
@@ -180,9 +181,9 @@ class _Baselines:
         return self.talks[question.talk].messages
 
     async def vectors(self, question: Question) -> Ranked:
-        query = await searching.ready(self.services, DEFAULT_TENANT, question.text)
+        query = await searching.ready(self.runtime, DEFAULT_TENANT, question.text)
         assert query.meaning is not None
-        async with self.services.database.snapshot(DEFAULT_TENANT) as connection:
+        async with self.runtime.database.snapshot(DEFAULT_TENANT) as connection:
             rows = await connection.fetch(
                 "SELECT m.seq FROM embeddings e JOIN memories m ON m.tenant_id = $1 AND m.id = e.memory_id"
                 " WHERE e.tenant_id = $1 AND e.owner = $2 ORDER BY e.embedding <#> $3::text::halfvec LIMIT $4",
@@ -206,7 +207,7 @@ def _vector(literal: str) -> dict[int, float]:
 # --- The window --------------------------------------------------------------------------------------
 
 
-async def _windows(services: Services, some: TalkSet, asked: Sequence[Question]) -> Table:
+async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> Table:
     messages = {talk.id: [m["content"] for m in talk.messages] for talk in some.talks}
     shown: dict[str, list[list[bool]]] = {"last messages that fit": [], "Quire without a query": [], "Quire": []}
     plain: dict[tuple[str, int], str | None] = {}
@@ -214,11 +215,11 @@ async def _windows(services: Services, some: TalkSet, asked: Sequence[Question])
         wanted = [messages[question.talk][seq - 1] for seq in question.evidence]
         for budget in BUDGETS:
             if (question.talk, budget) not in plain:
-                plain[question.talk, budget] = await _window(services, question.talk, budget, None)
+                plain[question.talk, budget] = await _window(runtime, question.talk, budget, None)
         windows: dict[str, Callable[[int], Awaitable[str | None]]] = {
-            "last messages that fit": lambda budget, q=question: _last(services, messages[q.talk], budget),  # type: ignore[misc]
+            "last messages that fit": lambda budget, q=question: _last(runtime, messages[q.talk], budget),  # type: ignore[misc]
             "Quire without a query": lambda budget, q=question: _given(plain[q.talk, budget]),  # type: ignore[misc]
-            "Quire": lambda budget, q=question: _window(services, q.talk, budget, q.text),  # type: ignore[misc]
+            "Quire": lambda budget, q=question: _window(runtime, q.talk, budget, q.text),  # type: ignore[misc]
         }
         for name, window in windows.items():
             texts = [await window(budget) for budget in BUDGETS]
@@ -235,10 +236,10 @@ async def _windows(services: Services, some: TalkSet, asked: Sequence[Question])
     )
 
 
-async def _window(services: Services, talk: str, budget: int, query: str | None) -> str | None:
+async def _window(runtime: Runtime, talk: str, budget: int, query: str | None) -> str | None:
     """All that a window says; None where the budget is too small for it."""
     try:
-        found = await context(services, DEFAULT_TENANT, talk, ContextRequest(budget=budget, query=query))
+        found = await context(runtime, DEFAULT_TENANT, talk, ContextRequest(budget=budget, query=query))
     except BudgetTooSmall:
         return None
     return "\n".join(str(message.get("content")) for message in json.loads(found.body)["messages"])
@@ -248,11 +249,11 @@ async def _given(text: str | None) -> str | None:
     return text
 
 
-async def _last(services: Services, texts: Sequence[str], budget: int) -> str:
+async def _last(runtime: Runtime, texts: Sequence[str], budget: int) -> str:
     kept: list[str] = []
     free = budget * 9 // 10
     for text in reversed(texts):
-        free -= services.count_short(text) + 4
+        free -= runtime.count_short(text) + 4
         if free < 0:
             break
         kept.append(text)

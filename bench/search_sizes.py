@@ -13,12 +13,12 @@ from uuid import UUID
 import asyncpg
 import psutil
 
-from app import bm25
-from app.db import Connection, Database
 from app.ids import uuid7
+from app.postgres.database import Connection, Database
+from app.postgres.tenants import DEFAULT_TENANT
 from app.store import embeddings, memories
 from app.store.memories import Meaning, owner_of
-from app.tenancy import DEFAULT_TENANT
+from app.text import bm25
 from bench import words
 from bench.house import House
 from bench.plots import Lines

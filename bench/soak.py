@@ -30,7 +30,7 @@ import httpx
 import psutil
 from rich.console import Console
 
-from app import embedded, migrate
+from app.postgres import embedded, migrate
 from bench.crash import _folder
 from bench.crash_work import Program
 from bench.flat import slices, trend_of

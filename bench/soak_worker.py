@@ -2,9 +2,9 @@
 
 import asyncio
 
-from app import logs
-from app.main import services_of
+from app.main import runtime_of
 from app.settings import Settings
+from app.telemetry import logs
 from app.worker import run
 
 
@@ -12,9 +12,9 @@ async def main() -> None:
     settings = Settings()
     logs.set_up("error", "text")
     assert settings.database_url is not None
-    async with services_of(settings, settings.database_url) as services:
+    async with runtime_of(settings, settings.database_url) as runtime:
         print("up", flush=True)  # noqa: T201 - it is waited for
-        await run(services, asyncio.Event())
+        await run(runtime, asyncio.Event())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from starlette.types import ASGIApp
 
-from app.main import create_app, settle
+from app.main import create_app, freeze_gc
 from app.settings import Settings
 from bench import bare
 
@@ -43,7 +43,7 @@ def _loaded() -> ASGIApp:
     settings = Settings()
     assert settings.database_url is not None
     app = create_app(settings, settings.database_url)
-    settle()
+    freeze_gc()
     return app
 
 

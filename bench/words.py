@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 from urllib.parse import quote_plus
 
-from app import bm25
+from app.text import bm25
 
 WORDS = """
 the order of pallets for warehouse seven was moved to the morning shift because a truck from Lyon came late and

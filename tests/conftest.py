@@ -14,12 +14,13 @@ import httpx
 import pytest
 import uvicorn
 
-from app import embedded, migrate, tokens
-from app.db import Database
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres import embedded, migrate
+from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tables import metadata
 from app.settings import Settings
-from app.tables import metadata
+from app.text import tokens
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from app import errors
-from app.db import Database
-from app.embedded import EmbeddedPostgres
+from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
 
 pytestmark = pytest.mark.anyio
 TENANT = UUID(int=1)

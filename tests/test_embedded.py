@@ -13,8 +13,8 @@ import asyncpg
 import psutil
 import pytest
 
-from app import embedded
-from app.embedded import EmbeddedPostgres
+from app.postgres import embedded
+from app.postgres.embedded import EmbeddedPostgres
 from tests.conftest import wait_for
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.stopping import SIGNALS, Stopping, stopping_on_signals
+from app.signals import SIGNALS, Stopping, stop_on_signals
 
 
 def kill(number: signal.Signals = signal.SIGTERM) -> None:
@@ -35,14 +35,14 @@ def test_what_waits_is_cancelled_and_the_process_leaves(number: signal.Signals) 
             await asyncio.sleep(0)
             steps.append("left")
 
-    with stopping_on_signals() as stopping, pytest.raises(SystemExit) as left:
+    with stop_on_signals() as stopping, pytest.raises(SystemExit) as left:
         stopping.run(work())
     assert left.value.code == 0
     assert steps == ["left"]
 
 
 def test_what_does_not_wait_is_not_interrupted() -> None:
-    with stopping_on_signals() as stopping:
+    with stop_on_signals() as stopping:
         kill()
         with pytest.raises(SystemExit):
             stopping.check()
@@ -52,7 +52,7 @@ def test_nothing_is_begun_after_a_signal() -> None:
     async def work() -> None:
         raise AssertionError
 
-    with stopping_on_signals() as stopping:
+    with stop_on_signals() as stopping:
         kill()
         with pytest.raises(SystemExit):
             stopping.run(work())
@@ -62,7 +62,7 @@ def test_a_cancellation_of_its_own_is_no_signal() -> None:
     async def work() -> None:
         raise asyncio.CancelledError
 
-    with stopping_on_signals() as stopping, pytest.raises(asyncio.CancelledError):
+    with stop_on_signals() as stopping, pytest.raises(asyncio.CancelledError):
         stopping.run(work())
 
 

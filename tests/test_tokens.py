@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tiktoken import registry
 from tiktoken_ext import openai_public
 
-from app import tokens
-from app.tokens import TokenCounter, VocabularyError, pieces
+from app.text import tokens
+from app.text.tokens import TokenCounter, VocabularyError, pieces
 
 O200K = "fb374d419588a4632f3f557e76b4b70aebbca790"
 

@@ -14,18 +14,19 @@ from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json, work_on
 from app.api.paths import check_id
+from app.api.runtime import Wired
 from app.api.scope import IdempotencyKey, Reader, Writer
-from app.api.services import Wired
 from app.api.times import Time
+from app.concurrency import run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import Limits
-from app.db import Connection
-from app.flows import archiving, erasing, searching
-from app.flows.archiving import ArchiveRequest, Wanted
-from app.flows.once import Once, Said, do_once
+from app.postgres.database import Connection
+from app.services.idempotency import Once, Said, do_once
+from app.services.lifecycle import erasing
+from app.services.memory import archiving, searching
+from app.services.memory.archiving import ArchiveRequest, Wanted
 from app.store import archives
-from app.threads import apart
 
 router = APIRouter(tags=["archive"])
 
@@ -39,23 +40,23 @@ EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea 
     responses=links.ARCHIVED,
     openapi_extra=json_body(schemas.ArchiveBody, EXAMPLE),
 )
-async def archive_result(request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
+async def archive_result(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
     """Archive one tool result outside any message list, for agents that keep their own history.
 
     The answer's `placeholder` is what to put in the result's place. A result that is not over the archive threshold
     is passed through: `archived` is false and `placeholder` is the result itself.
     """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ArchiveBody, value)
-    wanted = _checked(caller, body, services.defaults.limits)
+    wanted = _checked(caller, body, runtime.defaults.limits)
 
     async def work(connection: Connection) -> Said:
-        found, conversation = await archiving.archive(services, connection, caller.tenant, wanted)
-        text = await apart(len(wanted.result), dumps, found)
+        found, conversation = await archiving.archive(runtime, connection, caller.tenant, wanted)
+        text = await run_in_thread_if_large(len(wanted.result), dumps, found)
         return Said.about(text, conversation, wanted.user_id)
 
     once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
-    return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
+    return json_text(await do_once(runtime.database, caller.tenant, once, work), status=201)
 
 
 def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
@@ -93,7 +94,7 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
 
 @router.get("/archive", response_model=schemas.ArchiveList)
 async def list_archives(
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
@@ -108,7 +109,7 @@ async def list_archives(
         if text is not None and "\x00" in text:
             raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
     user = caller.user(user_id, ("query", "user_id"))
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await archives.browse(
             connection,
             caller.tenant,
@@ -126,7 +127,7 @@ async def list_archives(
 
 @router.get("/archive/{uuid}", response_model=schemas.Archive)
 async def get_archive(
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     uuid: UUID,
     query: Annotated[str | None, Query(max_length=10_000, description="give the passages relevant to this")] = None,
@@ -135,30 +136,30 @@ async def get_archive(
     length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to give")] = None,
 ) -> Response:
     """An archive: whole, a range of characters, or the passages relevant to a query in reading order."""
-    ready = await searching.ready(services, caller.tenant, query) if query and query.strip() else None
+    ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
     wanted = Wanted(ready, max_tokens, offset, length)
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         found = await archiving.load(connection, caller.tenant, caller.scope, uuid, wanted)
     if found is None:
         raise errors.NotFound("There is no such archive.")
-    return await long_json_value(await archiving.shown(services, found))
+    return await long_json_value(await archiving.shown(runtime, found))
 
 
 @router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)
 async def delete_archive(
-    request: Request, services: Wired, caller: Writer, uuid: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, uuid: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Erase an archive. Its placeholder says so in every window from now on; another archive of the same
     content is not touched.
     """
 
     async def work(connection: Connection) -> Said:
-        owner, done = await erasing.erase_archive(services, connection, caller.tenant, uuid, caller.scope)
+        owner, done = await erasing.erase_archive(runtime, connection, caller.tenant, uuid, caller.scope)
         touched.update(done.touched)
         return Said(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
     touched: set[str] = set()
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    answer = await do_once(services.database, caller.tenant, once, work)
-    erasing.forget(services, caller.tenant, touched)
+    answer = await do_once(runtime.database, caller.tenant, once, work)
+    erasing.forget(runtime, caller.tenant, touched)
     return json_text(answer)

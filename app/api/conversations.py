@@ -16,17 +16,20 @@ from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json, storable
 from app.api.paths import ConversationId, check_id
+from app.api.runtime import Wired
 from app.api.scope import IdempotencyKey, Reader, Writer
-from app.api.services import Wired
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
-from app.db import Connection
-from app.flows import epochs, erasing, inspect, progress
-from app.flows.erasing import Erasure
-from app.flows.once import Once, Said, do_once
+from app.core.times import time_text
 from app.ids import uuid7
-from app.services import Services
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.conversations import epochs
+from app.services.idempotency import Once, Said, do_once
+from app.services.lifecycle import erasing
+from app.services.lifecycle.erasing import Erasure
+from app.services.views import inspect, progress
 from app.store import archives, conversations, messages, page_index
 from app.store.conversations import Conversation, NewConversation
 
@@ -46,17 +49,15 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
         schemas.ConversationCreate, {"id": "demo", "user_id": "me", "model": "gpt-4o", "budget": 8000}
     ),
 )
-async def create_conversation(
-    request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None
-) -> Response:
+async def create_conversation(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
     """Create a conversation. The id may be the client's own; one that is taken answers 409."""
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationCreate, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     body = body.model_copy(update={"user_id": caller.user(body.user_id)})
     uid = uuid7()
-    new = await _new(services, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
+    new = await _new(runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
     async def work(connection: Connection) -> Said:
         if not await conversations.create(connection, caller.tenant, new):
@@ -66,19 +67,17 @@ async def create_conversation(
         return Said.about(dumps(inspect.conversation_view(made)), made)
 
     once = Once.of(caller, key, "POST", request.url.path, value)
-    return json_text(await do_once(services.database, caller.tenant, once, work), status=201)
+    return json_text(await do_once(runtime.database, caller.tenant, once, work), status=201)
 
 
-async def _new(
-    services: Services, conversation_id: str, uid: UUID, body: schemas.ConversationCreate
-) -> NewConversation:
+async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
     return NewConversation(
         id=conversation_id,
         uid=uid,
         user_id=body.user_id,
         title=storable(body.title, "title"),
         system=storable(body.system, "system"),
-        system_tokens=await services.count(body.system) + epochs.FRAME if body.system else 0,
+        system_tokens=await runtime.count(body.system) + epochs.FRAME if body.system else 0,
         model=storable(body.model, "model"),
         budget=body.budget,
         policy=_policy(body.settings),
@@ -100,7 +99,7 @@ def _policy(overrides: schemas.PolicyOverrides | None) -> str:
 
 @router.get("/conversations", response_model=schemas.ConversationList)
 async def list_conversations(
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     q: Annotated[str | None, Query(max_length=200, description="text in a title, a page's title or an id")] = None,
@@ -113,7 +112,7 @@ async def list_conversations(
         if text is not None and "\x00" in text:
             raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
     user = caller.user(user_id, ("query", "user_id"))
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await conversations.browse(connection, caller.tenant, user, q, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
@@ -132,15 +131,15 @@ def _item(row: Any) -> dict[str, Any]:
         "messages": row["last_seq"],
         "pages": row["last_page"],
         "tokens": row["history_total"],
-        "created_at": inspect.time_text(row["created_at"]),
-        "updated_at": inspect.time_text(row["updated_at"]),
+        "created_at": time_text(row["created_at"]),
+        "updated_at": time_text(row["updated_at"]),
     }
 
 
 @router.get("/conversations/{conversation_id}", response_model=schemas.Conversation)
-async def get_conversation(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def get_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """One conversation."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         found = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
     return json_value(inspect.conversation_view(found))
 
@@ -151,17 +150,17 @@ async def get_conversation(services: Wired, caller: Reader, conversation_id: Con
     openapi_extra=json_body(schemas.ConversationChange, {"title": "Plans for the launch", "budget": 16000}),
 )
 async def change_conversation(
-    request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Rename a conversation, or change its system prompt, model, budget, settings or metadata.
 
     Members that are left out stay as they are. A changed system prompt, model, budget or setting begins a new epoch.
     """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationChange, value)
     for field in ("title", "system", "model"):
         storable(getattr(body, field), field)
-    system_tokens = await services.count(body.system) + epochs.FRAME if body.system else 0
+    system_tokens = await runtime.count(body.system) + epochs.FRAME if body.system else 0
 
     async def work(connection: Connection) -> Said:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
@@ -176,8 +175,8 @@ async def change_conversation(
         return Said.about(dumps(inspect.conversation_view(found)), found)
 
     once = Once.of(caller, key, "PATCH", request.url.path, value)
-    response = await do_once(services.database, caller.tenant, once, work)
-    services.conversations.pop((caller.tenant, conversation_id), None)
+    response = await do_once(runtime.database, caller.tenant, once, work)
+    runtime.conversations.pop((caller.tenant, conversation_id), None)
     return json_text(response)
 
 
@@ -204,7 +203,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
 
 @router.delete("/conversations/{conversation_id}", response_model=schemas.Erased, responses=links.CONVERSATION_ERASED)
 async def delete_conversation(
-    request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Erase a conversation with everything that hangs from it, and say how many rows went.
 
@@ -212,15 +211,15 @@ async def delete_conversation(
     """
 
     async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id}, await erasing.erase_conversation(services, connection, caller.tenant, known)
+        return {"id": conversation_id}, await erasing.erase_conversation(runtime, connection, caller.tenant, known)
 
-    return await _erase(request, services, caller, conversation_id, key, erase)
+    return await _erase(request, runtime, caller, conversation_id, key, erase)
 
 
 @router.delete("/conversations/{conversation_id}/messages/{message}", response_model=schemas.MessageErased)
 async def delete_message(
     request: Request,
-    services: Wired,
+    runtime: Wired,
     caller: Writer,
     conversation_id: ConversationId,
     message: Annotated[str, Path(max_length=64, description="its `seq` or its `id`")],
@@ -232,16 +231,16 @@ async def delete_message(
     """
 
     async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        seq, done = await erasing.erase_message(services, connection, caller.tenant, known, message)
+        seq, done = await erasing.erase_message(runtime, connection, caller.tenant, known, message)
         return {"id": conversation_id, "seq": seq}, done
 
-    return await _erase(request, services, caller, conversation_id, key, erase)
+    return await _erase(request, runtime, caller, conversation_id, key, erase)
 
 
 @router.delete("/conversations/{conversation_id}/pages/{page}", response_model=schemas.PageErased)
 async def delete_page(
     request: Request,
-    services: Wired,
+    runtime: Wired,
     caller: Writer,
     conversation_id: ConversationId,
     page: int,
@@ -253,15 +252,15 @@ async def delete_page(
 
     async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id, "page": page}, await erasing.erase_page(
-            services, connection, caller.tenant, known, page
+            runtime, connection, caller.tenant, known, page
         )
 
-    return await _erase(request, services, caller, conversation_id, key, erase)
+    return await _erase(request, runtime, caller, conversation_id, key, erase)
 
 
 async def _erase(
     request: Request,
-    services: Services,
+    runtime: Runtime,
     caller: Caller,
     conversation_id: str,
     key: str | None,
@@ -279,27 +278,27 @@ async def _erase(
         return Said.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    response = await do_once(services.database, caller.tenant, once, work)
-    erasing.forget(services, caller.tenant, touched)
-    services.work_came.set()
+    response = await do_once(runtime.database, caller.tenant, once, work)
+    erasing.forget(runtime, caller.tenant, touched)
+    runtime.work_came.set()
     return json_text(response)
 
 
 @router.get("/conversations/{conversation_id}/contents", response_model=schemas.Contents)
-async def get_contents(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def get_contents(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """The contents page: archived pages, a line for each of their messages, how often each was recalled."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        return json_value(await inspect.contents_view(services, connection, caller.tenant, conversation))
+        return json_value(await inspect.contents_view(runtime, connection, caller.tenant, conversation))
 
 
 @router.get("/conversations/{conversation_id}/pages", response_model=schemas.PageList)
 async def list_pages(
-    services: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
+    runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:
     """The conversation's pages, in order."""
     after = cursors.decode_int(cursor) or 0
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await messages.pages(connection, caller.tenant, conversation_id, after=after, limit=limit + 1)
         shown = [row["page"] for row in rows]
@@ -310,28 +309,28 @@ async def list_pages(
 
 
 @router.get("/conversations/{conversation_id}/pages/{page}", response_model=schemas.Page)
-async def get_page(services: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
+async def get_page(runtime: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
     """One page with its messages in full. Reading it here does not count as a recall."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         found = await inspect.page_view(connection, caller.tenant, conversation, page)
     return await long_json_value(found)
 
 
 @router.get("/conversations/{conversation_id}/summary", response_model=schemas.Summary)
-async def get_summary(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def get_summary(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """The rolling summary, and how far it reaches."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        return json_value(await inspect.summary_view(services, connection, caller.tenant, conversation))
+        return json_value(await inspect.summary_view(runtime, connection, caller.tenant, conversation))
 
 
 @router.get("/conversations/{conversation_id}/status", response_model=schemas.Status)
-async def get_status(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def get_status(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """How far the work on a conversation is, and which of its tool results are archived."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await archives.browse(connection, caller.tenant, conversation_id=conversation_id, limit=100)
         work = await progress.status_view(connection, caller.tenant, conversation)

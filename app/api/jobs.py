@@ -11,20 +11,20 @@ from starlette.responses import Response
 from app import errors
 from app.api import cursors, schemas
 from app.api.answers import json_text, json_value
+from app.api.runtime import Wired
 from app.api.scope import Admin, IdempotencyKey
-from app.api.services import Wired
 from app.core.canonical import dumps
-from app.db import Connection
-from app.flows import progress
-from app.flows.once import Once, Said, do_once
-from app.work import table
+from app.postgres.database import Connection
+from app.queue import table
+from app.services.idempotency import Once, Said, do_once
+from app.services.views import progress
 
 router = APIRouter(tags=["jobs"])
 
 
 @router.get("/jobs", response_model=schemas.Jobs)
 async def list_jobs(
-    services: Wired,
+    runtime: Wired,
     caller: Admin,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200, description="dead letters in the answer, at most")] = 50,
@@ -35,8 +35,8 @@ async def list_jobs(
     """
     caller.require_all_users()
     after = cursors.decode_id(cursor)
-    async with services.database.snapshot(caller.tenant) as connection:
-        numbers = await progress.jobs_view(services, connection, caller.tenant)
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        numbers = await progress.jobs_view(runtime, connection, caller.tenant)
         rows = await table.dead_letters(connection, caller.tenant, after, limit + 1)
     items = [progress.job_view(row) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
@@ -45,7 +45,7 @@ async def list_jobs(
 
 @router.post("/jobs/{job_id}/retry", response_model=schemas.Job)
 async def retry_job(
-    request: Request, services: Wired, caller: Admin, job_id: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Admin, job_id: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Try a dead letter again, at once and with its attempts counted anew. A job that is not dead stays as it is.
 
@@ -60,6 +60,6 @@ async def retry_job(
         return Said(dumps(progress.job_view(row)))
 
     once = Once.of(caller, key, "POST", request.url.path, None)
-    response = await do_once(services.database, caller.tenant, once, work)
-    services.work_came.set()
+    response = await do_once(runtime.database, caller.tenant, once, work)
+    runtime.work_came.set()
     return json_text(response)

@@ -14,14 +14,14 @@ from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
+from app.api.runtime import Wired
 from app.api.scope import Admin, IdempotencyKey
-from app.api.services import Wired
 from app.core.canonical import dumps
 from app.core.credentials import Credentials
-from app.db import Connection
-from app.flows import keys as flow
-from app.flows.keys import KeyRequest
-from app.flows.once import Once, Said, do_once
+from app.postgres.database import Connection
+from app.services import keys as flow
+from app.services.idempotency import Once, Said, do_once
+from app.services.keys import KeyRequest
 from app.store import keys
 
 router = APIRouter(tags=["keys"])
@@ -34,13 +34,13 @@ router = APIRouter(tags=["keys"])
     responses=links.KEY_MADE,
     openapi_extra=json_body(schemas.KeyBody, {"name": "the agent", "scopes": ["read", "write", "admin"]}),
 )
-async def create_key(request: Request, services: Wired, caller: Admin, key: IdempotencyKey = None) -> Response:
+async def create_key(request: Request, runtime: Wired, caller: Admin, key: IdempotencyKey = None) -> Response:
     """Make an API key. `key` is shown in this answer and never again: a repeated request is answered without it.
 
     It can have no scope and see no user that the key that asks for it does not. With the first key of a deployment,
     every request needs one; that answer takes a second, until every process knows.
     """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     wanted = checked(parse_model(schemas.KeyBody, value))
     secret: list[Credentials] = []
 
@@ -50,8 +50,8 @@ async def create_key(request: Request, services: Wired, caller: Admin, key: Idem
         return Said(dumps({**view, "key": None}))  # what is kept for a repeated request lets nobody in
 
     once = Once.of(caller, key, "POST", request.url.path, value)
-    answer = await do_once(services.database, caller.tenant, once, work)
-    await flow.made_known(services)
+    answer = await do_once(runtime.database, caller.tenant, once, work)
+    await flow.made_known(runtime)
     if secret:
         answer = answer.removesuffix("null}") + dumps(secret[0].reveal()) + "}"
     return json_text(answer, status=201, headers={"Cache-Control": "no-store"})
@@ -73,14 +73,14 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
 
 @router.get("/keys", response_model=schemas.KeyList)
 async def list_keys(
-    services: Wired,
+    runtime: Wired,
     caller: Admin,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
     """The keys, the newest first, revoked ones too. A key that is bound to a user sees that user's keys."""
     after = cursors.decode_id(cursor)
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await keys.browse(connection, caller.tenant, caller.user_id, after, limit + 1)
     items: list[dict[str, Any]] = [flow.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["id"]) if len(rows) > limit else None})
@@ -88,7 +88,7 @@ async def list_keys(
 
 @router.delete("/keys/{key_id}", response_model=schemas.Key)
 async def revoke_key(
-    request: Request, services: Wired, caller: Admin, key_id: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Revoke a key. From now on nobody gets in with it, in any process; it stays in the list."""
 
@@ -96,4 +96,4 @@ async def revoke_key(
         return Said(dumps(await flow.revoke(connection, caller, key_id)))
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    return json_text(await do_once(services.database, caller.tenant, once, work))
+    return json_text(await do_once(runtime.database, caller.tenant, once, work))

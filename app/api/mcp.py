@@ -26,11 +26,11 @@ from app.api.scope import Reader
 from app.core.caller import Caller
 from app.core.hosts import ANY, named_in
 from app.core.model import Language
-from app.flows import tool_calls
-from app.flows.tool_calls import Asker, ToolCall
 from app.recall import tools
 from app.recall.tools import Tool
-from app.services import Services
+from app.runtime import Runtime
+from app.services.tools import tool_calls
+from app.services.tools.tool_calls import Asker, ToolCall
 from app.settings import Settings
 
 router = APIRouter(tags=["tools"])
@@ -69,7 +69,7 @@ class _Handed(Response):
         await self._manager.handle_request(scope, receive, send)
 
 
-def manager(services: Services) -> StreamableHTTPSessionManager:
+def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
     """To be run for as long as the app serves."""
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -89,7 +89,7 @@ def manager(services: Services) -> StreamableHTTPSessionManager:
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool; there are {', '.join(BY_NAME)}.")
         request = _request(context)
         try:
-            return await _call(services, request.state.caller, request, ToolCall(tool, params.arguments or {}))
+            return await _call(runtime, request.state.caller, request, ToolCall(tool, params.arguments or {}))
         except errors.QuireError as error:
             return _result(error.detail, is_error=True)
 
@@ -105,8 +105,8 @@ def manager(services: Services) -> StreamableHTTPSessionManager:
         server,
         json_response=True,
         stateless=True,
-        security_settings=security(services.settings),
-        max_request_body_size=min(BODY_MAX_BYTES, services.settings.quire_body_max_bytes),
+        security_settings=security(runtime.settings),
+        max_request_body_size=min(BODY_MAX_BYTES, runtime.settings.quire_body_max_bytes),
     )
 
 
@@ -125,7 +125,7 @@ def _has_port(name: str) -> bool:
     return ":" in name.rsplit("]", 1)[-1]
 
 
-async def _call(services: Services, caller: Caller, request: Request, call: ToolCall) -> types.CallToolResult:
+async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCall) -> types.CallToolResult:
     named, conversation_id = _named(request)
     user_id = caller.user(named, ("query", "user_id"))
     if user_id is None and conversation_id is None:
@@ -134,13 +134,13 @@ async def _call(services: Services, caller: Caller, request: Request, call: Tool
         if given is not None:
             check_id(given, ["query", name])
     tenant = caller.tenant
-    asking: Asker = await tool_calls.asker(services, tenant, user_id, conversation_id, sensitive=caller.sensitive)
+    asking: Asker = await tool_calls.asker(runtime, tenant, user_id, conversation_id, sensitive=caller.sensitive)
     if call.tool is tools.REMEMBER:
         caller.require("write")
-        answer = await tool_calls.remember(services, tenant, asking, call.arguments)
+        answer = await tool_calls.remember(runtime, tenant, asking, call.arguments)
     else:
-        answer = await tool_calls.run(services, tenant, asking, call)
-        await tool_calls.keep(services, tenant, asking, [answer], "")
+        answer = await tool_calls.run(runtime, tenant, asking, call)
+        await tool_calls.keep(runtime, tenant, asking, [answer], "")
     return _result(answer.content, is_error=answer.is_error)
 
 

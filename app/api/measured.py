@@ -9,10 +9,10 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.runtime import Wired
 from app.api.scope import READS
-from app.api.services import Wired
-from app.flows import progress
-from app.tracing import traceparent_of
+from app.services.views import progress
+from app.telemetry.tracing import traceparent_of
 
 router = APIRouter()
 
@@ -43,8 +43,8 @@ class Measured:
         finally:
             route = getattr(scope.get("route"), "path", "other")
             method = scope["method"] if scope["method"] in METHODS else "other"
-            services = scope["app"].state.services
-            services.metrics.request(method, route, status, time.perf_counter() - started)
+            runtime = scope["app"].state.runtime
+            runtime.metrics.request(method, route, status, time.perf_counter() - started)
 
 
 class Traced:
@@ -54,7 +54,7 @@ class Traced:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not (tracing := scope["app"].state.services.tracing).is_on:
+        if scope["type"] != "http" or not (tracing := scope["app"].state.runtime.tracing).is_on:
             await self._app(scope, receive, send)
             return
         parent = traceparent_of(dict(scope["headers"]))
@@ -72,7 +72,7 @@ class Traced:
 
 
 @router.get("/metrics", include_in_schema=False, dependencies=[READS])
-async def metrics(services: Wired) -> Response:
+async def metrics(runtime: Wired) -> Response:
     """Counters of this process, and the work of all."""
-    await progress.measure(services)
-    return Response(services.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+    await progress.measure(runtime)
+    return Response(runtime.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -16,22 +16,24 @@ from app.api import links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
+from app.api.runtime import Wired
 from app.api.scope import READS, IdempotencyKey, Reader, Writer
-from app.api.services import Wired
 from app.api.times import Time
+from app.concurrency import run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
-from app.db import Connection
 from app.extractive.terms import key_terms
-from app.flows import erasing, expanding, recall_agent, remembering, searching
-from app.flows.once import Once, Said, do_once
-from app.flows.recall_agent import RecallRequest
-from app.flows.remembering import MemoryRequest
-from app.flows.searching import SearchRequest
-from app.services import Services
-from app.threads import apart
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.idempotency import Once, Said, do_once
+from app.services.lifecycle import erasing
+from app.services.memory import expanding, remembering, searching
+from app.services.memory.remembering import MemoryRequest
+from app.services.memory.searching import SearchRequest
+from app.services.tools import recall_agent
+from app.services.tools.recall_agent import RecallRequest
 
 router = APIRouter(tags=["memories"])
 
@@ -48,19 +50,19 @@ Part = Literal["body", "query"]
     responses=links.REMEMBERED,
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
-async def remember(request: Request, services: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
+async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
     """Store a memory of a user, or of a conversation. Search finds it from now on."""
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
     async def work(connection: Connection) -> Said:
-        moment, conversation = await remembering.remember(services, connection, caller.tenant, wanted)
-        text = await apart(len(wanted.content), lambda: dumps(searching.detail(moment)))
+        moment, conversation = await remembering.remember(runtime, connection, caller.tenant, wanted)
+        text = await run_in_thread_if_large(len(wanted.content), lambda: dumps(searching.detail(moment)))
         return Said.about(text, conversation, wanted.user_id)
 
     once = Once.of(caller, key, "POST", request.url.path, value)
-    answer = await do_once(services.database, caller.tenant, once, work)
-    services.work_came.set()
+    answer = await do_once(runtime.database, caller.tenant, once, work)
+    runtime.work_came.set()
     return json_text(answer, status=201)
 
 
@@ -108,21 +110,21 @@ def _user(
 
 @router.delete("/memories/{memory_key:uuid}", response_model=schemas.MemoryErased)
 async def forget(
-    request: Request, services: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKey = None
 ) -> Response:
     """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
 
     async def work(connection: Connection) -> Said:
         owner, done = await erasing.erase_memory(
-            services, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
+            runtime, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
         )
         touched.update(done.touched)
         return Said(dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner)
 
     touched: set[str] = set()
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    answer = await do_once(services.database, caller.tenant, once, work)
-    erasing.forget(services, caller.tenant, touched)
+    answer = await do_once(runtime.database, caller.tenant, once, work)
+    erasing.forget(runtime, caller.tenant, touched)
     return json_text(answer)
 
 
@@ -131,20 +133,20 @@ async def forget(
     response_model=schemas.SearchResults,
     openapi_extra=json_body(schemas.SearchBody, {"user_id": "me", "query": "what did I say about tea"}),
 )
-async def search_memories(request: Request, services: Wired, caller: Reader) -> Response:
+async def search_memories(request: Request, runtime: Wired, caller: Reader) -> Response:
     """Search one user's memories, or one conversation's: messages (episodes) and passages of archives.
 
     Chinese, in either script, and English alike. `relevance_score` is from 0 to 1. A model of Quire's own embeds, or
     one that is configured; where there is none, or it does not answer, semantic and hybrid mode answer by keyword
     and say so in `mode` and `warnings`.
     """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
-    return await _search(services, caller, parse_model(schemas.SearchBody, value), "body")
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
 
 
 @router.get("/memories/search", response_model=schemas.SearchResults)
 async def find_memories(
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     query: Annotated[str, Query(min_length=1, max_length=10_000)],
     user_id: Annotated[str | None, Query(max_length=128)] = None,
@@ -165,16 +167,16 @@ async def find_memories(
         time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
         min_relevance_score=min_relevance_score, expand=expand,
     )  # fmt: skip
-    return await _search(services, caller, body, "query")
+    return await _search(runtime, caller, body, "query")
 
 
-async def _search(services: Services, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:
+async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:
     user_id = _user(caller, body.user_id, body.conversation_id, "A search is within one user.", part)
     since, until = _times(body, part)
     expanded, warnings = None, list[dict[str, str]]()
     if body.expand:
         scope = scope_of(user_id, body.conversation_id)
-        expanded, warnings = await expanding.expand(services, caller.tenant, scope, body.query)
+        expanded, warnings = await expanding.expand(runtime, caller.tenant, scope, body.query)
     request = SearchRequest(
         query=expanded or body.query,
         user_id=user_id,
@@ -188,10 +190,10 @@ async def _search(services: Services, caller: Caller, body: schemas.SearchBody, 
         relevance_min=body.min_relevance_score,
         sensitive=caller.sensitive,
     )
-    found = await searching.search(services, caller.tenant, request)
+    found = await searching.search(runtime, caller.tenant, request)
     found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
     size = searching.size(found.moments, body.query)
-    return await apart(size, lambda: json_value(searching.answer(found, body.query)))
+    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(found, body.query)))
 
 
 def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datetime | None]:
@@ -214,9 +216,9 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
     dependencies=[READS],
     openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
 )
-async def extract_keywords(request: Request, services: Wired) -> Response:
+async def extract_keywords(request: Request, runtime: Wired) -> Response:
     """The words of a text that are worth searching for."""
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.KeywordsBody, value)
     return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
 
@@ -226,24 +228,24 @@ async def extract_keywords(request: Request, services: Wired) -> Response:
     response_model=schemas.RecallResult,
     openapi_extra=json_body(schemas.RecallBody, {"user_id": "me", "query": "which tea do I like"}),
 )
-async def recall(request: Request, services: Wired, caller: Reader) -> Response:
+async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
     """Have the recall agent find out what the memories say: it searches, reads and looks further until it hands over.
 
     Takes as long as the LLM's calls do. Without an LLM, a fixed policy searches and answers in the same shape.
     """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.RecallBody, value)
     user_id = _user(caller, body.user_id, body.conversation_id, "A recall is within one user.")
     wanted = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
-    return json_value(await recall_agent.recall(services, caller.tenant, wanted))
+    return json_value(await recall_agent.recall(runtime, caller.tenant, wanted))
 
 
 @router.get("/memories/{memory_key:uuid}", response_model=schemas.MemoryDetail)
-async def get_memory(services: Wired, caller: Reader, memory_key: UUID) -> Response:
+async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
     """A memory in full, to 100 KB."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
     if moment is None:
         raise errors.NotFound("There is no such memory.")
     size = len(moment.text if moment.whole is None else moment.whole["content"])
-    return await apart(size, lambda: json_value(searching.detail(moment)))
+    return await run_in_thread_if_large(size, lambda: json_value(searching.detail(moment)))

@@ -15,19 +15,19 @@ from app.api.answers import json_text, long_json_value
 from app.api.body import is_large, json_body, parse_model, read_json, storable, work_on
 from app.api.paths import ConversationId, check_id, path_id
 from app.api.queries import idempotency_key, parameters, read_query
+from app.api.runtime import Wired, runtime_of
 from app.api.scope import Reader, Writer
-from app.api.services import Wired, services_of
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import MODEL_MAX, read
 from app.core.model import Context
-from app.flows import inspect
-from app.flows.append import Appended, AppendRequest, append
-from app.flows.context import ContextRequest, context
-from app.flows.once import Once
-from app.flows.sync import SyncRequest, sync
-from app.services import Services
+from app.runtime import Runtime
+from app.services.conversations.append import Appended, AppendRequest, append
+from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.sync import SyncRequest, sync
+from app.services.idempotency import Once
+from app.services.views import inspect
 from app.store import conversations, messages
 
 router = APIRouter(tags=["messages"])
@@ -79,23 +79,23 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     archived; the answer's `content` shows what the model will see. `include=context` returns the next window in the
     same round trip, as it is now even if the request is a repeated one.
     """
-    services, conversation_id = services_of(request), path_id(request)
+    runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.AppendBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     system = storable(body.system, "system")
     user_id = caller.user(body.user_id)
-    drafts = await work_on(request, read, body.messages, services.defaults.limits)
-    wanted = _wanted(services, caller, query)
+    drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
+    wanted = _wanted(runtime, caller, query)
     once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = AppendRequest(
         drafts, user_id, system, bound_to=caller.user_id, reported_usage=reported, is_large=is_large(request)
     )
-    done = await append(services, caller.tenant, conversation_id, sent, once)
-    return await _appended(services, caller.tenant, conversation_id, done, wanted, status=201)
+    done = await append(runtime, caller.tenant, conversation_id, sent, once)
+    return await _appended(runtime, caller.tenant, conversation_id, done, wanted, status=201)
 
 
 @router.post(
@@ -114,34 +114,34 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     Messages are the same if they say the same: ids, thinking, cache marks and how JSON is written do not count.
     Leading system messages are the conversation's system prompt and may change.
     """
-    services, conversation_id = services_of(request), path_id(request)
+    runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.SyncBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     user_id = caller.user(body.user_id)
-    wanted = _wanted(services, caller, query)
+    wanted = _wanted(runtime, caller, query)
     once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
     asked = SyncRequest(
         body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
         reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),
     )  # fmt: skip
-    done = await sync(services, caller.tenant, conversation_id, asked, once)
-    return await _appended(services, caller.tenant, conversation_id, done, wanted, status=200)
+    done = await sync(runtime, caller.tenant, conversation_id, asked, once)
+    return await _appended(runtime, caller.tenant, conversation_id, done, wanted, status=200)
 
 
-def _wanted(services: Services, caller: Caller, asked: AppendQuery) -> ContextRequest | None:
+def _wanted(runtime: Runtime, caller: Caller, asked: AppendQuery) -> ContextRequest | None:
     """The window that is to come with the answer, if one is; reading it is a scope of its own."""
     if not asked.include:
         return None
     caller.require("read")
     wanted = ContextRequest(budget=asked.budget, model=asked.model, format=asked.format, bound_to=caller.user_id)
-    return _checked(services, wanted)
+    return _checked(runtime, wanted)
 
 
 async def _appended(
-    services: Services,
+    runtime: Runtime,
     tenant: UUID,
     conversation_id: str,
     done: Appended,
@@ -152,16 +152,16 @@ async def _appended(
     headers = {"Idempotency-Replayed": "true"} if done.replayed else None
     if wanted is None:
         return json_text(done.response, status=status, headers=headers)
-    window = await _context_or_problem(services, tenant, conversation_id, wanted)
+    window = await _context_or_problem(runtime, tenant, conversation_id, wanted)
     return json_text(b"%s,%s}" % (done.response[:-1].encode(), window), status=status, headers=headers)
 
 
-async def _context_or_problem(services: Services, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> bytes:
+async def _context_or_problem(runtime: Runtime, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> bytes:
     """The window as a member of the append's answer. The messages are stored: a budget that is too small for
     the window must not make the append look as if it had failed.
     """
     try:
-        window = await context(services, tenant, conversation_id, wanted)
+        window = await context(runtime, tenant, conversation_id, wanted)
     except errors.BudgetTooSmall as error:
         problem = {"code": error.code, "detail": error.detail, **error.extra}
         return f'"context":null,"context_error":{dumps(problem)}'.encode()
@@ -170,7 +170,7 @@ async def _context_or_problem(services: Services, tenant: UUID, conversation_id:
 
 @router.get("/conversations/{conversation_id}/messages", response_model=schemas.MessageList)
 async def list_messages(
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
@@ -182,7 +182,7 @@ async def list_messages(
     after = cursors.decode_int(cursor)
     if after is None:
         after = 2**31 - 1 if newest_first else 0
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await messages.history(
             connection, caller.tenant, conversation_id, after, limit + 1, newest_first=newest_first
@@ -218,7 +218,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
     the tokens of every section. A budget too small for the fixed parts and the newest user message answers 422
     with `minimum_budget`.
     """
-    services, conversation_id = services_of(request), path_id(request)
+    runtime, conversation_id = runtime_of(request), path_id(request)
     asked = read_query(request, ContextQuery)
     wanted = ContextRequest(
         budget=asked.budget,
@@ -230,7 +230,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
     )
-    window = await context(services, caller.tenant, conversation_id, _checked(services, wanted))
+    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, wanted))
     return _window(request, window)
 
 
@@ -244,8 +244,8 @@ async def get_context(request: Request, caller: Reader) -> Response:
 )
 async def post_context(request: Request, caller: Reader) -> Response:
     """The same as the GET, for what does not fit a URL: a system prompt or tools of the caller's own."""
-    services, conversation_id = services_of(request), path_id(request)
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    runtime, conversation_id = runtime_of(request), path_id(request)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)
     system = storable(body.system, "system")
     wanted = ContextRequest(
@@ -260,13 +260,13 @@ async def post_context(request: Request, caller: Reader) -> Response:
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
     )
-    window = await context(services, caller.tenant, conversation_id, _checked(services, wanted, "body"))
+    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, wanted, "body"))
     return _window(request, window)
 
 
-def _checked(services: Services, wanted: ContextRequest, part: Literal["body", "query"] = "query") -> ContextRequest:
+def _checked(runtime: Runtime, wanted: ContextRequest, part: Literal["body", "query"] = "query") -> ContextRequest:
     """Raises Invalid for a model of which no window is known, where nothing else says how much there is room for."""
-    if wanted.model is None or wanted.budget is not None or services.defaults.context_window:
+    if wanted.model is None or wanted.budget is not None or runtime.defaults.context_window:
         return wanted
     if model_window(wanted.model) is None:
         raise errors.Invalid(

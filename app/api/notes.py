@@ -15,18 +15,19 @@ from app.api import links, schemas
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId
+from app.api.runtime import Wired
 from app.api.scope import IdempotencyKey, Reader, Writer
-from app.api.services import Wired
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.neutral import flat
+from app.core.times import time_text
 from app.core.topics import most_mentioned
-from app.db import Connection
-from app.flows import erasing
-from app.flows.inspect import ALL, time_text
-from app.flows.once import Once, Said, do_once
 from app.ids import uuid7
-from app.services import Services
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.idempotency import Once, Said, do_once
+from app.services.lifecycle import erasing
+from app.services.views.inspect import ALL
 from app.store import conversations, notes, page_index
 from app.store.conversations import Conversation
 
@@ -39,13 +40,13 @@ TOPICS_MAX = 30
 
 @router.get("/conversations/{conversation_id}/notes", response_model=schemas.NoteList)
 async def list_notes(
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
     every: Annotated[bool, Query(alias="all", description="also those that another note has replaced")] = False,
 ) -> Response:
     """The standing notes: instructions and preferences that lead the head of every window."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await notes.browse(connection, caller.tenant, conversation_id, replaced=every)
     return json_value({"items": [_view(row) for row in rows], "next_cursor": None})
@@ -59,14 +60,14 @@ async def list_notes(
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French."}),
 )
 async def add_note(
-    request: Request, services: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Add a standing note. It is in view from the next window on, which begins a new epoch."""
 
     async def work(connection: Connection, text: str, tokens: int) -> str:
         return dumps(_view(await notes.insert(connection, caller.tenant, conversation_id, uuid7(), text, tokens)))
 
-    return json_text(await _write(request, services, caller, conversation_id, key, work), status=201)
+    return json_text(await _write(request, runtime, caller, conversation_id, key, work), status=201)
 
 
 @router.put(
@@ -76,7 +77,7 @@ async def add_note(
 )
 async def change_note(
     request: Request,
-    services: Wired,
+    runtime: Wired,
     caller: Writer,
     conversation_id: ConversationId,
     note: UUID,
@@ -90,13 +91,13 @@ async def change_note(
             raise errors.NotFound("There is no such note.")
         return dumps(_view(row))
 
-    return json_text(await _write(request, services, caller, conversation_id, key, work))
+    return json_text(await _write(request, runtime, caller, conversation_id, key, work))
 
 
 @router.delete("/conversations/{conversation_id}/notes/{note}", response_model=schemas.Erased)
 async def delete_note(
     request: Request,
-    services: Wired,
+    runtime: Wired,
     caller: Writer,
     conversation_id: ConversationId,
     note: UUID,
@@ -110,27 +111,27 @@ async def delete_note(
         return Said.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), known)
 
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    response = await do_once(services.database, caller.tenant, once, work)
-    services.conversations.pop((caller.tenant, conversation_id), None)
+    response = await do_once(runtime.database, caller.tenant, once, work)
+    runtime.conversations.pop((caller.tenant, conversation_id), None)
     return json_text(response)
 
 
 async def _write(
     request: Request,
-    services: Services,
+    runtime: Runtime,
     caller: Caller,
     conversation_id: str,
     key: str | None,
     write: Callable[[Connection, str, int], Awaitable[str]],
 ) -> str:
     """Read the note that was sent and write it; windows show it from then on."""
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.NoteBody, value)
     text = flat(" ".join(body.text.split()))
     if not text or "\x00" in body.text:
         message = "must be a text, without U+0000"
         raise errors.Invalid("A note says something.", errors=[{"loc": ["body", "text"], "msg": message}])
-    tokens = await services.count(text)
+    tokens = await runtime.count(text)
 
     async def work(connection: Connection) -> Said:
         known = await _locked(connection, caller, conversation_id)
@@ -139,8 +140,8 @@ async def _write(
         return Said.about(response, known)
 
     once = Once.of(caller, key, request.method, request.url.path, value)
-    response = await do_once(services.database, caller.tenant, once, work)
-    services.conversations.pop((caller.tenant, conversation_id), None)
+    response = await do_once(runtime.database, caller.tenant, once, work)
+    runtime.conversations.pop((caller.tenant, conversation_id), None)
     return response
 
 
@@ -164,12 +165,12 @@ def _view(row: Record) -> dict[str, Any]:
 
 
 @router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])
-async def list_topics(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def list_topics(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """What the conversation has been about, the most mentioned topics first.
 
     Closed pages are given their topics in the background, by the language model if there is one.
     """
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         found = await page_index.topics(connection, caller.tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
     items = [

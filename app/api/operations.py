@@ -6,9 +6,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from app import errors
+from app.api.runtime import Wired
 from app.api.schemas import WarningItem
-from app.api.services import Wired
-from app.flows import progress
+from app.services.views import progress
 
 router = APIRouter(tags=["operations"])
 
@@ -34,16 +34,16 @@ class Readiness(Health):
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
-async def readyz(services: Wired) -> Readiness:
+async def readyz(runtime: Wired) -> Readiness:
     """Readiness: the database answers and its schema is the one this version expects, else 503.
 
     Warnings are for people: background work that nobody does, or that its provider refuses. Requests are served all
     the same.
     """
-    revision = await services.database.schema_revision()
-    if revision != services.schema_head:
+    revision = await runtime.database.schema_revision()
+    if revision != runtime.schema_head:
         raise errors.StorageUnavailable(
-            f"The schema is at {revision or 'nothing'}, not at {services.schema_head}; run `quire migrate`."
+            f"The schema is at {revision or 'nothing'}, not at {runtime.schema_head}; run `quire migrate`."
         )
-    found = await progress.work_warnings(services)
+    found = await progress.work_warnings(runtime)
     return Readiness(warnings=[WarningItem(**warning) for warning in found])

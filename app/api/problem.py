@@ -16,9 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import errors, logs
+from app import errors
 from app.api import openai_errors
 from app.api.body import field_errors
+from app.telemetry import logs
 
 MEDIA_TYPE = "application/problem+json"
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")

@@ -15,18 +15,18 @@ from app.api import openai_errors, schemas
 from app.api.answers import json_text
 from app.api.body import is_large, json_body, parse_model, read_json
 from app.api.paths import check_id
+from app.api.runtime import Wired
 from app.api.scope import READS, Writer
-from app.api.services import Wired
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Caller
 from app.core.canonical import dumps
-from app.flows.answering import answer
-from app.flows.proxying import ProxyRequest, ask
+from app.inflight import Turn
 from app.providers import ProviderError
 from app.providers.upstream import Upstream
-from app.services import Services
+from app.runtime import Runtime
+from app.services.proxy.answering import answer
+from app.services.proxy.proxying import ProxyRequest, ask
 from app.settings import Settings
-from app.turns import Turn
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 
@@ -57,7 +57,7 @@ BudgetHeader = Annotated[
 async def create_chat_completion(
     request: Request,
     caller: Writer,
-    services: Wired,
+    runtime: Wired,
     conversation: ConversationHeader = None,
     user: UserHeader = None,
     budget: BudgetHeader = None,
@@ -70,13 +70,13 @@ async def create_chat_completion(
     """
     arrived = asyncio.get_running_loop().time()
     caller.require("read")
-    upstream = _upstream(services)
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    upstream = _upstream(runtime)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ChatBody, value)
     _check(body)
     asked = ProxyRequest(
         caller=caller,
-        body={**value, "model": _model(services.settings, body.model)},
+        body={**value, "model": _model(runtime.settings, body.model)},
         user_id=_user(caller, user, body.user),
         conversation_id=check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None,
         budget=budget,
@@ -84,13 +84,13 @@ async def create_chat_completion(
         arrived=arrived,
         is_large=is_large(request),
     )
-    stored = await ask(services, asked)
+    stored = await ask(runtime, asked)
     request.state.headers = {
         **getattr(request.state, "headers", {}),
         CONVERSATION: _encoded(stored.conversation.id),
     }
     try:
-        turn = await answer(services, upstream, stored)
+        turn = await answer(runtime, upstream, stored)
         await turn.begun()
     except ProviderError as error:
         return openai_errors.answer(error)
@@ -104,18 +104,18 @@ async def create_chat_completion(
 
 
 @router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
-async def list_models(services: Wired) -> Response:
+async def list_models(runtime: Wired) -> Response:
     """The models behind the proxy, as their API lists them."""
-    upstream = _upstream(services)
-    if (known := services.models.get("")) is None:
+    upstream = _upstream(runtime)
+    if (known := runtime.models.get("")) is None:
         try:
             found = dict(await upstream.models())
         except ProviderError as error:
             return openai_errors.answer(error)
-        allowed = _allowed(services.settings)
+        allowed = _allowed(runtime.settings)
         if allowed and isinstance(found.get("data"), list):
             found["data"] = [m for m in found["data"] if isinstance(m, dict) and m.get("id") in allowed]
-        known = services.models[""] = dumps(found)
+        known = runtime.models[""] = dumps(found)
     return json_text(known)
 
 
@@ -133,10 +133,10 @@ async def _events(turn: Turn) -> AsyncIterator[bytes]:
         turn.delivered()
 
 
-def _upstream(services: Services) -> Upstream:
-    if services.upstream is None:
+def _upstream(runtime: Runtime) -> Upstream:
+    if runtime.upstream is None:
         raise errors.NotFound("No model is behind the proxy: QUIRE_PROXY_BASE_URL is not set.")
-    return services.upstream
+    return runtime.upstream
 
 
 def _check(body: schemas.ChatBody) -> None:

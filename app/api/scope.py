@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from app import errors
-from app.api.services import services_of
+from app.api.runtime import runtime_of
 from app.core.caller import Caller, Scope
-from app.flows import keys
-from app.flows.keys import Knock
+from app.services import keys
+from app.services.keys import Knock
 
 BEARER = "bearer "
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
@@ -26,9 +26,9 @@ PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
 
 async def _caller(request: Request) -> Caller:
     """By the key of the request. Raises Unauthorized or TooManyRequests."""
-    services = services_of(request)
-    caller = await keys.identify(services, knock(request, _key(request)))
-    taken = keys.spend(services, caller)
+    runtime = runtime_of(request)
+    caller = await keys.identify(runtime, knock(request, _key(request)))
+    taken = keys.spend(runtime, caller)
     if taken is not None:
         request.state.headers = {
             "RateLimit-Limit": str(taken.limit),

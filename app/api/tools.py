@@ -11,13 +11,13 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, json_body, parse_model, read_json, read_text
 from app.api.paths import ConversationId
+from app.api.runtime import Wired
 from app.api.scope import READS, IdempotencyKey, Reader
-from app.api.services import Wired
 from app.core.model import Language
-from app.flows import attp, tool_calls
-from app.flows.once import Once
 from app.recall import tools
 from app.recall.tools import ToolFormat
+from app.services.idempotency import Once
+from app.services.tools import attp, tool_calls
 
 router = APIRouter(tags=["tools"])
 
@@ -29,7 +29,7 @@ router = APIRouter(tags=["tools"])
 )
 async def call_tool(
     request: Request,
-    services: Wired,
+    runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
     name: str,
@@ -39,12 +39,12 @@ async def call_tool(
 
     What the model got wrong (a page that does not exist) is answered in words that it can act on, with `is_error`.
     """
-    value = await read_json(request, max_bytes=services.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ToolCallBody, value)
     call = tool_calls.checked(name, body.arguments)
     once = Once.of(caller, key, "POST", request.url.path, value)
     said = await tool_calls.run_once(
-        services, caller.tenant, conversation_id, call, once, bound_to=caller.user_id, sensitive=caller.sensitive
+        runtime, caller.tenant, conversation_id, call, once, bound_to=caller.user_id, sensitive=caller.sensitive
     )
     return json_text(said)
 
@@ -67,7 +67,7 @@ ATTP_BODY["requestBody"]["content"]["application/toml"] = {"schema": {"type": "s
 
 @router.post("/conversations/{conversation_id}/attp", response_model=schemas.AttpResult, openapi_extra=ATTP_BODY)
 async def run_attp(
-    request: Request, services: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
     """Run an ATTP document: TOML with a thought, and code that calls the recall tools or a last message.
 
@@ -75,14 +75,14 @@ async def run_attp(
     process that can reach nothing but the recall tools, within limits. What is wrong with the document or the code is
     answered in words that the model can act on, with `is_error`.
     """
-    most = services.settings.quire_body_max_bytes
+    most = runtime.settings.quire_body_max_bytes
     if is_media_type(request, "application/toml", "text/plain"):
         document = await read_text(request, max_bytes=most)
     else:
         document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
     once = Once.of(caller, key, "POST", request.url.path, document)
     said = await attp.run_once(
-        services, caller.tenant, conversation_id, document, once, bound_to=caller.user_id, sensitive=caller.sensitive
+        runtime, caller.tenant, conversation_id, document, once, bound_to=caller.user_id, sensitive=caller.sensitive
     )
     return json_text(said)
 

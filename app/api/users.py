@@ -15,15 +15,15 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
+from app.api.runtime import Wired
 from app.api.scope import IdempotencyKey, Reader, Writer
-from app.api.services import Wired
+from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
-from app.db import Connection
-from app.flows import erasing, exporting
-from app.flows.importing import Limit, import_lines
-from app.flows.once import Once, Said, do_once
+from app.postgres.database import Connection
+from app.services.idempotency import Once, Said, do_once
+from app.services.lifecycle import erasing, exporting
+from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
-from app.threads import apart
 
 router = APIRouter(tags=["users"])
 
@@ -40,7 +40,7 @@ OWN = ("path", "user_id")
 
 @router.delete("/users/{user_id}", response_model=schemas.Erased)
 async def delete_user(
-    request: Request, services: Wired, caller: Writer, user_id: UserId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKey = None
 ) -> Response:
     """Erase everything of a user: conversations, archives, memories, keys. The answer counts rows by table.
 
@@ -49,15 +49,15 @@ async def delete_user(
     """
     caller.user(user_id, OWN)
     once = Once.of(caller, key, "DELETE", request.url.path, None)
-    if once is not None and (known := await once.answered(services.database, caller.tenant)) is not None:
+    if once is not None and (known := await once.answered(runtime.database, caller.tenant)) is not None:
         return json_text(known)
-    done = await erasing.erase_user(services, caller.tenant, user_id)
+    done = await erasing.erase_user(runtime, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
     async def work(_: Connection) -> Said:
         return Said(answer)
 
-    return json_text(await do_once(services.database, caller.tenant, once, work))
+    return json_text(await do_once(runtime.database, caller.tenant, once, work))
 
 
 NDJSON = "application/x-ndjson"
@@ -70,22 +70,22 @@ LINES: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/users/{user_id}/export", response_class=StreamingResponse, responses=LINES)
-async def export_user(services: Wired, caller: Reader, user_id: UserId) -> Response:
+async def export_user(runtime: Wired, caller: Reader, user_id: UserId) -> Response:
     """Everything of a user as lines that `POST /import` takes: conversations, archives, memories, and what was made
     of them. A user who is not known has nothing but the header.
     """
     caller.user(user_id, OWN)
-    return await _streamed(exporting.user(services, caller.tenant, user_id, sensitive=caller.sensitive))
+    return await _streamed(exporting.user(runtime, caller.tenant, user_id, sensitive=caller.sensitive))
 
 
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
-async def export_conversation(services: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+async def export_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """One conversation as lines that `POST /import` takes, with its archives and memories."""
-    async with services.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
     return await _streamed(
         exporting.conversation(
-            services, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
+            runtime, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
         )
     )
 
@@ -99,7 +99,7 @@ async def _streamed(lines: AsyncIterator[str]) -> Response:
         if first is not None:
             yield _encoded(first)
         async for line in lines:
-            yield await apart(len(line), _encoded, line)
+            yield await run_in_thread_if_large(len(line), _encoded, line)
 
     return StreamingResponse(body(), media_type=NDJSON)
 
@@ -126,7 +126,7 @@ def _encoded(line: str) -> bytes:
         }
     },
 )
-async def import_data(request: Request, services: Wired, caller: Writer) -> Response:
+async def import_data(request: Request, runtime: Wired, caller: Writer) -> Response:
     """Put in what an export gave, a JSON object a line. It is stored as it arrives.
 
     Sent again it changes nothing: what is there already is counted as `matched`. A line that is wrong (422), or that
@@ -135,8 +135,8 @@ async def import_data(request: Request, services: Wired, caller: Writer) -> Resp
     if not is_media_type(request, NDJSON, "application/jsonl"):
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
     require_plain(request.headers)
-    lines = _lines(request, services.settings.quire_body_max_bytes)
-    return json_value(await import_lines(services, caller.tenant, lines, Limit(_settings, caller.user_id)))
+    lines = _lines(request, runtime.settings.quire_body_max_bytes)
+    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(_settings, caller.user_id)))
 
 
 def _settings(value: dict[str, Any]) -> str:
@@ -153,7 +153,7 @@ async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, A
                 number += 1
                 rest += piece
                 if line := _line(number, rest, max_bytes):
-                    yield number, await apart(len(line), _parsed, number, line)
+                    yield number, await run_in_thread_if_large(len(line), _parsed, number, line)
                 rest.clear()
             rest += tail
             await asyncio.sleep(0)  # the next chunk may be there already, and it is others' turn
@@ -162,7 +162,7 @@ async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, A
     except ClientDisconnect:
         raise errors.BadRequest("The body ended early.") from None
     if line := _line(number + 1, rest, max_bytes):
-        yield number + 1, await apart(len(line), _parsed, number + 1, line)
+        yield number + 1, await run_in_thread_if_large(len(line), _parsed, number + 1, line)
 
 
 def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import asyncpg
 
-from app import embedded, errors, migrate, tokens
-from app.db import Database
-from app.doctor import looks, verdicts
+from app import errors
+from app.doctor import probes, verdicts
 from app.doctor.verdicts import Asked, Check
 from app.main import providers
+from app.postgres import embedded, migrate
+from app.postgres.database import Database
+from app.postgres.tenants import is_keyed
 from app.settings import Settings
-from app.stopping import Stopping
-from app.tenancy import is_keyed
+from app.signals import Stopping
+from app.text import tokens
 
 FIRST_START = "There is none yet: the first `quire serve` makes an embedded PostgreSQL."
 
@@ -39,13 +41,13 @@ def examine(settings: Settings, stopping: Stopping, *, is_loopback: bool, asks_m
 
 def _machine(settings: Settings) -> list[Check]:
     is_embedded = settings.database_url is None
-    folder = looks.folder(settings.quire_data_dir)
+    folder = probes.folder(settings.quire_data_dir)
     state = tokens.state(settings.quire_data_dir / "vocabularies")
     host, number = settings.quire_host, settings.quire_port
     return [
         verdicts.data_dir(folder, embedded=is_embedded, is_root=os.geteuid() == 0),
         verdicts.vocabulary(state, writable=folder.is_writable),
-        verdicts.port(looks.port(host, number), host, number),
+        verdicts.port(probes.port(host, number), host, number),
     ]
 
 
@@ -78,10 +80,10 @@ async def _ask_database(
 ) -> tuple[tuple[str, int] | None, list[Check]]:
     """The embedding model that vectors are of, and the checks."""
     try:
-        connection = await looks.connect(dsn)
+        connection = await probes.connect(dsn)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         mend = "Look at DATABASE_URL, and whether the server runs and lets this machine in."
-        return None, [Check("database", "fail", looks.why_not(error, dsn), mend)]
+        return None, [Check("database", "fail", probes.why_not(error, dsn), mend)]
     try:
         checks, is_current = await _ask_server(settings, connection)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
@@ -100,8 +102,8 @@ async def _ask_database(
 
 async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tuple[list[Check], bool]:
     """The checks, and whether the schema is the one that the others ask about."""
-    server = await looks.server(connection)
-    revision = await looks.revision(connection)
+    server = await probes.server(connection)
+    revision = await probes.revision(connection)
     is_embedded = settings.database_url is None
     migrations = verdicts.migrations(revision, migrate.head(), migrate.known(), embedded=is_embedded)
     checks = [
@@ -114,7 +116,7 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
         migrations,
     ]
     if migrations.state == "ok":
-        tables = await looks.protected_tables(connection)
+        tables = await probes.protected_tables(connection)
         checks += [verdicts.protection(tables), verdicts.grants(tables, server.role)]
     is_usable = migrations.state == "ok" and checks[-1].state == "ok"
     return checks, is_usable
@@ -130,8 +132,8 @@ async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tup
             requires_keys=settings.quire_require_keys,
             is_allowed=settings.quire_allow_unauthenticated,
         )
-        lanes, abandoned = await looks.work(database)
-        current = await looks.current_embeddings(database)
+        lanes, abandoned = await probes.work(database)
+        current = await probes.current_embeddings(database)
     finally:
         await database.close()
     return current, [verdicts.door(door, settings.quire_host), verdicts.jobs(lanes, abandoned)]
@@ -142,7 +144,7 @@ async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tup
 
 async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> list[Check]:
     """Each is asked something small."""
-    checks = [] if settings.memory_embedding_model else [verdicts.weights(looks.local_weights())]
+    checks = [] if settings.memory_embedding_model else [verdicts.weights(probes.local_weights())]
     vocabularies = settings.quire_data_dir / "vocabularies"
     with tempfile.TemporaryDirectory(prefix="quire-doctor-") as elsewhere:
         is_there = tokens.state(vocabularies) == "whole"
@@ -153,8 +155,8 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
             return [*checks, Check("models", "fail", f"{error}.", "Look at the settings MEMORY_LLM_ and _EMBEDDING_.")]
     try:
         asked: tuple[Asked | None, Asked | None] = (
-            await looks.ask_chat(chat) if chat else None,
-            await looks.ask_embedder(embedder) if embedder else None,
+            await probes.ask_chat(chat) if chat else None,
+            await probes.ask_embedder(embedder) if embedder else None,
         )
     finally:
         for model in (chat, embedder):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from app.work.table import UNCLAIMED_SECONDS, Depth
+from app.queue.table import UNCLAIMED_SECONDS, Depth
 
 State = Literal["ok", "warn", "fail"]
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from app.text import sentences
+from app.text.language import sentences
 
 _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 _QUOTE = re.compile(r"\s{0,3}(?:>(?!>>)\s?)+")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from app.text import clip, one_line
+from app.text.language import clip, one_line
 
 _FIRST_KEYS = re.compile(
     r"query|question|q$|keywords?|search|command|cmd|url|path|file|title|subject|prompt|task|description|tool_name"

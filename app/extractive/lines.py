@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from app.extractive import cues
+from app.extractive import patterns
 from app.extractive.blocks import Blocks, definitions, take_apart, without_markup
 from app.extractive.calls import call_line
 from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
-from app.han import simplified
-from app.text import language, one_line, squeeze, window
+from app.text.chinese_scripts import simplified
+from app.text.language import language, one_line, squeeze, window
 
 __all__ = ["Reading", "call_line", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
 
@@ -153,7 +153,9 @@ def _ranked(role: str, prose: list[str]) -> list[str]:
     if len(sentences) == 1:  # most messages of a chat
         return [_with_list(sentences, 0)]
     scores = [
-        score(cues.look(cues.strip_lead(sentence) if at < 3 else sentence)) + _place(role, at, len(sentences)) + bonus
+        score(patterns.look(patterns.strip_lead(sentence) if at < 3 else sentence))
+        + _place(role, at, len(sentences))
+        + bonus
         for at, (sentence, bonus) in enumerate(sentences)
     ]
     ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
@@ -165,13 +167,13 @@ def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
     pending = False
     below_rules = 0.0
     for sentence in prose:
-        if len(sentence) < 40 and cues.RULES_LABEL.match(sentence):
+        if len(sentence) < 40 and patterns.RULES_LABEL.match(sentence):
             below_rules = -3.0
             continue
-        if len(sentence) < 40 and cues.GIST_LABEL.match(sentence):
+        if len(sentence) < 40 and patterns.GIST_LABEL.match(sentence):
             pending = True
             continue
-        label = cues.LEAD_LABEL.match(sentence[:60])
+        label = patterns.LEAD_LABEL.match(sentence[:60])
         rest = sentence[label.end() :] if label else sentence
         if rest.strip():
             below_rules = 0.0 if label else below_rules
@@ -198,30 +200,30 @@ def _place(role: str, at: int, total: int) -> float:
     return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
 
 
-def _user_score(seen: cues.Seen) -> float:
-    if cues.is_filler(seen.text):
+def _user_score(seen: patterns.Seen) -> float:
+    if patterns.is_filler(seen.text):
         return -6.0
-    asks = cues.REQUEST.found(seen) or cues.IMPERATIVE.match(seen.text) is not None
-    score = 2.2 * cues.QUESTION.found(seen) + 2.4 * asks
-    score += 1.2 * cues.PROBLEM.found(seen) + 1.2 * cues.LASTING.found(seen)
-    score -= 3.0 * cues.PLEASANTRY.found(seen) + 2.5 * cues.is_boilerplate(seen)
-    score -= 3.5 * bool(cues.EMPTY_REQUEST.match(seen.text))
+    asks = patterns.REQUEST.found(seen) or patterns.IMPERATIVE.match(seen.text) is not None
+    score = 2.2 * patterns.QUESTION.found(seen) + 2.4 * asks
+    score += 1.2 * patterns.PROBLEM.found(seen) + 1.2 * patterns.LASTING.found(seen)
+    score -= 3.0 * patterns.PLEASANTRY.found(seen) + 2.5 * patterns.is_boilerplate(seen)
+    score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text))
     return score + _substance(seen)
 
 
-def _assistant_score(seen: cues.Seen) -> float:
-    if cues.is_filler(seen.text):
+def _assistant_score(seen: patterns.Seen) -> float:
+    if patterns.is_filler(seen.text):
         return -6.0
-    score = 2.0 * cues.CONCLUSION.found(seen) + 1.8 * cues.DONE.found(seen)
-    score -= 3.0 * bool(cues.PLAN.match(seen.text)) + 4.5 * cues.PLEASANTRY.found(seen)
-    score -= 1.5 * (cues.is_boilerplate(seen) and not seen.text.endswith((":", "：")))
+    score = 2.0 * patterns.CONCLUSION.found(seen) + 1.8 * patterns.DONE.found(seen)
+    score -= 3.0 * bool(patterns.PLAN.match(seen.text)) + 4.5 * patterns.PLEASANTRY.found(seen)
+    score -= 1.5 * (patterns.is_boilerplate(seen) and not seen.text.endswith((":", "：")))
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
     return score + _substance(seen)
 
 
-def _substance(seen: cues.Seen) -> float:
+def _substance(seen: patterns.Seen) -> float:
     size = _size(seen.text)
-    score = 0.35 * min(cues.specifics(seen.text), 5) + min(size, 12) / 10
+    score = 0.35 * min(patterns.specifics(seen.text), 5) + min(size, 12) / 10
     # "Origin: DEN" in a list, or a heading over one.
     is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
     if size < 10 and _FIELD.match(seen.text):
@@ -258,7 +260,7 @@ def _completed(line: str, others: Sequence[str], blocks: Blocks, max_chars: int)
         return f"{line} {pasted}"
     for other in others:
         plain = _plain(other)
-        if _telling(plain, 2) >= 2 and not cues.PLEASANTRY.found(cues.look(other)):
+        if _telling(plain, 2) >= 2 and not patterns.PLEASANTRY.found(patterns.look(other)):
             return f"{line} {plain}" if _telling(line, 1) or len(line) + len(plain) < max_chars else plain
     return f"{line} {pasted}" if pasted else line
 
@@ -268,7 +270,7 @@ def _without_prose(blocks: Blocks) -> str:
     if not (blocks.logs or blocks.code or blocks.data):
         return next((line[:_SEEN] for line in (*blocks.quotes, *blocks.attachments) if line.strip()), "")
     for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
-        if cues.ERROR_LINE.search(line[:_SEEN]):
+        if patterns.ERROR_LINE.search(line[:_SEEN]):
             return _STAMP.sub("", line[:_SEEN])
     if blocks.code:
         code = "\n".join(blocks.code)
@@ -282,7 +284,7 @@ def _without_prose(blocks: Blocks) -> str:
 
 def _plain(sentence: str) -> str:
     """The sentence without markup and without its lead-in."""
-    return cues.strip_lead(squeeze(without_markup(sentence)))
+    return patterns.strip_lead(squeeze(without_markup(sentence)))
 
 
 def _as_title(line: str) -> str:

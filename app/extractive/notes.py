@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 
 from app.extractive.blocks import take_apart
-from app.extractive.cues import strip_lead
-from app.text import clip, language, squeeze, window
+from app.extractive.patterns import strip_lead
+from app.text.language import clip, language, squeeze, window
 
 _MAX_SENTENCE = 300
 _NOTE_CHARS = 200

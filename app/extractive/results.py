@@ -7,7 +7,7 @@ from itertools import islice
 from app.extractive.calls import query_summary
 from app.extractive.envelope import WINDOW, unwrap
 from app.extractive.shapes import Kind, describe, examine
-from app.text import Language, one_line, squeeze
+from app.text.language import Language, one_line, squeeze
 
 __all__ = ["Kind", "kind", "query_summary", "sources", "summarize"]
 

@@ -4,10 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from app.extractive import cues
+from app.extractive import patterns
 from app.extractive.blocks import without_markup
 from app.extractive.terms import content_words
-from app.text import clip, sentences, squeeze
+from app.text.language import clip, sentences, squeeze
 
 _MAX_SENTENCES = 140
 _LAST_SENTENCES = 40
@@ -27,7 +27,7 @@ def best_sentences(text: str, max_chars: int, *, limit: int) -> list[str]:
     if not found:
         return []
     weights = [
-        cues.salience(sentence) * _fit(len(sentence), max_chars) * (1.3 - 0.5 * min(at, 12) / 12)
+        patterns.salience(sentence) * _fit(len(sentence), max_chars) * (1.3 - 0.5 * min(at, 12) / 12)
         for at, sentence in enumerate(found)
     ]
     chosen = choose(found, weights, max_items=limit, max_chars=max_chars)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from app.extractive import cues
+from app.extractive import patterns
 from app.extractive.blocks import definitions, looks_like_code, looks_like_log
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.salient import best_sentences
-from app.text import Language, clip, one_line, squeeze
+from app.text.language import Language, clip, one_line, squeeze
 
 Kind = Literal["json", "table", "log", "code", "html", "prose"]
 
@@ -107,7 +107,7 @@ def _kind(body: str) -> Kind:
     lines = [line for line in islice(_lines(body), 240) if line.strip()]
     if _table_rows(lines) is not None:
         return "table"
-    is_refusal = bool(lines) and len(lines) < 30 and cues.ERROR_LINE.search(lines[0][:_SEEN]) is not None
+    is_refusal = bool(lines) and len(lines) < 30 and patterns.ERROR_LINE.search(lines[0][:_SEEN]) is not None
     if is_refusal and not looks_like_log(lines[0]):
         return "prose"
     plain = [_unnumbered(line) for line in lines]
@@ -325,8 +325,8 @@ def _cells(row: str, delimiter: str) -> list[str]:
 
 def _log(shape: Shape, max_chars: int, language: Language) -> str:
     lines = [line for line in _lines(shape.body) if line.strip()]
-    errors = [line for line in lines if cues.ERROR_LINE.search(line[:_SEEN])]
-    warnings = sum(1 for line in lines if cues.WARNING_LINE.search(line[:_SEEN]))
+    errors = [line for line in lines if patterns.ERROR_LINE.search(line[:_SEEN])]
+    warnings = sum(1 for line in lines if patterns.WARNING_LINE.search(line[:_SEEN]))
     more = "+" if shape.cut or shape.lines > _MAX_LINES else ""
     size = _say(
         language,
@@ -411,7 +411,7 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
 
 def first_error(lines: list[str]) -> str:
     """The line that says what went wrong, "" where none does; after "ERRORS:" the line below it."""
-    found = [at for at, line in enumerate(lines[:2_000]) if cues.ERROR_LINE.search(line[:_SEEN])]
+    found = [at for at, line in enumerate(lines[:2_000]) if patterns.ERROR_LINE.search(line[:_SEEN])]
     if not found:
         return ""
     raised = [at for at in found if _RAISED.match(lines[at])]

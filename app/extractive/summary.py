@@ -4,11 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from app.extractive import cues
+from app.extractive import patterns
 from app.extractive.notes import standing_note
 from app.extractive.salient import choose
 from app.extractive.terms import content_words, key_terms, rarity
-from app.text import clip, fold, squeeze
+from app.text.language import clip, fold, squeeze
 
 __all__ = ["pick_lines", "standing_note", "summarize_lines", "topics"]
 
@@ -39,7 +39,7 @@ def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: i
     longest = min(_LINE_CHARS, max_chars)
     texts = [clip(squeeze(line[:2000]), longest) for _, line in lines]
     weights = [
-        _ROLE_WEIGHT.get(role, 0.8) * cues.salience(text) * (0.9 + 0.2 * (at + 1) / len(lines)) if text else 0.0
+        _ROLE_WEIGHT.get(role, 0.8) * patterns.salience(text) * (0.9 + 0.2 * (at + 1) / len(lines)) if text else 0.0
         for at, ((role, _), text) in enumerate(zip(lines, texts, strict=True))
     ]
     # MMR compares every candidate with every choice, so only the best few hundred are candidates.

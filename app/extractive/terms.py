@@ -17,8 +17,8 @@ import rjieba
 
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
-from app.han import simplified
-from app.text import HAN, fold, is_han, scalar, segments, squeeze, words
+from app.text.chinese_scripts import simplified
+from app.text.language import HAN, fold, is_han, scalar, segments, squeeze, words
 
 _TOKEN = re.compile(
     r"https?://[^\s\"'<>()\[\]{}|\\，。；、]+"

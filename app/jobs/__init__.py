@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from app.services import Services
-from app.work.table import Claimed
+from app.queue.table import Claimed
+from app.runtime import Runtime
 
-Handler: TypeAlias = Callable[[Services, Claimed], Awaitable[None]]
+Handler: TypeAlias = Callable[[Runtime, Claimed], Awaitable[None]]

@@ -9,11 +9,11 @@ from typing import Any
 from asyncpg import Record
 
 from app.core.excerpts import Excerpt
-from app.flows.recalling import said_text
 from app.providers import Chat, ProviderError, Reply
-from app.services import Services
+from app.queue.table import Claimed
+from app.runtime import Runtime
+from app.services.memory.recalling import said_text
 from app.store import spending
-from app.work.table import Claimed
 
 PROMPT_TOKENS_MAX = 6_000
 """Of a conversation that go into one prompt: more would cost more than it is worth."""
@@ -39,13 +39,13 @@ def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
     return [e for e in found if e.text.strip()]
 
 
-async def weighed(services: Services, excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    tokens = await services.tokens.count_many([e.text for e in excerpts])
+async def weighed(runtime: Runtime, excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    tokens = await runtime.tokens.count_many([e.text for e in excerpts])
     return [replace(e, tokens=t) for e, t in zip(excerpts, tokens, strict=True)]
 
 
 async def ask(
-    services: Services,
+    runtime: Runtime,
     claimed: Claimed,
     request: Sequence[Mapping[str, Any]],
     *,
@@ -53,18 +53,18 @@ async def ask(
     json_object: bool = False,
 ) -> Reply:
     """The model's reply; what it has cost is counted, whatever comes of it. Raises a ProviderError."""
-    assert services.chat is not None
+    assert runtime.chat is not None
     try:
-        with services.tracing.span("chat", kind="CLIENT", model=services.chat.model, job_kind=claimed.kind):
-            reply = await services.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
+        with runtime.tracing.span("chat", kind="CLIENT", model=runtime.chat.model, job_kind=claimed.kind):
+            reply = await runtime.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
     except ProviderError as error:
-        await _count(services, claimed, type(error).__name__, error.spent)
+        await _count(runtime, claimed, type(error).__name__, error.spent)
         raise
-    await _count(services, claimed, "ok", (reply.prompt_tokens, reply.completion_tokens))
+    await _count(runtime, claimed, "ok", (reply.prompt_tokens, reply.completion_tokens))
     return reply
 
 
-async def _count(services: Services, claimed: Claimed, outcome: str, spent: tuple[int, int] | None) -> None:
-    services.metrics.provider_call(claimed.kind, outcome, *(spent or ()))
+async def _count(runtime: Runtime, claimed: Claimed, outcome: str, spent: tuple[int, int] | None) -> None:
+    runtime.metrics.provider_call(claimed.kind, outcome, *(spent or ()))
     if spent is not None:
-        await spending.record(services.database, claimed.tenant, claimed.conversation_id, claimed.kind, *spent)
+        await spending.record(runtime.database, claimed.tenant, claimed.conversation_id, claimed.kind, *spent)

@@ -18,17 +18,17 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.embedded import Utterance, result_text, turn_text
-from app.db import Connection
-from app.flows import recalling
+from app.concurrency import run_in_thread_if_large
+from app.core.vector_text import Utterance, result_text, turn_text
+from app.postgres.database import Connection
+from app.postgres.tenants import tenants
 from app.providers import Embedder, ProviderError, RefusedInput, UnusableReply, Vector
-from app.services import Services
+from app.queue import enqueue
+from app.queue.table import ATTEMPTS_MAX, Claimed, finish
+from app.runtime import Runtime
+from app.services.memory import recalling
 from app.store import archives, embeddings, messages
 from app.store.messages import with_nul
-from app.tenancy import tenants
-from app.threads import apart
-from app.work import enqueue
-from app.work.table import ATTEMPTS_MAX, Claimed, finish
 
 BATCHES_MAX = 20
 """Batches of one job: with a local model, and texts of usual length, some twenty seconds' work."""
@@ -38,58 +38,58 @@ FIRST = UUID(int=0)
 _logger = logging.getLogger(__name__)
 
 
-async def embed(services: Services, claimed: Claimed) -> None:
+async def embed(runtime: Runtime, claimed: Claimed) -> None:
     """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays."""
-    embedder, tenant, owner = services.embedder, claimed.tenant, UUID(claimed.subject)
+    embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
     for _ in range(BATCHES_MAX if embedder else 0):
         assert embedder is not None
-        async with services.database.snapshot(tenant) as connection:
+        async with runtime.database.snapshot(tenant) as connection:
             rows = await embeddings.waiting(connection, tenant, owner, FIRST, embedder.batch)
             texts = await _texts(connection, tenant, rows)
         if not rows:
             break
         vectors = await _vectors(
-            services,
+            runtime,
             embedder,
             [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text],
             is_last=claimed.counted >= ATTEMPTS_MAX,
         )
         model = embeddings.model_id(embedder.model, embedder.dimensions)
         settled = [row["id"] for row in rows]
-        async with services.database.begin(tenant) as connection:
+        async with runtime.database.begin(tenant) as connection:
             await embeddings.write(connection, tenant, owner, model, vectors, settled)
             if len(rows) < embedder.batch:
                 await finish(connection, claimed)
                 return
-    async with services.database.begin(tenant) as connection:
+    async with runtime.database.begin(tenant) as connection:
         if embedder is not None and await embeddings.waiting(connection, tenant, owner, FIRST, 1):
             await enqueue.enqueue(connection, tenant, [enqueue.embed(owner)])
         await finish(connection, claimed)
 
 
 async def _vectors(
-    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
+    runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
 ) -> list[tuple[UUID, Vector]]:
     """The vectors of all texts that the provider takes. Raises a ProviderError if it gives none that can be used."""
     if not texts:
         return []
     try:
-        with services.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
+        with runtime.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
             vectors = await embedder.embed_passages([text for _, text in texts])
-        services.metrics.provider_call("embed", "ok")
+        runtime.metrics.provider_call("embed", "ok")
     except ProviderError as error:
-        services.metrics.provider_call("embed", type(error).__name__)
+        runtime.metrics.provider_call("embed", type(error).__name__)
         if isinstance(error, RefusedInput) and len(texts) == 1:
             _logger.warning("the embedding provider refuses memory %s: it stays without a vector", texts[0][0])
             return []
         if len(texts) > 1 and (isinstance(error, RefusedInput) or (is_last and isinstance(error, UnusableReply))):
-            return await _halves(services, embedder, texts, is_last=is_last)
+            return await _halves(runtime, embedder, texts, is_last=is_last)
         raise
     return [(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)]
 
 
 async def _halves(
-    services: Services, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
+    runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
 ) -> list[tuple[UUID, Vector]]:
     """One half may do without the other, where that has vectors."""
     found: list[tuple[UUID, Vector]] = []
@@ -97,7 +97,7 @@ async def _halves(
     half = len(texts) // 2
     for part in (texts[:half], texts[half:]):
         try:
-            found += await _vectors(services, embedder, part, is_last=is_last)
+            found += await _vectors(runtime, embedder, part, is_last=is_last)
         except UnusableReply as error:
             if not is_last:
                 raise
@@ -116,7 +116,7 @@ async def _texts(connection: Connection, tenant: UUID, rows: Sequence[Record]) -
     wanted = [(row["archive_id"], row["start"], row["length"]) for row in rows if row["archive_id"] is not None]
     passages = await archives.passages(connection, tenant, wanted)
     nul = await embeddings.nul_offsets(connection, tenant, list({row["whole"] for row in rows if row["has_nul"]}))
-    return await apart(sum(len(row["body"]) for row in told), _texts_of, rows, told, passages, nul)
+    return await run_in_thread_if_large(sum(len(row["body"]) for row in told), _texts_of, rows, told, passages, nul)
 
 
 def _texts_of(
@@ -157,24 +157,24 @@ def _utterance(row: Record) -> Utterance:
     return Utterance(row["role"], recalling.said_text(row), recalling.speaker(row))
 
 
-async def reembed(services: Services) -> None:
+async def reembed(runtime: Runtime) -> None:
     """Mark what has no vector of the configured model, and enqueue its embedding: at start, in the background.
 
     So vectors of another model are replaced one by one, and memories from a time without embeddings get theirs.
     Raises a ProviderError while the model cannot be asked how wide its vectors are.
     """
-    embedder = services.embedder
+    embedder = runtime.embedder
     if embedder is None:
         return
     if not embedder.dimensions:
         await embedder.embed_query("dimensions")  # of a width that nobody knows, no vector would be the model's
-    for tenant in await tenants(services.database):
-        async with services.database.begin(tenant) as connection:
+    for tenant in await tenants(runtime.database):
+        async with runtime.database.begin(tenant) as connection:
             model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)
         after: UUID | None = FIRST
         while after is not None:
-            async with services.database.begin(tenant) as connection:
+            async with runtime.database.begin(tenant) as connection:
                 found = await embeddings.mark(connection, tenant, model, after, MARKED_AT_ONCE)
                 await enqueue.enqueue(connection, tenant, [enqueue.embed(owner) for owner in sorted(found.owners)])
             after = found.through
-        services.work_came.set()
+        runtime.work_came.set()

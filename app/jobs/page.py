@@ -16,20 +16,23 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
+from app.concurrency import run_in_thread_if_large
 from app.core.excerpts import Excerpt, cut, rooms
 from app.core.neutral import neutral
 from app.core.topics import merged
-from app.db import Connection
 from app.extractive.summary import topics as extractive_topics
-from app.flows import searching
-from app.flows.archiving import vectors
 from app.ids import uuid7
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
 from app.jobs.page_reply import TOPIC_CHARACTERS, CurrentNote, MemoryFound, PageReply, judge
+from app.postgres.database import Connection
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
-from app.services import Services
+from app.queue import enqueue, table
+from app.queue.table import Claimed
+from app.runtime import Runtime
+from app.services.memory import searching
+from app.services.memory.archiving import vectors
 from app.store import conversations, messages, notes, page_index, remembered
 from app.store.conversations import Conversation
 from app.store.memories import owner_of
@@ -37,10 +40,7 @@ from app.store.messages import without_nul
 from app.store.page_index import NewPageIndex, Unindexed
 from app.store.remembered import Remembered
 from app.store.windows import LINES_PER_PAGE
-from app.text import one_line
-from app.threads import apart
-from app.work import enqueue, table
-from app.work.table import Claimed
+from app.text.language import one_line
 
 REPLY_TOKENS = 400
 REPLY_TOKENS_LINE = 80
@@ -87,39 +87,39 @@ class _Indexed:
     """Why the model will never index the page: the job is a dead letter, and the page is indexed all the same."""
 
 
-async def index_page(services: Services, claimed: Claimed) -> None:
+async def index_page(runtime: Runtime, claimed: Claimed) -> None:
     """Raises LeaseLost, or a ProviderError: RefusedInput, or one that is worth another try."""
-    page = await _gather(services, claimed)
+    page = await _gather(runtime, claimed)
     if page is None:
-        async with services.database.begin(claimed.tenant) as connection:
+        async with runtime.database.begin(claimed.tenant) as connection:
             await table.finish(connection, claimed)
         return
-    indexed = await _decide(services, claimed, page)
-    await _apply(services, claimed, page, indexed)
+    indexed = await _decide(runtime, claimed, page)
+    await _apply(runtime, claimed, page, indexed)
 
 
 # --- Gather -----------------------------------------------------------------------------------------
 
 
-async def _gather(services: Services, claimed: Claimed) -> _Page | None:
+async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
     """None if there is nothing to do: the page is indexed already, or is gone."""
     name, number = claimed.conversation_id, int(claimed.args["page"])
     assert name is not None
     uid = UUID(claimed.subject.split(":")[0])
-    found = await page_index.unindexed(services.database, claimed.tenant, name, uid, number, LINES_PER_PAGE)
+    found = await page_index.unindexed(runtime.database, claimed.tenant, name, uid, number, LINES_PER_PAGE)
     if found is None:
         return None
     shown = None
-    if services.chat is not None and (shown := await _show(services, claimed.tenant, name, uid, found)) is None:
+    if runtime.chat is not None and (shown := await _show(runtime, claimed.tenant, name, uid, found)) is None:
         return None
     return _Page(name, uid, number, found, shown)
 
 
-async def _show(services: Services, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _Shown | None:
+async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _Shown | None:
     """None if the conversation is gone, whoever has its id by now; what else has changed since the page was looked at
     shows in the end.
     """
-    async with services.database.snapshot(tenant) as connection:
+    async with runtime.database.snapshot(tenant) as connection:
         conversation = await conversations.find(connection, tenant, conversation_id)
         if conversation is None or conversation.uid != uid:
             return None
@@ -127,7 +127,7 @@ async def _show(services: Services, tenant: UUID, conversation_id: str, uid: UUI
         current = await notes.current(connection, tenant, conversation_id, NOTES_SHOWN)
     return _Shown(
         conversation,
-        await apart(sum(len(row["body"]) for row in rows), excerpts_of, rows),
+        await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
     )
 
@@ -147,12 +147,12 @@ async def _ends(connection: Connection, tenant: UUID, conversation_id: str, firs
 # --- Decide -----------------------------------------------------------------------------------------
 
 
-async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed:
-    chat, shown = services.chat, page.shown
+async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
+    chat, shown = runtime.chat, page.shown
     if chat is None or shown is None or not shown.excerpts:
         return await _extractive(page)
     language = shown.conversation.language or "en"
-    excerpts = await cut_to_fit(services, shown.excerpts, prompt_room(chat))
+    excerpts = await cut_to_fit(runtime, shown.excerpts, prompt_room(chat))
     last_line = excerpts[:LINES_PER_PAGE][-1].seq
     topics = page.found.topics[:TOPICS_SHOWN]
     request = prompts.page_request(excerpts, [n.text for n in shown.notes], topics, last_line, language)
@@ -162,7 +162,7 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
     for _ in range(TRIES):
         text = ""
         try:
-            answer = await ask(services, claimed, asked, max_tokens=max_tokens, json_object=True)
+            answer = await ask(runtime, claimed, asked, max_tokens=max_tokens, json_object=True)
             text = answer.text
             reply = judge(object_of(text), roles, shown.notes)
         except UnusableReply as unusable:
@@ -172,23 +172,23 @@ async def _decide(services: Services, claimed: Claimed, page: _Page) -> _Indexed
             found = await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
             return replace(found, refused=refused)
         else:
-            return await _by_model(services, page.number, shown.conversation, reply, answer.model)
+            return await _by_model(runtime, page.number, shown.conversation, reply, answer.model)
     return await _extractive(page, error)
 
 
 async def _extractive(page: _Page, error: str | None = None, *, topics_max: int = EXTRACTIVE_TOPICS) -> _Indexed:
     texts = [text for text in (page.found.title, *page.found.lines) if text]
-    found = await apart(sum(map(len, texts)), extractive_topics, texts, topics_max)
+    found = await run_in_thread_if_large(sum(map(len, texts)), extractive_topics, texts, topics_max)
     topics = [neutral(one_line(topic, TOPIC_CHARACTERS)) for topic in found]
     error = error[:ERROR_CHARACTERS].replace("\x00", "") if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
 
 
 async def _by_model(
-    services: Services, number: int, conversation: Conversation, reply: PageReply, model: str
+    runtime: Runtime, number: int, conversation: Conversation, reply: PageReply, model: str
 ) -> _Indexed:
     texts = [reply.title, *reply.lines.values(), *(note.text for note in reply.notes)]
-    tokens = await services.tokens.count_many(texts)
+    tokens = await runtime.tokens.count_many(texts)
     lines = len(reply.lines)
     index = NewPageIndex(
         number, "llm", model.replace("\x00", ""), reply.title, tokens[0], reply.topics,
@@ -213,44 +213,44 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound) -> Remem
     )  # fmt: skip
 
 
-async def cut_to_fit(services: Services, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
+async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
     """The messages of a page within a room in tokens."""
     room -= len(excerpts) * MESSAGE_FRAME
-    whole = await weighed(services, excerpts)
+    whole = await weighed(runtime, excerpts)
     shown = whole
     for tighter in (1.0, 0.8, 0.6, 0.4):  # what is kept of a text may be denser than the whole
         if sum(e.tokens for e in shown) <= room:
             break
         keep = rooms(whole, int(room * tighter))
         shown = [replace(e, text=cut(e.text, e.tokens, k)) for e, k in zip(whole, keep, strict=True)]
-        shown = await weighed(services, shown)
+        shown = await weighed(runtime, shown)
     return shown
 
 
 # --- Apply ------------------------------------------------------------------------------------------
 
 
-async def _apply(services: Services, claimed: Claimed, page: _Page, indexed: _Indexed) -> None:
+async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Indexed) -> None:
     tenant, name = claimed.tenant, page.conversation_id
     topics = merged(page.found.topics, indexed.index.topics)
-    async with services.database.begin(tenant) as connection:
+    async with runtime.database.begin(tenant) as connection:
         revision, is_stored = await page_index.index(
             connection, tenant, name, page.uid, page.found.generation, indexed.index, topics
         )
         if revision is None:  # the page is not what it was: once more, unless the conversation is gone
-            await enqueue.once_more(connection, tenant, claimed.kind, claimed.subject)
+            await enqueue.requeue(connection, tenant, claimed.kind, claimed.subject)
         elif is_stored and indexed.reply is not None:
-            await _learn(services, connection, tenant, name, indexed, indexed.reply, revision)
+            await _learn(runtime, connection, tenant, name, indexed, indexed.reply, revision)
         if revision is None or indexed.refused is None:
             await table.finish(connection, claimed)
     if indexed.memories:
-        services.work_came.set()
+        runtime.work_came.set()
     if revision is not None and indexed.refused is not None:
         raise indexed.refused
 
 
 async def _learn(
-    services: Services,
+    runtime: Runtime,
     connection: Connection,
     tenant: UUID,
     conversation_id: str,
@@ -262,7 +262,7 @@ async def _learn(
     found = [(uuid7(), n.seq, n.text, t) for n, t in zip(reply.notes, indexed.note_tokens, strict=True)]
     replaced = [note for n in reply.notes for note in n.replaces]
     await notes.find_more(connection, tenant, conversation_id, revision, found, replaced)
-    embeds = services.embedder is not None
+    embeds = runtime.embedder is not None
     for memory in indexed.memories:
         await remembered.insert(connection, tenant, memory, embeds=embeds)
     if embeds and indexed.memories:

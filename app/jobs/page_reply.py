@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from app.core.neutral import neutral
 from app.core.topics import says_no_more
 from app.providers import UnusableReply
-from app.text import clip, scalar, squeeze
+from app.text.language import clip, scalar, squeeze
 
 MemoryType = Literal["preference", "fact", "general", "command_output"]
 

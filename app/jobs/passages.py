@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from app.flows.indexing import Text, index_rest
-from app.services import Services
-from app.work import table
-from app.work.table import Claimed
+from app.queue import table
+from app.queue.table import Claimed
+from app.runtime import Runtime
+from app.services.memory.indexing import Text, index_rest
 
 
-async def index_passages(services: Services, claimed: Claimed) -> None:
+async def index_passages(runtime: Runtime, claimed: Claimed) -> None:
     """Each step keeps its own result; a job that is cut off goes on where the last one came to."""
     if "archive" in claimed.args:
         text = Text(archive=UUID(claimed.args["archive"]))
     else:
         uid = UUID(claimed.subject.split(":")[0])
         text = Text(conversation_id=claimed.conversation_id or "", uid=uid, seq=claimed.args["seq"])
-    await index_rest(services, claimed.tenant, text)
-    async with services.database.begin(claimed.tenant) as connection:
+    await index_rest(runtime, claimed.tenant, text)
+    async with runtime.database.begin(claimed.tenant) as connection:
         await table.finish(connection, claimed)
-    if services.embedder is not None:
-        services.work_came.set()
+    if runtime.embedder is not None:
+        runtime.work_came.set()

@@ -11,9 +11,9 @@ import traceback
 
 from app.errors import StorageUnavailable
 from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError
-from app.work import table
-from app.work.table import Claimed
-from app.work.verdict import Bury, StopLane, TryAgain, Verdict
+from app.queue import table
+from app.queue.table import Claimed
+from app.queue.verdict import Bury, StopLane, TryAgain, Verdict
 
 
 def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:

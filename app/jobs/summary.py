@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.concurrency import run_in_thread_if_large
 from app.core import summarising
 from app.core.excerpts import Excerpt, cut
 from app.core.model import Language
@@ -20,14 +21,13 @@ from app.extractive.summary import summarize_lines
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
 from app.providers import Chat, RefusedInput, UnusableReply
-from app.services import Services
+from app.queue import enqueue, table
+from app.queue.table import Claimed
+from app.runtime import Runtime
 from app.store import conversations, messages, page_index, summaries
 from app.store.conversations import Conversation
 from app.store.summaries import Summary
-from app.text import scalar
-from app.threads import apart
-from app.work import enqueue, table
-from app.work.table import Claimed
+from app.text.language import scalar
 
 MESSAGES_AT_ONCE = 100
 USER_TOKENS_MAX = 1_500
@@ -58,30 +58,30 @@ class _Due:
         return self.conversation.language or "en"
 
 
-async def refresh_summary(services: Services, claimed: Claimed) -> None:
+async def refresh_summary(runtime: Runtime, claimed: Claimed) -> None:
     """Raises LeaseLost, or a ProviderError: then the summary stays as it was."""
-    due = await _gather(services, claimed)
-    if due is None or services.chat is None:
-        async with services.database.begin(claimed.tenant) as connection:
+    due = await _gather(runtime, claimed)
+    if due is None or runtime.chat is None:
+        async with runtime.database.begin(claimed.tenant) as connection:
             await table.finish(connection, claimed)
         return
-    due = await _within(services, services.chat, due)
-    await _apply(services, claimed, due, await _decide(services, claimed, due))
+    due = await _within(runtime, runtime.chat, due)
+    await _apply(runtime, claimed, due, await _decide(runtime, claimed, due))
 
 
 # --- Gather -----------------------------------------------------------------------------------------
 
 
-async def _gather(services: Services, claimed: Claimed) -> _Due | None:
+async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
     tenant = claimed.tenant
     assert claimed.conversation_id is not None
-    async with services.database.snapshot(tenant) as connection:
+    async with runtime.database.snapshot(tenant) as connection:
         conversation = await conversations.find(connection, tenant, claimed.conversation_id)
         if conversation is None or claimed.subject != str(conversation.uid):
             return None
-        policy = policy_of(services.defaults, conversations.policy_overrides(conversation))
+        policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
         old = await summaries.newest(connection, tenant, conversation.id)
-        threshold = services.settings.memory_summary_threshold
+        threshold = runtime.settings.memory_summary_threshold
         through = summarising.due_through(conversation.totals.last_seq, old.through_seq, threshold)
         if not through or not policy.summary_enabled:
             return None
@@ -89,19 +89,19 @@ async def _gather(services: Services, claimed: Claimed) -> _Due | None:
         rows = await messages.history(connection, tenant, conversation.id, old.through_seq, limit, newest_first=False)
     rows = [row for row in rows if row["seq"] <= through]
     reached = through if len(rows) < limit else rows[-1]["seq"]
-    excerpts = await apart(sum(len(row["body"]) for row in rows), excerpts_of, rows)
+    excerpts = await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows)
     return _Due(conversation, old, excerpts, reached, policy.summary_max)
 
 
-async def _within(services: Services, chat: Chat, due: _Due) -> _Due:
+async def _within(runtime: Runtime, chat: Chat, due: _Due) -> _Due:
     """As many of the messages as one call can hold, each cut to a bounded length."""
     room = prompt_room(chat)
     bounds = {"user": min(USER_TOKENS_MAX, room // 2)}
     excerpts = [
         replace(e, text=cut(e.text, e.tokens, bounds.get(e.role, min(OTHER_TOKENS_MAX, room // 2))))
-        for e in await weighed(services, due.excerpts)
+        for e in await weighed(runtime, due.excerpts)
     ]
-    excerpts = await weighed(services, excerpts)
+    excerpts = await weighed(runtime, excerpts)
     taken = summarising.chunk(excerpts, room, MESSAGE_FRAME)
     through = due.through if taken == len(excerpts) else excerpts[taken - 1].seq
     return replace(due, excerpts=excerpts[:taken], through=through)
@@ -110,17 +110,17 @@ async def _within(services: Services, chat: Chat, due: _Due) -> _Due:
 # --- Decide -----------------------------------------------------------------------------------------
 
 
-async def _decide(services: Services, claimed: Claimed, due: _Due) -> Summary:
+async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> Summary:
     if not due.excerpts:  # nothing that a model sees: the old one holds on
         return replace(due.old, version=due.old.version + 1, through_seq=due.through)
     try:
-        lines, model = await _written(services, claimed, due)
+        lines, model = await _written(runtime, claimed, due)
     except RefusedInput:
         lines, model = _extractive(due), EXTRACTIVE
     lines = [flat(scalar(line).replace("\x00", "")) for line in lines]
     model = model.replace("\x00", "")
-    text = "\n".join(summarising.fitting(lines, due.cap, services.tokens.count))
-    tokens = services.tokens.count(text)
+    text = "\n".join(summarising.fitting(lines, due.cap, runtime.tokens.count))
+    tokens = runtime.tokens.count(text)
     return Summary(due.old.version + 1, due.through, text, tokens, model)
 
 
@@ -132,33 +132,33 @@ def _extractive(due: _Due) -> list[str]:
     return [*new, *old] if len(old) > len(new) else [*old, *new]
 
 
-async def _written(services: Services, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
+async def _written(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
     """The lines of the new summary, which may be over the cap still, and the model's name. Raises a ProviderError."""
     old, lines, model = due.old.text, list[str](), ""
     taken: list[Step] = []
     while True:
-        (tokens,) = await services.tokens.count_many(["\n".join(lines)])
+        (tokens,) = await runtime.tokens.count_many(["\n".join(lines)])
         step = summarising.next_step(taken, tokens, due.cap, has_old=bool(old))
         taken.append(step)
         match step:
             case Step.MERGE:
                 request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
-                lines, model = await _lines(services, claimed, request, due.cap)
+                lines, model = await _lines(runtime, claimed, request, due.cap)
             case Step.COMPRESS_OLD:
                 third = max(THIRD_MIN, due.old.tokens // 3)
                 request = prompts.compress_request(old, third, due.language)
-                old = "\n".join((await _lines(services, claimed, request, third))[0])
+                old = "\n".join((await _lines(runtime, claimed, request, third))[0])
             case Step.COMPRESS:
                 request = prompts.compress_request("\n".join(lines), due.cap, due.language)
-                lines, model = await _lines(services, claimed, request, due.cap)
+                lines, model = await _lines(runtime, claimed, request, due.cap)
             case Step.CUT | Step.DONE:
                 return lines, model
 
 
 async def _lines(
-    services: Services, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int
+    runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int
 ) -> tuple[list[str], str]:
-    reply = await ask(services, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
+    reply = await ask(runtime, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
     lines = summarising.lines_of(reply.text)
     if not lines:
         raise UnusableReply("the summary says nothing")
@@ -168,14 +168,14 @@ async def _lines(
 # --- Apply ------------------------------------------------------------------------------------------
 
 
-async def _apply(services: Services, claimed: Claimed, due: _Due, new: Summary) -> None:
+async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: Summary) -> None:
     tenant, conversation = claimed.tenant, due.conversation
     generation = conversation.totals.generation
-    threshold = services.settings.memory_summary_threshold
-    async with services.database.begin(tenant) as connection:
+    threshold = runtime.settings.memory_summary_threshold
+    async with runtime.database.begin(tenant) as connection:
         revision = await page_index.begin_revision(connection, tenant, conversation.id, conversation.uid, generation)
         if revision is not None:
             await summaries.insert(connection, tenant, conversation.id, new, revision)
         if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
-            await enqueue.once_more(connection, tenant, claimed.kind, claimed.subject)
+            await enqueue.requeue(connection, tenant, claimed.kind, claimed.subject)
         await table.finish(connection, claimed)

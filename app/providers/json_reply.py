@@ -13,7 +13,7 @@ from typing import Any, Never
 
 from app.providers import UnusableReply
 from app.providers.replies import without_thoughts
-from app.text import scalar
+from app.text.language import scalar
 
 DEPTH_MAX = 32
 

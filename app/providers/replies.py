@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.providers import RefusedInput, Reply, ToolCall, UnusableReply
-from app.text import scalar
+from app.text.language import scalar
 
 MODEL_NAME_CHARACTERS = 200
 MESSAGE_TOKENS = 4

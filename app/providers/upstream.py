@@ -8,7 +8,7 @@ from typing import Any
 
 from app.providers import ProviderError, TemporaryError
 from app.providers.wire import Wire
-from app.text import scalar
+from app.text.language import scalar
 
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 MESSAGE_CHARACTERS_MAX = 1000

@@ -17,7 +17,7 @@ import openai
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.refusals import refusal, refusal_in_200
 from app.providers.retry import asked_seconds
-from app.text import scalar
+from app.text.language import scalar
 
 CONNECT_SECONDS = 5.0
 ERROR_BYTES_MAX = 16_384

@@ -11,7 +11,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.db import Connection
+from app.postgres.database import Connection
 from app.store.idempotency import UNKNOWN
 from app.store.messages import NewArchive
 

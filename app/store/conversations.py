@@ -16,8 +16,8 @@ from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.ingest import OpenCall, Tail
 from app.core.model import Language, Layout, Totals
-from app.db import Connection
 from app.errors import NotFound
+from app.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from asyncpg import Record
 
-from app.db import PLANNED_ANEW as _PLANNED_ANEW
-from app.db import Connection
+from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
+from app.postgres.database import Connection
 
 Vector = Sequence[float]
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.erasing import Forms
+from app.core.erasure import Forms
 from app.core.scope import user_of
-from app.db import Connection
+from app.postgres.database import Connection
 from app.store.idempotency import UNKNOWN
 
 # The messages that are named by their seqs.
@@ -191,7 +191,7 @@ async def drop_derived(
 TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND first_seq = $3"
 
 
-async def settle(
+async def freeze_gc(
     connection: Connection,
     tenant: UUID,
     conversation_id: str,

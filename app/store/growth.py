@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.core.growth import Frozen, Turn
-from app.db import Connection
+from app.postgres.database import Connection
 from app.store.windows import read_head
 
 # The last pages, the newest first, with the running total before each.

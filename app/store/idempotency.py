@@ -7,7 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection
+from app.postgres.database import Connection
 
 KEPT = timedelta(hours=24)
 UNKNOWN = UUID(int=0)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
 
 # A key by its public parts. Alone and outside any transaction block: it sets the tenant as the hot statements do.
 LOOK_UP = """

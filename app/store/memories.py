@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from app import bm25
-from app.bm25 import DIMENSIONS
 from app.core.relevance import (
     CHANCE,
     CLOSENESS_PER_COVERAGE,
@@ -24,7 +22,9 @@ from app.core.relevance import (
     relevance,
     score_of,
 )
-from app.db import Connection
+from app.postgres.database import Connection
+from app.text import bm25
+from app.text.bm25 import DIMENSIONS
 
 __all__ = ["Hit", "Meaning", "find", "first_id", "owner_of", "relevance", "search"]
 

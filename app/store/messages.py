@@ -12,14 +12,14 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.concurrency import run_in_thread_if_large
 from app.core.ingest import Tail
 from app.core.model import Language, Totals
 from app.core.sync import DIGEST_BYTES
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
+from app.queue import enqueue
+from app.queue.enqueue import NewWork
 from app.store.conversations import calls_text
-from app.threads import apart
-from app.work import enqueue
-from app.work.enqueue import NewWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,7 +559,9 @@ SELECT a.id, t.content, t.nul_offsets FROM archives a
 async def archived_texts(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
     rows = await connection.fetch(ARCHIVED_TEXTS, tenant, ids)
     size = sum(len(row["nul_offsets"]) for row in rows)
-    return await apart(size, lambda: {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows})
+    return await run_in_thread_if_large(
+        size, lambda: {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows}
+    )
 
 
 def without_nul(text: str) -> tuple[str, list[int]]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection
+from app.postgres.database import Connection
 
 LIST = """
 SELECT id, seq, text, tokens, source, replaced, created_at FROM notes

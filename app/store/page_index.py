@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.core.contents import PageNames
 from app.core.topics import Topic
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
 
 MENTIONS_MAX = 200
 """The newest mentions are looked at; of topics that were not mentioned for so long nobody needs to be told."""

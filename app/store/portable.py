@@ -8,7 +8,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection
+from app.postgres.database import Connection
 
 # Conversations of a user, in order of id.
 CONVERSATIONS = """

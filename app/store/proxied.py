@@ -8,7 +8,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.proxy import Candidate
-from app.db import Connection
+from app.postgres.database import Connection
 
 CANDIDATES_MAX = 20
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.erasing import Forms
-from app.db import Connection
+from app.core.erasure import Forms
+from app.postgres.database import Connection
 
 # Conversations with more messages than are kept, that are not pruned as far as that.
 LONG = """

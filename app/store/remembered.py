@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection
+from app.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
 
 
 @dataclass(frozen=True, slots=True)

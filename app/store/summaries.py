@@ -8,7 +8,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.db import Connection
+from app.postgres.database import Connection
 
 VERSIONS_LOOKED_AT = 50
 """More than a window's body could make due."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from app.db import Connection
+from app.postgres.database import Connection
 
 UNINDEXED_MAX = 10_000
 """What is counted of each."""

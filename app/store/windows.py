@@ -12,7 +12,7 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.contents import Line, PageEntry
 from app.core.model import Entry, Epoch, Head, Item, Layout
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
 from app.store.conversations import (
     CONVERSATION_FIELDS,
     EPOCH_FIELDS,

@@ -15,17 +15,19 @@ from app.core.budget import BUDGET_MAX, model_window
 from app.core.model import Context, Format
 from app.core.render import origins
 from app.core.topics import Topic
-from app.db import Connection
-from app.flows import archiving, growing, inspect, progress
-from app.flows.context import ContextRequest, context
-from app.services import Services
+from app.postgres.database import Connection
+from app.queue import table
+from app.runtime import Runtime
+from app.services.conversations import growing
+from app.services.conversations.context import ContextRequest, context
+from app.services.memory import archiving
+from app.services.views import inspect, progress
 from app.store import archives, messages, notes, page_index
 from app.store.conversations import Conversation
 from app.ui import pictures
 from app.ui.html import query_of
 from app.ui.jobs import grouped
 from app.ui.parts import window_messages
-from app.work import table
 
 PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
@@ -44,14 +46,14 @@ class Form:
     """By field; texts that the templates translate, blank where there is none."""
 
 
-def read_form(request: Request, services: Services) -> Form:
+def read_form(request: Request, runtime: Runtime) -> Form:
     values = query_of(request, {"budget": 12, "model": 200, "format": 20, "query": 2_000})
     form: Format = "anthropic" if values["format"] == "anthropic" else "openai"
     problems = {"budget": "", "model": ""}
     budget, model = values["budget"] or None, values["model"] or None
     if budget is not None and not (budget.isascii() and budget.isdecimal() and 1 <= int(budget) <= BUDGET_MAX):
         problems["budget"] = "A budget is a whole number of tokens, from 1 to 10,000,000."
-    is_sized = budget is not None or services.defaults.context_window > 0
+    is_sized = budget is not None or runtime.defaults.context_window > 0
     if model is not None and not is_sized and model_window(model) is None:
         problems["model"] = "The window of this model is not known; name a budget."
     is_asked = budget or model or values["query"] or form == "anthropic"
@@ -73,14 +75,14 @@ class Made:
     minimum: int | None = None
 
 
-async def view(services: Services, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
+async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
     """The values of the template."""
-    own = await _make("own", services, tenant, conversation, ContextRequest())
-    tried = await _make("tried", services, tenant, conversation, form.request) if form.request else None
+    own = await _make("own", runtime, tenant, conversation, ContextRequest())
+    tried = await _make("tried", runtime, tenant, conversation, form.request) if form.request else None
     shown = tried or own
     made = [found for found in (own, tried) if found is not None]
     largest = max((found.answer["usage"]["total"] for found in made if found.answer), default=0)
-    parts = await _parts(services, tenant, conversation)
+    parts = await _parts(runtime, tenant, conversation)
     return {
         "conversation": inspect.conversation_view(conversation),
         "form": form,
@@ -97,13 +99,13 @@ async def view(services: Services, tenant: UUID, conversation: Conversation, for
 
 async def _make(
     name: Literal["own", "tried"],
-    services: Services,
+    runtime: Runtime,
     tenant: UUID,
     conversation: Conversation,
     request: ContextRequest,
 ) -> Made:
     try:
-        found = await context(services, tenant, conversation.id, request)
+        found = await context(runtime, tenant, conversation.id, request)
     except errors.BudgetTooSmall as error:
         return Made(name, minimum=error.extra["minimum_budget"])
     return Made(name, found, json.loads(found.body))
@@ -135,20 +137,20 @@ def _count(made: Made) -> int:
     return len(made.answer["messages"]) if made.answer else 0
 
 
-async def _parts(services: Services, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+async def _parts(runtime: Runtime, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
     """All beside the window, in one snapshot."""
-    async with services.database.snapshot(tenant) as connection:
+    async with runtime.database.snapshot(tenant) as connection:
         points = await growing.last_turns(connection, tenant, conversation)
         found = await archives.browse(connection, tenant, conversation_id=conversation.id, limit=ARCHIVES_SHOWN + 1)
         return {
             "points": points,
             "chart": pictures.chart(points),
-            "contents": await inspect.contents_view(services, connection, tenant, conversation),
+            "contents": await inspect.contents_view(runtime, connection, tenant, conversation),
             "pages": await newest_pages(connection, tenant, conversation, conversation.totals.last_page),
             "archives": [archiving.view(row) for row in found[:ARCHIVES_SHOWN]],
             "more_archives": len(found) > ARCHIVES_SHOWN,
             "notes": await notes.browse(connection, tenant, conversation.id),
-            "summary": await inspect.summary_view(services, connection, tenant, conversation),
+            "summary": await inspect.summary_view(runtime, connection, tenant, conversation),
             "topics": await _topics(connection, tenant, conversation),
             "reach": conversation.indexed_through,
             "working": await progress.status_view(connection, tenant, conversation),

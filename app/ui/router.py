@@ -9,17 +9,20 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import bm25, errors
+from app import errors
 from app.api import cursors
 from app.api.paths import ConversationId
+from app.api.runtime import Wired
 from app.api.scope import knock
-from app.api.services import Wired
-from app.db import Connection
-from app.flows import archiving, inspect, progress, searching
-from app.flows.archiving import Wanted
-from app.flows.searching import SearchRequest
+from app.postgres.database import Connection
+from app.queue import table
+from app.services.memory import archiving, searching
+from app.services.memory.archiving import Wanted
+from app.services.memory.searching import SearchRequest
+from app.services.views import inspect, progress
 from app.store import archives, conversations
 from app.store.conversations import Conversation
+from app.text import bm25
 from app.ui import conversation as one
 from app.ui.assets import ASSETS
 from app.ui.html import SECURITY, HtmlRoute, addresses, page, query_of
@@ -27,7 +30,6 @@ from app.ui.jobs import grouped
 from app.ui.parts import stored_message
 from app.ui.session import Viewer, Viewing, check_own_user, checked_key, door_of, forget, remember
 from app.ui.shown import hidden, marked
-from app.work import table
 
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 
@@ -46,11 +48,11 @@ Cursor = Annotated[str | None, Query(max_length=500)]
 
 
 @router.get("")
-async def conversation_list(request: Request, services: Wired, viewer: Viewing, cursor: Cursor = None) -> Response:
+async def conversation_list(request: Request, runtime: Wired, viewer: Viewing, cursor: Cursor = None) -> Response:
     asked = query_of(request, {"user": 128, "q": 200})
     user = viewer.user_id if viewer.user_id is not None else asked["user"] or None
     after = cursors.decode_time_and_id(cursor)
-    async with services.database.snapshot(viewer.tenant) as connection:
+    async with runtime.database.snapshot(viewer.tenant) as connection:
         rows = await conversations.browse(
             connection, viewer.tenant, user, asked["q"] or None, after, CONVERSATIONS_SHOWN + 1
         )
@@ -66,10 +68,10 @@ async def conversation_list(request: Request, services: Wired, viewer: Viewing, 
 
 @router.get("/conversations/{conversation_id}")
 async def conversation_page(
-    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId
 ) -> Response:
-    found = await _conversation(services.database.snapshot(viewer.tenant), viewer, conversation_id)
-    view = await one.view(services, viewer.tenant, found, one.read_form(request, services))
+    found = await _conversation(runtime.database.snapshot(viewer.tenant), viewer, conversation_id)
+    view = await one.view(runtime, viewer.tenant, found, one.read_form(request, runtime))
     return await page(request, "conversation.html", section="conversations", viewer=viewer, **view)
 
 
@@ -88,9 +90,9 @@ async def _mine(connection: Connection, viewer: Viewer, conversation_id: str) ->
 
 @router.get("/conversations/{conversation_id}/pages")
 async def page_list(
-    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = 2**31 - 1
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = 2**31 - 1
 ) -> Response:
-    async with services.database.snapshot(viewer.tenant) as connection:
+    async with runtime.database.snapshot(viewer.tenant) as connection:
         found = await _mine(connection, viewer, conversation_id)
         last = max(0, min(before - 1, found.totals.last_page))
         rows = await one.newest_pages(connection, viewer.tenant, found, last)
@@ -103,11 +105,11 @@ async def page_list(
 
 @router.get("/conversations/{conversation_id}/pages/{number}")
 async def page_in_full(
-    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId, number: int
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, number: int
 ) -> Response:
     if not 1 <= number < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
-    async with services.database.snapshot(viewer.tenant) as connection:
+    async with runtime.database.snapshot(viewer.tenant) as connection:
         found = await _mine(connection, viewer, conversation_id)
         view = await inspect.page_view(connection, viewer.tenant, found, number)
         (item,) = await one.some_pages(connection, viewer.tenant, found, [number])
@@ -120,10 +122,10 @@ async def page_in_full(
 
 @router.get("/conversations/{conversation_id}/archives")
 async def archive_list(
-    request: Request, services: Wired, viewer: Viewing, conversation_id: ConversationId, cursor: Cursor = None
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, cursor: Cursor = None
 ) -> Response:
     after = cursors.decode_id(cursor)
-    async with services.database.snapshot(viewer.tenant) as connection:
+    async with runtime.database.snapshot(viewer.tenant) as connection:
         found = await _mine(connection, viewer, conversation_id)
         rows = await archives.browse(
             connection, viewer.tenant, conversation_id=found.id, after=after, limit=ARCHIVES_SHOWN + 1
@@ -138,16 +140,16 @@ async def archive_list(
 
 @router.get("/archives/{uuid}")
 async def archive_page(
-    request: Request, services: Wired, viewer: Viewing, uuid: UUID, offset: Annotated[int, Query(ge=0, lt=2**31)] = 0
+    request: Request, runtime: Wired, viewer: Viewing, uuid: UUID, offset: Annotated[int, Query(ge=0, lt=2**31)] = 0
 ) -> Response:
     asked = query_of(request, {"query": 2_000})
-    ready = await searching.ready(services, viewer.tenant, asked["query"]) if asked["query"] else None
+    ready = await searching.ready(runtime, viewer.tenant, asked["query"]) if asked["query"] else None
     wanted = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
-    async with services.database.snapshot(viewer.tenant) as connection:
+    async with runtime.database.snapshot(viewer.tenant) as connection:
         loaded = await archiving.load(connection, viewer.tenant, None, uuid, wanted)
     if loaded is None:
         raise errors.NotFound("There is no such archive.")
-    found = await archiving.shown(services, loaded)
+    found = await archiving.shown(runtime, loaded)
     check_own_user(viewer, found["user_id"])
     end = offset + found.get("length", 0)
     return await page(
@@ -159,7 +161,7 @@ async def archive_page(
 
 
 @router.get("/search")
-async def search_page(request: Request, services: Wired, viewer: Viewing) -> Response:
+async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     asked = query_of(request, {"query": 2_000, "user": 128, "conversation": 128, "type": 40})
     if viewer.user_id is not None:
         asked["user"] = viewer.user_id
@@ -172,7 +174,7 @@ async def search_page(request: Request, services: Wired, viewer: Viewing) -> Res
             asked["query"], asked["user"] or None, asked["conversation"] or None, types=known, limit=RESULTS_SHOWN
         )  # fmt: skip
         try:
-            found = searching.answer(await searching.search(services, viewer.tenant, wanted), asked["query"])
+            found = searching.answer(await searching.search(runtime, viewer.tenant, wanted), asked["query"])
         except errors.NotFound as error:
             problem = error.detail
     return await page(
@@ -182,28 +184,28 @@ async def search_page(request: Request, services: Wired, viewer: Viewing) -> Res
 
 
 @router.get("/jobs")
-async def jobs_page(request: Request, services: Wired, viewer: Viewing) -> Response:
+async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     if viewer.user_id is not None:
         raise errors.NotFound("Jobs are those of all users; this key is one user's.")
-    async with services.database.snapshot(viewer.tenant) as connection:
-        work = await progress.jobs_view(services, connection, viewer.tenant)
+    async with runtime.database.snapshot(viewer.tenant) as connection:
+        work = await progress.jobs_view(runtime, connection, viewer.tenant)
         rows = await table.browse(connection, viewer.tenant, None, JOBS_READ + 1)
         dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
     return await page(
         request, "jobs.html", section="jobs", viewer=viewer, work=work, dead=grouped(dead),
         rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
-        has_chat=services.chat is not None, has_embedder=services.embedder is not None,
+        has_chat=runtime.chat is not None, has_embedder=runtime.embedder is not None,
     )  # fmt: skip
 
 
 @router.post("/jobs/retry")
-async def retry_jobs(request: Request, services: Wired, viewer: Viewing) -> Response:
+async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     """Tries dead letters again: those of one line of the page, or all. Twice does no more than once."""
     _require_own_form(request)
     if not viewer.may_retry:
         raise errors.Forbidden("Trying jobs again needs a key with the scope admin.")
     line = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5).get("line", [None])[0]
-    async with services.database.begin(viewer.tenant) as connection:
+    async with runtime.database.begin(viewer.tenant) as connection:
         if line is None:
             await table.retry_some(connection, viewer.tenant, JOBS_RETRIED)
         else:
@@ -212,29 +214,29 @@ async def retry_jobs(request: Request, services: Wired, viewer: Viewing) -> Resp
                 if jobs.line == line:
                     for job in jobs.ids:
                         await table.revive(connection, viewer.tenant, job)
-    services.work_came.set()
+    runtime.work_came.set()
     return RedirectResponse(addresses(request)("jobs"), 303)
 
 
 @router.get("/sign-in")
-async def sign_in_form(request: Request, services: Wired) -> Response:
+async def sign_in_form(request: Request, runtime: Wired) -> Response:
     """The form, unless nobody needs a key."""
     wanted = _next(request, request.query_params.get("next", ""))
     try:
-        await door_of(request)(services, knock(request, None))
+        await door_of(request)(runtime, knock(request, None))
     except errors.Unauthorized:
         return await page(request, "sign_in.html", next=wanted, problem=None)
     return RedirectResponse(wanted, 303)
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request, services: Wired) -> Response:
+async def sign_in(request: Request, runtime: Wired) -> Response:
     """Keeps the key in a cookie, if it is one."""
     _require_own_form(request)
     form = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5)
     key, wanted = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
     try:
-        await door_of(request)(services, knock(request, checked_key(key)))
+        await door_of(request)(runtime, knock(request, checked_key(key)))
     except errors.Unauthorized:
         problem = "This key is not valid."
         return await page(request, "sign_in.html", status=401, next=_next(request, wanted), problem=problem)

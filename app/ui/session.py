@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import errors
+from app.api.runtime import Wired
 from app.api.scope import knock
-from app.api.services import Wired
-from app.flows import keys
-from app.flows.keys import Knock
-from app.services import Services
+from app.runtime import Runtime
+from app.services import keys
+from app.services.keys import Knock
 
 COOKIE: Final = "quire_ui_key"
 _KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,512}")
@@ -40,14 +40,14 @@ class Viewer:
     """Jobs that failed for good: what the API lets an admin do."""
 
 
-Door: TypeAlias = Callable[[Services, Knock], Awaitable[Viewer]]
+Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
 """Tells who knocks with a key. Raises Unauthorized for none where one is needed, and for one that is not valid."""
 
 
-async def front_door(services: Services, knock: Knock) -> Viewer:
+async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
     """The same as the API's: where keys are needed, one that may read. Raises TooManyRequests, too, and Forbidden."""
-    caller = await keys.identify(services, knock)
-    taken = keys.spend(services, caller)
+    caller = await keys.identify(runtime, knock)
+    taken = keys.spend(runtime, caller)
     if taken is not None and not taken.allowed:
         raise errors.TooManyRequests(
             f"The key has used its {taken.limit} requests a minute.",
@@ -64,8 +64,8 @@ def door_of(request: Request) -> Door:
     return found
 
 
-async def _viewer(request: Request, services: Wired) -> Viewer:
-    return await door_of(request)(services, knock(request, request.cookies.get(COOKIE)))
+async def _viewer(request: Request, runtime: Wired) -> Viewer:
+    return await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
 
 
 def checked_key(key: str) -> str:

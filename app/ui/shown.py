@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from app import bm25
-from app.text import fold_each
+from app.text import bm25
+from app.text.language import fold_each
 
 _PICTURES = {code: chr(0x2400 + code) for code in range(1, 32) if chr(code) not in "\t\n\r"}
 """Control characters have no place in HTML; each has a picture."""

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.demo.transcript import load, steps
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.api.kit import SHIPPED, Json, append, assistant, created, history, ok, path, problem, turn, user, window
 from tests.api.promises import Watch
 

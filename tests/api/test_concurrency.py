@@ -9,11 +9,11 @@ import asyncpg
 import httpx
 import pytest
 
-from app.db import Database
+from app.postgres.database import Database
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.api.kit import Json, append, assistant, call, created, history, ok, path, recall, result, turn, user, window
-from tests.guards.tenants import ANN, say, services
+from tests.guards.tenants import ANN, runtime, say
 
 Ask = Callable[[str], list[asyncpg.Record]]
 
@@ -172,7 +172,7 @@ async def test_one_process_stores_appends_in_the_order_they_came(
     settings: Settings, database: Database, counter: TokenCounter
 ) -> None:
     """Each is decided on what the one before left, so none is decided twice; and nothing stays of the queue."""
-    made = services(settings, database, counter)
+    made = runtime(settings, database, counter)
     texts = [f"message {number}" for number in range(30)]
     await asyncio.gather(*(say(made, ANN, "c", [user(text)]) for text in texts))
     async with database.snapshot(ANN) as connection:

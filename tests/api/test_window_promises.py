@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.demo.transcript import Step, Transcript, load, steps
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.api.kit import SHIPPED, Json, append, ok, path, recorded, window
 from tests.api.promises import Count, Watch
 

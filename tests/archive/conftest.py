@@ -6,8 +6,8 @@ import asyncpg
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 
-from app.embedded import EmbeddedPostgres
-from app.flows.indexing import Text, index_rest
-from app.main import services_of
+from app.main import runtime_of
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
+from app.services.memory.indexing import Text, index_rest
 from app.settings import Settings
-from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import Json, append, call, ok, path, result, user
 
 ENGLISH = re.findall(
@@ -116,8 +116,8 @@ def index(settings: Settings, postgres: EmbeddedPostgres, *wanted: Text, times: 
     """Do the job that goes on with the index of long texts, several at once."""
 
     async def go() -> None:
-        async with services_of(settings, postgres.app_dsn) as services:
-            tasks = [index_rest(services, DEFAULT_TENANT, of) for of in wanted for _ in range(times)]
+        async with runtime_of(settings, postgres.app_dsn) as runtime:
+            tasks = [index_rest(runtime, DEFAULT_TENANT, of) for of in wanted for _ in range(times)]
             await asyncio.gather(*tasks)
 
     asyncio.run(go())

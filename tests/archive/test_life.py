@@ -13,9 +13,9 @@ import pytest
 
 from app import worker
 from app.core.placeholder import ArchiveCard, placeholder
-from app.embedded import EmbeddedPostgres
 from app.ids import uuid7
-from app.main import services_of
+from app.main import runtime_of
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Grep, Rows
@@ -191,8 +191,8 @@ def test_what_is_past_its_time_is_gone_at_once_and_erased_by_the_housekeeping(
 
 
 async def _housekeep(settings: Settings, dsn: str) -> None:
-    async with services_of(settings, dsn) as services:
-        await worker.erase_expired_archives(services)
+    async with runtime_of(settings, dsn) as runtime:
+        await worker.erase_expired_archives(runtime)
 
 
 def test_a_deployment_may_keep_archives_for_some_days_only(strict: httpx.Client) -> None:

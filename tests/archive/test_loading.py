@@ -8,10 +8,10 @@ from uuid import UUID
 import httpx
 import pytest
 
-from app import tokens
-from app.embedded import EmbeddedPostgres
-from app.flows.indexing import Text
+from app.postgres.embedded import EmbeddedPostgres
+from app.services.memory.indexing import Text
 from app.settings import Settings
+from app.text import tokens
 from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Rows
 from tests.archive.made import KINDS, all_text, archive, archived, index, listed, load_tool, loaded, looked_up, made

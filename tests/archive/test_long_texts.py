@@ -5,9 +5,9 @@ from uuid import UUID
 
 import httpx
 
-from app.embedded import EmbeddedPostgres
-from app.flows.archiving import PASSAGES_AT_ONCE
-from app.flows.indexing import Text
+from app.postgres.embedded import EmbeddedPostgres
+from app.services.memory.archiving import PASSAGES_AT_ONCE
+from app.services.memory.indexing import Text
 from app.settings import Settings
 from tests.api.kit import Json, append, call, ok, path, result, user
 from tests.archive.conftest import Rows

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import bm25
+from app.text import bm25
 
 RECORDS = [{"server_name": "osm-mcp", "说明": "查找停车场", "path": f"/home/ann/notes/{n}.md"} for n in range(5)]
 

@@ -17,8 +17,8 @@ import asyncpg
 import httpx
 import psutil
 
-from app import embedded
-from app.embedded import EmbeddedPostgres
+from app.postgres import embedded
+from app.postgres.embedded import EmbeddedPostgres
 from tests.conftest import wait_for
 from tests.test_embedded import servers_of
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from app import embedded, migrate
+from app.postgres import embedded, migrate
 from tests.api.kit import append, history, ok, path, user
 from tests.cluster.kit import Standby, ask, folder, kill_server, quire
 from tests.conftest import wait_for

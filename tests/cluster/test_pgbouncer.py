@@ -17,8 +17,8 @@ import asyncpg
 import httpx
 import pytest
 
-from app import db
-from app.embedded import EmbeddedPostgres
+from app.postgres import database
+from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, assistant, ok, user, window
 from tests.cluster.kit import SERVER_USER, folder, quire
 from tests.conftest import wait_for
@@ -26,7 +26,7 @@ from tests.keys.kit import Sql, bearing, minting
 
 POOLER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 TENANTS, TURNS, CONNECTIONS = 6, 5, 3
-LIMITS = "; ".join(f"SET {name} = '{value}'" for name, value in db.SERVER_TIMEOUTS.items())
+LIMITS = "; ".join(f"SET {name} = '{value}'" for name, value in database.SERVER_TIMEOUTS.items())
 CONFIGURATION = """\
 [databases]
 quire = host={server} dbname=quire user=quire_app pool_size={connections} connect_query='{limits}'

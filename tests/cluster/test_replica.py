@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app.db import Database
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
-from app.replica import Replica
+from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.replica import Replica
 from app.settings import Settings
 from tests.api.kit import Json, append, ok, path, turn, window
 from tests.cluster.kit import Standby, metric, read_by

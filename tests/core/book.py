@@ -1,7 +1,7 @@
 """The executable specification: append and window, made of core functions and nothing else.
 
-It does what ``app/flows/append.py``, ``epochs.py`` and ``context.py`` do with the database between them: read,
-place, shape, weigh, keep as rows with offsets; then lay out, freeze the head, show the rows zone by zone,
+It does what ``append``, ``epochs`` and ``context`` of app/services/conversations do with the database between them:
+read, place, shape, weigh, keep as rows with offsets; then lay out, freeze the head, show the rows zone by zone,
 assemble, render.
 """
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app import alive
+from app import healthcheck
 from app.cli import main
 from app.main import create_app
 from app.settings import Settings
@@ -45,7 +45,7 @@ def check_command(arguments: list[str]) -> None:
 
 
 def check_health(command: list[str]) -> None:
-    assert command[:3] == ["python", "-m", alive.__name__]
+    assert command[:3] == ["python", "-m", healthcheck.__name__]
     assert command[3:] in (["api"], ["worker"])
 
 
@@ -111,9 +111,9 @@ def test_compose_reads_its_file() -> None:
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    services = yaml.safe_load(done.stdout)["services"]
-    assert set(services) == {"database", "migrate", "api", "worker"}
-    published = json.dumps(services["api"]["ports"])
+    runtime = yaml.safe_load(done.stdout)["services"]
+    assert set(runtime) == {"database", "migrate", "api", "worker"}
+    published = json.dumps(runtime["api"]["ports"])
     assert "127.0.0.1" in published
 
 

@@ -6,11 +6,11 @@ from typing import get_args
 
 from prometheus_client import Counter
 
-from app.metrics import Metrics
+from app.queue import table
+from app.queue.enqueue import Kind, Lane
+from app.queue.loop import GRACE_SECONDS, JOB_SECONDS_MAX, PROBE_SECONDS
 from app.settings import Settings
-from app.work import table
-from app.work.enqueue import Kind, Lane
-from app.work.loop import GRACE_SECONDS, JOB_SECONDS_MAX, PROBE_SECONDS
+from app.telemetry.metrics import Metrics
 
 JOBS = (Path(__file__).parents[2] / "docs/jobs.md").read_text()
 

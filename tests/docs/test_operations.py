@@ -14,7 +14,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from app import embedded, migrate
+from app.postgres import embedded, migrate
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
 BACKUPS = PAGE.partition("## Backups")[2].partition("\n## ")[0]

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from app import turns
+from app import inflight
 from app.api import openai_errors
-from app.flows.answering import STORE_PAUSE_SECONDS, STORE_TRIES
 from app.providers.upstream import ANSWER_BYTES_MAX, TOLD
+from app.services.proxy.answering import STORE_PAUSE_SECONDS, STORE_TRIES
 from app.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs/proxy.md").read_text("utf-8")
@@ -19,10 +19,10 @@ def test_its_numbers_are_those_of_the_code() -> None:
     assert f"`QUIRE_REQUEST_SECONDS` ({defaults['quire_request_seconds']:g})" in PAGE
     assert f"At most {defaults['quire_messages_max']} messages of a list can be new" in PAGE
     assert f"An answer has {ANSWER_BYTES_MAX // 2**20} MiB" in PAGE
-    assert f"a process waits {turns.CLOSING_SECONDS:g} seconds" in PAGE
+    assert f"a process waits {inflight.CLOSING_SECONDS:g} seconds" in PAGE
     assert "for ten minutes" in PAGE
     assert "within a second of its end" in PAGE
-    assert (turns.KEPT_SECONDS, turns.AT_ONCE_SECONDS) == (600, 1)
+    assert (inflight.KEPT_SECONDS, inflight.AT_ONCE_SECONDS) == (600, 1)
     assert 5 < STORE_PAUSE_SECONDS * (2 ** (STORE_TRIES - 1) - 1) < 10, "within some seconds"
 
 

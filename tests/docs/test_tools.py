@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.flows import attp as flow
 from app.recall import attp, interpreter, tools
 from app.recall.tools import ToolFormat
-from app.services import SANDBOXES_MAX
-from app.tokens import TokenCounter
+from app.runtime import SANDBOXES_MAX
+from app.services.tools import attp as flow
+from app.text.tokens import TokenCounter
 from tests.api.kit import append, ok, path, user
 
 DOCS = Path(__file__).parents[2] / "docs"

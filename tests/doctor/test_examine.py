@@ -17,14 +17,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from app import alive, migrate
+from app import healthcheck
 from app.doctor.examine import examine
 from app.doctor.verdicts import Check
-from app.embedded import EmbeddedPostgres
+from app.postgres import migrate
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
-from app.stopping import Stopping
+from app.signals import Stopping
 from app.store import embeddings
-from app.tenancy import DEFAULT_TENANT
 from tests.providers.fake_openai import FakeOpenAI, hang, status
 
 Sql = Callable[[str], list[asyncpg.Record]]
@@ -229,7 +230,7 @@ def test_a_failure_is_the_exit_code_too_and_says_how_to_mend_it(folder: Path) ->
 
 
 def check_alive(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app.alive", *arguments]
+    command = [sys.executable, "-m", "app.healthcheck", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
 
 
@@ -243,7 +244,7 @@ def test_an_api_is_alive_when_it_is_ready_and_a_worker_when_it_lives(client: Any
 
 
 def test_an_address_is_asked_where_it_can_be_reached() -> None:
-    assert alive.url("0.0.0.0", "80", "/x") == "http://127.0.0.1:80/x"
-    assert alive.url("::", "80", "/x") == "http://[::1]:80/x"
-    assert alive.url("fd00::1", "80", "/x") == "http://[fd00::1]:80/x"
-    assert alive.url("localhost", "80", "/x") == "http://localhost:80/x"
+    assert healthcheck.url("0.0.0.0", "80", "/x") == "http://127.0.0.1:80/x"
+    assert healthcheck.url("::", "80", "/x") == "http://[::1]:80/x"
+    assert healthcheck.url("fd00::1", "80", "/x") == "http://[fd00::1]:80/x"
+    assert healthcheck.url("localhost", "80", "/x") == "http://localhost:80/x"

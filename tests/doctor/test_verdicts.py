@@ -10,7 +10,7 @@ import pytest
 
 from app.doctor import verdicts
 from app.doctor.verdicts import Asked, Check, Folder, Server, Table
-from app.work.table import Depth
+from app.queue.table import Depth
 
 SOUND = Server(
     version=180_004, role="quire_app", is_superuser=False, bypasses_rls=False, fsync="on", synchronous_commit="on",

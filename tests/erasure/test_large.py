@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.erasing import REPEAT_CHARACTERS, Repeats
-from app.embedded import EmbeddedPostgres
+from app.core.erasure import REPEAT_CHARACTERS, Repeats
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
 from app.store import conversations
-from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import append, ok, path, problem, user
 from tests.archive.conftest import Grep
 from tests.guards.tenants import fill

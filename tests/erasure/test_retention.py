@@ -9,13 +9,13 @@ import asyncpg
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
-from app.flows import retention
 from app.jobs.page import index_page
-from app.main import services_of
+from app.main import runtime_of
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
+from app.queue import table
+from app.services.lifecycle import retention
 from app.settings import Settings
-from app.tenancy import DEFAULT_TENANT
-from app.work import table
 from tests.api.kit import append, assistant, contents, history, ok, path, recall, turn, user, window
 from tests.archive.conftest import Grep
 from tests.archive.made import all_text, archived, loaded, made
@@ -27,11 +27,11 @@ Retain = Callable[..., Counter[str]]
 @pytest.fixture
 def retain(settings: Settings, postgres: EmbeddedPostgres) -> Retain:
     async def go(*, dry_run: bool, indexed: bool, **changes: int) -> Counter[str]:
-        async with services_of(settings.model_copy(update=changes), postgres.app_dsn) as services:
-            while indexed and (due := await table.claim(services.database, DEFAULT_TENANT, "llm", ["page"], 100)):
+        async with runtime_of(settings.model_copy(update=changes), postgres.app_dsn) as runtime:
+            while indexed and (due := await table.claim(runtime.database, DEFAULT_TENANT, "llm", ["page"], 100)):
                 for claimed in due:
-                    await index_page(services, claimed)
-            return await retention.retain(services, DEFAULT_TENANT, dry_run=dry_run)
+                    await index_page(runtime, claimed)
+            return await retention.retain(runtime, DEFAULT_TENANT, dry_run=dry_run)
 
     def run(*, dry_run: bool = False, indexed: bool = True, **changes: int) -> Counter[str]:
         return asyncio.run(go(dry_run=dry_run, indexed=indexed, **changes))

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.conftest import serving
 from tests.examples.scripted_model import Json, ScriptedModel, calling, scripted_model
 from tests.providers.fake_openai import FakeOpenAI

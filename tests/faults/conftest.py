@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.conftest import serving
 from tests.faults.kit import Provider, Sql, Talk, service
 from tests.jobs.kit import Model

@@ -16,9 +16,9 @@ from app.providers.breaker import BreakerPolicy
 from app.providers.calls import World
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
+from app.queue.loop import Pace
 from app.settings import Settings
-from app.tokens import TokenCounter
-from app.work.loop import Pace
+from app.text.tokens import TokenCounter
 from tests.api.kit import Json, append, ok, path, turn
 from tests.api.promises import Watch, head_of
 from tests.conftest import wait_for

@@ -11,10 +11,10 @@ import asyncpg
 import httpx
 import pytest
 
-from app import embedded, migrate
-from app.embedded import EmbeddedPostgres
+from app.postgres import embedded, migrate
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.api.kit import ok, problem
 from tests.conftest import serving, wait_for
 from tests.faults.kit import Provider, Talk, service

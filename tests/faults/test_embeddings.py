@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, ok, window
 from tests.conftest import serving, wait_for

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.embedded import EmbeddedPostgres
 from app.errors import StorageUnavailable
 from app.ids import uuid7
 from app.jobs.policy import judge
+from app.postgres.embedded import EmbeddedPostgres
 from app.providers import TemporaryError
+from app.queue import table
+from app.queue.table import Claimed
+from app.queue.verdict import Bury, TryAgain
 from app.settings import Settings
-from app.tokens import TokenCounter
-from app.work import table
-from app.work.table import Claimed
-from app.work.verdict import Bury, TryAgain
+from app.text.tokens import TokenCounter
 from tests.conftest import serving, wait_for
 from tests.faults.kit import Provider, Sql, Talk, service
 from tests.jobs.kit import Model

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.work import table
+from app.queue import table
 from tests.api.kit import Json, append, assistant, ok, user
 from tests.conftest import wait_for
 from tests.faults.kit import Provider, Talk

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
 from tests.fuzz.run import fuzz

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.embedded import EmbeddedPostgres
 
 
 @pytest.fixture

@@ -6,32 +6,32 @@ from uuid import UUID
 
 import asyncpg
 
-from app import migrate
 from app.core.messages import Limits, read
-from app.db import Connection, Database
-from app.flows import tool_calls
-from app.flows.append import AppendRequest, append
 from app.ids import uuid7
 from app.main import defaults
-from app.services import Services
+from app.postgres import migrate
+from app.postgres.database import Connection, Database
+from app.runtime import Runtime
+from app.services.conversations.append import AppendRequest, append
+from app.services.tools import tool_calls
 from app.settings import Settings
 from app.store import conversations, notes, page_index, summaries
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
 BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
 
 
-def services(settings: Settings, database: Database, counter: TokenCounter) -> Services:
-    return Services(settings, defaults(settings), database, counter, migrate.head())
+def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
+    return Runtime(settings, defaults(settings), database, counter, migrate.head())
 
 
-async def say(made: Services, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
+async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
     request = AppendRequest(read(list(messages), Limits()), user_id="u")
     await append(made, tenant, conversation, request, None)
 
 
-async def settle(made: Services, tenant: UUID, turns: int = 60) -> None:
+async def freeze_gc(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     """A conversation `c` with something in every table."""
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     archived: list[dict[str, Any]] = [

@@ -11,12 +11,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from app.db import Database
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
 from app.store.messages import PAGE_MESSAGES
 from app.store.page_index import MENTIONS, NAMES, UNINDEXED
 from app.store.summaries import FOR_HEAD
 from app.store.windows import ENTRIES, LINES, LISTABLE, NEWER, WINDOW
-from app.tenancy import DEFAULT_TENANT
 
 pytestmark = pytest.mark.anyio
 

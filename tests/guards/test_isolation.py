@@ -10,13 +10,14 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from app import bm25, errors
+from app import errors
 from app.core.model import Head
-from app.db import Database
-from app.embedded import EmbeddedPostgres
-from app.flows import remembering
 from app.main import create_app
-from app.services import Services
+from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tables import metadata
+from app.runtime import Runtime
+from app.services.memory import remembering
 from app.settings import Settings
 from app.store import (
     archives,
@@ -37,9 +38,9 @@ from app.store import (
     windows,
 )
 from app.store.memories import owner_of
-from app.tables import metadata
-from app.tokens import TokenCounter
-from tests.guards.tenants import ANN, BOB, fill, say, services, settle
+from app.text import bm25
+from app.text.tokens import TokenCounter
+from tests.guards.tenants import ANN, BOB, fill, freeze_gc, runtime, say
 
 pytestmark = pytest.mark.anyio
 
@@ -176,17 +177,17 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
 
 
 @pytest.fixture
-async def made(settings: Settings, database: Database, counter: TokenCounter) -> Services:
-    found = services(settings, database, counter)
+async def made(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
+    found = runtime(settings, database, counter)
     for tenant in (ANN, BOB):
-        await settle(found, tenant)
+        await freeze_gc(found, tenant)
         async with database.begin(tenant) as connection:
             await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
     return found
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_a_read_that_names_another_tenant_sees_nothing(made: Services, name: str) -> None:
+async def test_a_read_that_names_another_tenant_sees_nothing(made: Runtime, name: str) -> None:
     sql, arguments = READS[name]
     for own, other in ((ANN, BOB), (BOB, ANN)):
         async with made.database.begin(own) as connection:
@@ -196,7 +197,7 @@ async def test_a_read_that_names_another_tenant_sees_nothing(made: Services, nam
 
 
 @pytest.mark.parametrize("name", NONE_OF_ITS_OWN)
-async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(made: Services, name: str) -> None:
+async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(made: Runtime, name: str) -> None:
     sql, arguments = NONE_OF_ITS_OWN[name]
     async with made.database.begin(ANN) as connection:
         assert await connection.fetch(sql, BOB, *arguments) == []
@@ -204,7 +205,7 @@ async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(made: Servic
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_change_that_names_another_tenant_changes_nothing(
-    made: Services, superuser: asyncpg.Connection, name: str
+    made: Runtime, superuser: asyncpg.Connection, name: str
 ) -> None:
     sql, arguments = CHANGES[name]
     question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
@@ -214,7 +215,7 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
     assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
 
 
-async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Services) -> None:
+async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtime) -> None:
     async with made.database.begin(BOB) as connection:
         [row] = await connection.fetch("SELECT id, scope FROM archives")
         assert await archives.read(connection, BOB, row["scope"], row["id"], 0, 10)
@@ -243,7 +244,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Servic
         assert found == Head()
 
 
-async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) -> None:
+async def test_what_has_an_id_is_not_found_for_another_tenant(made: Runtime) -> None:
     async with made.database.begin(BOB) as connection:
         [archive] = await archives.browse(connection, BOB, conversation_id="c", limit=10)
         [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
@@ -270,7 +271,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Services) ->
 
 
 async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
-    made: Services, superuser: asyncpg.Connection
+    made: Runtime, superuser: asyncpg.Connection
 ) -> None:
     async with made.database.begin(BOB) as connection:
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
@@ -290,7 +291,7 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
 
 
 async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
-    made: Services, superuser: asyncpg.Connection
+    made: Runtime, superuser: asyncpg.Connection
 ) -> None:
     first, model = UUID(int=0), embeddings.model_id("m", 2)
     async with made.database.begin(BOB) as connection:
@@ -319,20 +320,20 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
             await embeddings.adopt(connection, BOB, "other", 2)
 
 
-async def test_rows_for_another_tenant_cannot_be_put_in(made: Services) -> None:
+async def test_rows_for_another_tenant_cannot_be_put_in(made: Runtime) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with made.database.begin(ANN) as connection:
                 await connection.execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)", BOB)
 
 
-async def test_without_a_tenant_there_are_no_rows(made: Services) -> None:
+async def test_without_a_tenant_there_are_no_rows(made: Runtime) -> None:
     for table in metadata.tables:
         found = await made.database.fetch_all(f"SELECT FROM {table}")
         assert len(found) == (2 if table == "tenants" else 0)  # a list of ids and names, that the worker goes through
 
 
-async def test_the_row_of_another_tenant_cannot_be_changed(made: Services) -> None:
+async def test_the_row_of_another_tenant_cannot_be_changed(made: Runtime) -> None:
     async with made.database.begin(ANN) as connection:
         assert len(await connection.fetch("SELECT FROM tenants")) == 2
         for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
@@ -342,7 +343,7 @@ async def test_the_row_of_another_tenant_cannot_be_changed(made: Services) -> No
             await connection.execute(keys.DEMAND, BOB, "forged")
 
 
-async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Services) -> None:
+async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Runtime) -> None:
     for _ in range(8):  # PostgreSQL turns to a generic plan after five
         for tenant in (ANN, BOB):
             row = await keys.look_up(made.database, tenant, KEY)
@@ -362,8 +363,18 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         *(sql for found in (READS, NONE_OF_ITS_OWN) for sql, _ in found.values()),
         *(sql for sql, _ in CHANGES.values()),
     ]
-    apart = {"CREATE", "COUNT", "COUNT_ROWS", "DELETE_CONTENTS", "READ", "CLAIM", "PRUNE", "ARCHIVED_TEXTS", "WINDOW"}
-    apart |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED"}
+    run_in_thread_if_large = {
+        "CREATE",
+        "COUNT",
+        "COUNT_ROWS",
+        "DELETE_CONTENTS",
+        "READ",
+        "CLAIM",
+        "PRUNE",
+        "ARCHIVED_TEXTS",
+        "WINDOW",
+    }
+    run_in_thread_if_large |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
@@ -382,17 +393,19 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     }
     by_id |= {"LOOK_UP"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "DEMAND", "CREATE_TENANT"}
-    apart |= by_id | put_in
+    run_in_thread_if_large |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25
     for name, sql in found:
         assert "tenant_id" in sql, name
-        assert sql in tried or name.rsplit(".", 1)[1] in apart, f"{name} is not tried with another tenant"
+        assert sql in tried or name.rsplit(".", 1)[1] in run_in_thread_if_large, (
+            f"{name} is not tried with another tenant"
+        )
 
 
 @pytest.mark.parametrize("size", ["tiny and not analysed", "large and analysed"])
 async def test_the_hot_statements_find_exactly_the_tenants_rows(
-    made: Services, superuser: asyncpg.Connection, size: str
+    made: Runtime, superuser: asyncpg.Connection, size: str
 ) -> None:
     """They set the tenant in their LIMIT, which must come before the first row; on every plan, cached ones too."""
     if size.startswith("large"):
@@ -430,7 +443,7 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
     assert wrong == []
 
 
-async def test_an_append_goes_to_its_own_tenant_only(made: Services, superuser: asyncpg.Connection) -> None:
+async def test_an_append_goes_to_its_own_tenant_only(made: Runtime, superuser: asyncpg.Connection) -> None:
     """Not even if the process remembered the other tenant's conversation in its place."""
     await say(made, BOB, "c", [{"role": "user", "content": "hello"}])
     known = made.conversations[BOB, "c"]

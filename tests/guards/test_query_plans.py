@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
 from app.store import archives, conversations, erasing, growth, keys, messages, page_index, proxied, summaries, windows
 from tests.guards.tenants import ANN, BOB, fill
 

@@ -1,4 +1,4 @@
-"""The migrations make what app.tables says, and every table keeps tenants apart by itself."""
+"""The migrations make what app.postgres.tables says, and every table keeps tenants apart by itself."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,8 +11,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from app.embedded import EmbeddedPostgres
-from app.tables import metadata
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tables import metadata
 
 Ask = Callable[[str], list[asyncpg.Record]]
 

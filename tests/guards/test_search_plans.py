@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app import bm25
-from app.db import Connection, Database
 from app.ids import uuid7
+from app.postgres.database import Connection, Database
 from app.store import embeddings, memories
 from app.store.memories import Meaning
+from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import steps
 

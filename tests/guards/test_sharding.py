@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import app
-from app import db
-from app.tables import metadata
+from app.postgres import database
+from app.postgres.tables import metadata
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 DISTRIBUTES = re.compile(r"^SELECT create_distributed_table\('(\w+)', 'tenant_id'(, colocate_with => 'tenants')?\);$")
@@ -19,7 +19,7 @@ MENTIONS = re.compile(rf"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:{'|'.join(metadata.tab
 STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
 PUTS_IN = r"INSERT INTO \w+(?: AS \w+)?\s*\(\s*tenant_id,[^)]*\)\s*(?:VALUES\s*\(|SELECT )\s*\$1"
 OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
-ACROSS = {"app.tenancy.LIST", "app.tenancy.IS_KEYED", "app.store.keys.ALL_TENANTS"}
+ACROSS = {"app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS"}
 """The list of tenants, for what goes through them one by one; and whether anybody has a key."""
 
 
@@ -67,5 +67,5 @@ def test_no_statement_crosses_tenants_but_the_list_of_them() -> None:
 def test_the_apps_role_has_the_limits_of_a_session_by_itself() -> None:
     """For single statements behind a pooler, whose sessions are not ours to configure."""
     roles = (DEPLOY / "roles.sql").read_text()
-    for name, value in db.SERVER_TIMEOUTS.items():
+    for name, value in database.SERVER_TIMEOUTS.items():
         assert f"ALTER ROLE quire_app SET {name} = '{value}';" in roles

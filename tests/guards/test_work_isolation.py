@@ -9,11 +9,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from app.db import Database
 from app.ids import uuid7
+from app.postgres.database import Database
+from app.postgres.tables import metadata
+from app.queue import enqueue, table
 from app.store import spending, unindexed
-from app.tables import metadata
-from app.work import enqueue, table
 from tests.guards.tenants import ANN, BOB
 
 pytestmark = pytest.mark.anyio
@@ -82,11 +82,11 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
 ]
 PUT_IN = {"app.store.spending.RECORD"}
-SETS_THE_TENANT = {"app.work.table.DUE", "app.work.table.CLAIM", "app.work.table.NEGLECTED"}
+SETS_THE_TENANT = {"app.queue.table.DUE", "app.queue.table.CLAIM", "app.queue.table.NEGLECTED"}
 APART = PUT_IN | SETS_THE_TENANT
 COUNTING = {
-    "app.work.table.DEPTH_OF",
-    "app.work.table.ABANDONED",
+    "app.queue.table.DEPTH_OF",
+    "app.queue.table.ABANDONED",
     "app.store.unindexed.UNINDEXED",
     "app.store.unindexed.WITHOUT_VECTOR",
 }

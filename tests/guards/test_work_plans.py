@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.db import ORDERED, Connection, Database
+from app.postgres.database import ORDERED, Connection, Database
+from app.queue import enqueue, table
 from app.store import spending, unindexed
-from app.work import enqueue, table
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
 

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from app.tokens import TokenCounter
-from app.work import table
+from app.queue import table
+from app.text.tokens import TokenCounter
 from app.worker import HANDLERS
 from tests.api.kit import Json, assistant, call, canonical, history, ok, path, problem, result, user
 from tests.api.promises import (
@@ -354,11 +354,11 @@ class Story(RuleBasedStateMachine):
         self.work(tenant)
 
     def work(self, tenant: str) -> None:
-        services, portal = self.worker.services, self.worker.portal
+        runtime, portal = self.worker.runtime, self.worker.portal
         for lane in ("llm", "local"):
-            while claimed := portal.call(table.claim, services.database, TENANTS[tenant], lane, tuple(HANDLERS), 100):
+            while claimed := portal.call(table.claim, runtime.database, TENANTS[tenant], lane, tuple(HANDLERS), 100):
                 for job in claimed:
-                    portal.call(HANDLERS[job.kind], services, job)
+                    portal.call(HANDLERS[job.kind], runtime, job)
 
     @rule(tenant=people, at=places)
     def a_stranger_finds_nothing(self, tenant: str, at: int) -> None:

@@ -17,8 +17,8 @@ from uuid import UUID
 import asyncpg
 import httpx
 
-from app.db import Database
-from app.work import table
+from app.postgres.database import Database
+from app.queue import table
 from app.worker import HANDLERS
 from bench.crash import PROMISES
 from tests.api.kit import Json, assistant, call, path, result, user
@@ -163,14 +163,14 @@ def working(worker: Worker) -> Iterator[None]:
     done = Counter[str]()
 
     def work() -> None:
-        services, portal = worker.services, worker.portal
+        runtime, portal = worker.runtime, worker.portal
         while True:
             ending, before = stop.is_set(), done.total()
             for tenant in TENANTS:
                 for lane in ("llm", "local"):
-                    for job in portal.call(table.claim, services.database, tenant, lane, tuple(HANDLERS), 20):
+                    for job in portal.call(table.claim, runtime.database, tenant, lane, tuple(HANDLERS), 20):
                         try:
-                            portal.call(HANDLERS[job.kind], services, job)
+                            portal.call(HANDLERS[job.kind], runtime, job)
                             done[job.kind] += 1
                         except table.LeaseLost:  # what it was about was erased meanwhile
                             done["lost"] += 1
@@ -214,7 +214,7 @@ def test_a_hundred_clients_at_once_and_every_row_is_accounted_for(
     assert sum((client.statuses for client in clients), Counter[int]())[200] > 200
     for number, tenant in enumerate(TENANTS):
         assert_accounted_for(run_as_superuser, tenant, [client for client in clients if client.tenant == number])
-        assert worker.portal.call(broken, worker.services.database, tenant) == []
+        assert worker.portal.call(broken, worker.runtime.database, tenant) == []
     assert_nothing_foreign_or_erased(run_as_superuser, clients)
 
 

@@ -11,15 +11,15 @@ import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from app.db import Database
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
 from app.providers.breaker import BreakerPolicy
 from app.providers.openai_chat import OpenAIChat
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.conftest import serving
-from tests.guards.tenants import services
+from tests.guards.tenants import runtime
 from tests.jobs.kit import Model, Worker
 from tests.providers.conftest import Time
 from tests.providers.fake_openai import FakeOpenAI
@@ -69,7 +69,7 @@ def make_worker(
         def make(*, context_window: int = 32_000, url: str | None = api.url, **changes: Any) -> Worker:
             database = portal.call(partial(Database.connect, postgres.app_dsn, pool_size=4))
             stack.callback(portal.call, database.close)
-            found = services(settings.model_copy(update=changes), database, counter)
+            found = runtime(settings.model_copy(update=changes), database, counter)
             if url is not None:
                 chat = portal.call(_chat, url, context_window, counter)
                 stack.callback(portal.call, chat.close)

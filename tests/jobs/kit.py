@@ -11,12 +11,12 @@ from anyio.from_thread import BlockingPortal
 
 from app.jobs.page import index_page
 from app.jobs.summary import refresh_summary
+from app.postgres.tenants import DEFAULT_TENANT
 from app.prompts import prompt
 from app.providers import ProviderError
-from app.services import Services
-from app.tenancy import DEFAULT_TENANT
-from app.work import table
-from app.work.table import Claimed, LeaseLost
+from app.queue import table
+from app.queue.table import Claimed, LeaseLost
+from app.runtime import Runtime
 from tests.api.kit import Json
 
 JOBS = {"page": index_page, "summary": refresh_summary}
@@ -75,11 +75,11 @@ class Model:
 class Worker:
     """Works in a loop of its own, so that tests can speak to the API at the same time."""
 
-    services: Services
+    runtime: Runtime
     portal: BlockingPortal
 
     def claims(self, kinds: Sequence[str] = tuple(JOBS)) -> list[Claimed]:
-        return self.portal.call(table.claim, self.services.database, DEFAULT_TENANT, "llm", kinds, 100)
+        return self.portal.call(table.claim, self.runtime.database, DEFAULT_TENANT, "llm", kinds, 100)
 
     def run(self, claimed: Claimed) -> str:
         """What became of the job: done, lost, or the error's name; one that failed is due again."""
@@ -87,11 +87,11 @@ class Worker:
 
     async def _run(self, claimed: Claimed) -> str:
         try:
-            await JOBS[claimed.kind](self.services, claimed)
+            await JOBS[claimed.kind](self.runtime, claimed)
         except LeaseLost:
             return "lost"
         except ProviderError as error:
-            await table.fail(self.services.database, claimed, str(error), 0)
+            await table.fail(self.runtime.database, claimed, str(error), 0)
             return type(error).__name__
         return "done"
 

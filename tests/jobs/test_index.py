@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from app.db import Connection, Database
+from app.postgres.database import Connection, Database
 from app.store import page_index
 from app.store.page_index import NewPageIndex
 

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 
 from app import worker as worker_root
-from app.work.loop import Pace
+from app.queue.loop import Pace
 from tests.api.kit import Json, append, ok, path, turn, window
 from tests.conftest import wait_for
 from tests.jobs.conftest import MakeWorker
@@ -24,7 +24,7 @@ def test_two_workers_catch_up_with_many_conversations_and_a_provider_that_fails_
     stops = []
     for found in (make_worker(), make_worker()):
         stop = found.portal.call(_event)
-        stops.append((found, stop, found.portal.start_task_soon(_work, found.services, stop)))
+        stops.append((found, stop, found.portal.start_task_soon(_work, found.runtime, stop)))
     for number in range(12):
         for name in names:
             append(client, name, turn(number))
@@ -56,5 +56,5 @@ async def _event() -> asyncio.Event:
     return asyncio.Event()
 
 
-async def _work(services: object, stop: asyncio.Event) -> None:
-    await worker_root.run(services, stop, pace=Pace(poll=0.05))  # type: ignore[arg-type]
+async def _work(runtime: object, stop: asyncio.Event) -> None:
+    await worker_root.run(runtime, stop, pace=Pace(poll=0.05))  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ def test_a_closed_page_is_indexed_by_one_call(client: httpx.Client, worker: Work
 
 def test_the_loop_is_told_of_memories_that_want_vectors(client: httpx.Client, worker: Worker, model: Model) -> None:
     memory = {"type": "fact", "text": "Ann's flight is NH204.", "seq": 1}
-    came = worker.services.work_came
+    came = worker.runtime.work_came
     for found, is_told in (([], False), ([memory], True)):
         model.page = lambda request, found=found: index_of(request, memories=found)  # type: ignore[misc]
         closed(client, user("please plan it"), name=f"c{is_told}")
@@ -279,7 +279,7 @@ def test_a_long_page_is_cut_to_the_models_window(client: httpx.Client, make_work
     worker.drain("page")
     [request] = model.of("page")
     said = request["messages"][1]["content"]
-    assert worker.services.tokens.count(json.dumps(request["messages"])) < 3500
+    assert worker.runtime.tokens.count(json.dumps(request["messages"])) < 3500
     assert question.strip() in said
     assert all(f"begin{n} " in said and f" end{n}" in said for n in range(8))
 

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
+from app.postgres.tenants import DEFAULT_TENANT
 from app.prompts import prompt
-from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import Json, append, assistant, ok, path, user, window
 from tests.jobs.conftest import MakeWorker, Sql
 from tests.jobs.kit import Model, Worker, data_of, kind_of, shown
@@ -143,7 +143,7 @@ def test_a_long_backlog_is_covered_by_bounded_calls(
     for first in range(1, 300, 100):
         say(client, first, first + 99, words=60)
     worker.drain("summary")
-    assert all(worker.services.tokens.count(r["messages"][1]["content"]) < 5000 for r in model.asked)
+    assert all(worker.runtime.tokens.count(r["messages"][1]["content"]) < 5000 for r in model.asked)
     seen = [seq for request in model.of("summary") for seq in shown(request)]
     assert seen == list(range(1, 295)), "each message once, in order"
     found = summary(client)

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
-from app.tenancy import DEFAULT_TENANT
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
 from tests.api.kit import append, ok, problem, turn
 from tests.keys.conftest import Serve
 from tests.keys.kit import Sql, bearing

@@ -15,7 +15,7 @@ from app.core.caller import ALL_SCOPES
 from app.main import ROUTERS, create_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
-from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, settle
+from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, freeze_gc
 
 Kind = Literal["open", "alike", "own", "numbers", "unknown", "creates", "filtered", "names", "tenant"]
 
@@ -218,9 +218,9 @@ class Scene:
 @pytest.fixture
 def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     here, ann, bob, elsewhere = mint(), mint(user="ann", name=MARK), mint(user="bob"), mint(ELSEWHERE)
-    things = settle(locked, here, ann)
-    settle(locked, here, bob, "bob", "walrus")
-    settle(locked, elsewhere, elsewhere, "ann", "walrus")
+    things = freeze_gc(locked, here, ann)
+    freeze_gc(locked, here, bob, "bob", "walrus")
+    freeze_gc(locked, elsewhere, elsewhere, "ann", "walrus")
     locked.delete("/conversations/anns", headers=bearing(elsewhere))
     [job, *_] = run_as_superuser(
         "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"

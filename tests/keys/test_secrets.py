@@ -9,7 +9,7 @@ import pytest
 
 from app.core.caller import Caller
 from app.core.credentials import Credentials
-from app.embedded import EmbeddedPostgres
+from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, ok, turn
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture
 from tests.conftest import wait_for

@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, problem, turn, user
 from tests.conftest import wait_for
 from tests.keys.conftest import Serve

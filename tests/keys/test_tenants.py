@@ -5,15 +5,15 @@ import pytest
 
 from app import worker
 from app.core.messages import Limits, read
-from app.db import Database
-from app.flows import tool_calls
-from app.flows.append import AppendRequest, append
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT, is_keyed, tenants
+from app.services.conversations.append import AppendRequest, append
+from app.services.tools import tool_calls
 from app.settings import Settings
 from app.store import conversations
-from app.tenancy import DEFAULT_TENANT, is_keyed, tenants
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.guards.conftest import superuser  # noqa: F401 - a fixture
-from tests.guards.tenants import ANN, BOB, say, services
+from tests.guards.tenants import ANN, BOB, runtime, say
 from tests.keys.kit import ELSEWHERE, HERE
 
 pytestmark = pytest.mark.anyio
@@ -43,14 +43,14 @@ async def test_housekeeping_goes_through_every_tenant(
             "INSERT INTO idempotency (tenant_id, key, digest, response, created_at)"
             f" VALUES ('{tenant}', 'k', 'd', 'r', now() - interval '2 days')"
         )
-    await worker.forget_old_answers(services(settings, database, counter))
+    await worker.forget_old_answers(runtime(settings, database, counter))
     assert await superuser.fetch("SELECT FROM idempotency") == []
 
 
 async def test_a_tool_that_was_asked_of_one_conversation_does_not_read_the_next_of_its_id(
     database: Database, settings: Settings, counter: TokenCounter
 ) -> None:
-    made = services(settings, database, counter)
+    made = runtime(settings, database, counter)
     for tenant in (ANN, BOB):
         await say(made, tenant, "c", [{"role": "user", "content": "hello"}])
     asking = await tool_calls.asker(made, ANN, "u", "c")

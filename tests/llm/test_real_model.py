@@ -12,10 +12,10 @@ from functools import cache
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.api.kit import Json, append, assistant, contents, ok, path, turn, user, window
 from tests.api.promises import Watch, head_of
 from tests.conftest import serving, wait_for

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import Json, assistant, call, canonical, path, result, turn, user
 from tests.jobs.kit import Model
 from tests.load.watched import LongStep, WatchedLoop

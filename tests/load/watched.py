@@ -34,10 +34,10 @@ import click
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app import logs
-from app.cli import Server
+from app.cli.commands import Server
 from app.main import create_app
 from app.settings import Settings
+from app.telemetry import logs
 
 LONG_SECONDS = 0.05
 """CPU time that no step may take."""

@@ -6,8 +6,8 @@ import openai
 import pytest
 from pydantic import SecretStr
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
 from tests.guards.conftest import superuser

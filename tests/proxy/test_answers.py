@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.api.kit import append, ok, result, system, turn, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI

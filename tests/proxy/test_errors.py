@@ -7,8 +7,8 @@ import httpx
 import openai
 import pytest
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, user
 from tests.conftest import serving, wait_for

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, append, assistant, ok, problem, turn, user
 from tests.conftest import serving

@@ -7,14 +7,14 @@ import asyncpg
 import httpx
 import pytest
 
-from app.db import Database
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
-from app.services import Services
+from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
+from app.runtime import Runtime
 from app.settings import Settings
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 from tests.conftest import serving
-from tests.guards.tenants import services
+from tests.guards.tenants import runtime
 from tests.providers.fake_openai import FakeOpenAI, ok
 from tests.search.kit import Meanings
 
@@ -27,8 +27,8 @@ def meanings() -> Meanings:
 
 
 @pytest.fixture
-def made(settings: Settings, database: Database, counter: TokenCounter, meanings: Meanings) -> Services:
-    return replace(services(settings, database, counter), embedder=meanings)
+def made(settings: Settings, database: Database, counter: TokenCounter, meanings: Meanings) -> Runtime:
+    return replace(runtime(settings, database, counter), embedder=meanings)
 
 
 @pytest.fixture(scope="session")

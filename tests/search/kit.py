@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from app.core.messages import Limits, read
-from app.flows import searching
-from app.flows.append import AppendRequest, append
-from app.flows.searching import Found, SearchRequest
 from app.jobs.embed import embed, reembed
+from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import RefusedInput, TemporaryError, Vector
-from app.services import Services
-from app.tenancy import DEFAULT_TENANT
-from app.work import table
+from app.queue import table
+from app.runtime import Runtime
+from app.services.conversations.append import AppendRequest, append
+from app.services.memory import searching
+from app.services.memory.searching import Found, SearchRequest
 from tests.api.kit import Json
 
 SYNONYMS = {
@@ -73,25 +73,25 @@ class Meanings:
         return [math.sqrt(self.alike), *(value * own for value in vector[1:])]
 
 
-async def say(made: Services, conversation: str, messages: Sequence[Json], user: str = "u") -> None:
+async def say(made: Runtime, conversation: str, messages: Sequence[Json], user: str = "u") -> None:
     request = AppendRequest(read(list(messages), Limits()), user_id=user)
     await append(made, DEFAULT_TENANT, conversation, request, None)
 
 
-async def drain(made: Services) -> None:
+async def drain(made: Runtime) -> None:
     """What a worker does until nothing is due."""
     while some := await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 10):
         for claimed in some:
             await embed(made, claimed)
 
 
-async def change_model(made: Services) -> None:
+async def change_model(made: Runtime) -> None:
     """What a worker does when it starts."""
     await reembed(made)
     await drain(made)
 
 
-async def find(made: Services, query: str, mode: searching.Mode = "hybrid", **more: object) -> Found:
+async def find(made: Runtime, query: str, mode: searching.Mode = "hybrid", **more: object) -> Found:
     request = SearchRequest(query, **{"user_id": "u", "mode": mode, **more})  # type: ignore[arg-type]
     return await searching.search(made, DEFAULT_TENANT, request)
 

@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from app.flows import tool_calls
-from app.services import Services
-from app.tenancy import DEFAULT_TENANT
+from app.postgres.tenants import DEFAULT_TENANT
+from app.runtime import Runtime
+from app.services.tools import tool_calls
 from tests.api.kit import call, result, user
 from tests.archive.made import archived, load_tool, loaded
 from tests.archive.made import made as text_of
@@ -23,14 +23,14 @@ def with_needle() -> str:
     return f"{text[:at]}{f'{NEEDLE} ' * 40}\n{text[at:]}"
 
 
-async def asked(made: Services, uuid: str, query: str) -> str:
+async def asked(made: Runtime, uuid: str, query: str) -> str:
     call = tool_calls.checked("load_tool_history", {"uuid": uuid, "query": query, "max_tokens": 600})
     asking = await tool_calls.asker(made, DEFAULT_TENANT, None, "c")
     return (await tool_calls.run(made, DEFAULT_TENANT, asking, call)).content
 
 
 @pytest.mark.anyio
-async def test_a_passage_is_found_by_another_word_for_it(made: Services, meanings: Meanings) -> None:
+async def test_a_passage_is_found_by_another_word_for_it(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("Who is aboard?"), call("a"), result("a", with_needle())])
     await drain(made)
     async with made.database.snapshot(DEFAULT_TENANT) as connection:

@@ -5,36 +5,36 @@ from dataclasses import replace
 import pytest
 from asyncpg import Record
 
-from app.core.embedded import Utterance, turn_text
-from app.flows import searching
-from app.flows.erasing import erase_memory
-from app.flows.remembering import MemoryRequest, remember
+from app.core.vector_text import Utterance, turn_text
 from app.jobs.embed import embed
+from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import TemporaryError
-from app.services import Services
+from app.queue import table
+from app.queue.table import LeaseLost
+from app.runtime import Runtime
+from app.services.lifecycle.erasing import erase_memory
+from app.services.memory import searching
+from app.services.memory.remembering import MemoryRequest, remember
 from app.store import embeddings
-from app.tenancy import DEFAULT_TENANT
-from app.work import table
-from app.work.table import LeaseLost
 from tests.api.kit import assistant, call, result, turn, user
 from tests.search.kit import Meanings, change_model, drain, find, say, texts
 
 pytestmark = pytest.mark.anyio
 
 
-async def rows(made: Services, sql: str) -> list[Record]:
+async def rows(made: Runtime, sql: str) -> list[Record]:
     async with made.database.snapshot(DEFAULT_TENANT) as connection:
         return await connection.fetch(sql)
 
 
-async def missing(made: Services) -> list[Record]:
+async def missing(made: Runtime) -> list[Record]:
     return await rows(
         made, "SELECT m.id FROM memories m LEFT JOIN embeddings e ON e.memory_id = m.id WHERE e.memory_id IS NULL"
     )
 
 
 async def test_messages_archives_and_memories_get_vectors_and_nothing_is_left_to_do(
-    made: Services, meanings: Meanings
+    made: Runtime, meanings: Meanings
 ) -> None:
     archived = [user("Look."), call("a"), result("a", "pallet " * 3_000), assistant("Done.")]
     await say(made, "c", [*archived, *(message for number in range(30) for message in turn(number, 3))])
@@ -47,7 +47,7 @@ async def test_messages_archives_and_memories_get_vectors_and_nothing_is_left_to
     assert len(meanings.asked) == len(set(meanings.asked)) or len(meanings.asked) > 60
 
 
-async def test_a_turn_is_embedded_with_what_it_answers(made: Services, meanings: Meanings) -> None:
+async def test_a_turn_is_embedded_with_what_it_answers(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("Where is the key?"), assistant("Under the pot.", name="Ada")])
     await drain(made)
     assert meanings.asked == ["user: Where is the key?", "user: Where is the key?\nAda: Under the pot."]
@@ -61,14 +61,14 @@ def test_the_line_before_is_shortened_to_its_ends_and_left_out_in_a_monologue() 
     assert turn_text(Utterance("user", " \n"), long) == ""
 
 
-async def test_blank_texts_are_never_sent_and_want_nothing_any_more(made: Services, meanings: Meanings) -> None:
+async def test_blank_texts_are_never_sent_and_want_nothing_any_more(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("   "), user("\n\t")])
     await drain(made)
     assert meanings.asked == []
     assert await rows(made, "SELECT FROM unembedded") == []
 
 
-async def test_one_refused_text_costs_no_other_its_vector(made: Services, meanings: Meanings) -> None:
+async def test_one_refused_text_costs_no_other_its_vector(made: Runtime, meanings: Meanings) -> None:
     meanings.refuses = "forbidden"
     said = [user(f"text {number}") for number in range(11)]
     await say(made, "c", [*said[:5], user("forbidden words"), *said[5:]])
@@ -78,7 +78,7 @@ async def test_one_refused_text_costs_no_other_its_vector(made: Services, meanin
     assert texts(await find(made, "forbidden words"))[0] == "forbidden words"
 
 
-async def test_a_provider_that_is_down_keeps_the_work_and_what_was_done(made: Services, meanings: Meanings) -> None:
+async def test_a_provider_that_is_down_keeps_the_work_and_what_was_done(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user(f"text {number}") for number in range(3)])
     meanings.is_down = True
     [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
@@ -90,7 +90,7 @@ async def test_a_provider_that_is_down_keeps_the_work_and_what_was_done(made: Se
     assert await missing(made) == []
 
 
-async def test_what_comes_while_the_job_runs_is_not_forgotten(made: Services) -> None:
+async def test_what_comes_while_the_job_runs_is_not_forgotten(made: Runtime) -> None:
     await say(made, "c", [user("before")])
     [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
     await say(made, "c", [user("meanwhile")])
@@ -100,7 +100,7 @@ async def test_what_comes_while_the_job_runs_is_not_forgotten(made: Services) ->
     assert await rows(made, "SELECT FROM work WHERE kind = 'embed'") == []
 
 
-async def test_two_workers_on_one_owner_do_no_harm(made: Services) -> None:
+async def test_two_workers_on_one_owner_do_no_harm(made: Runtime) -> None:
     await say(made, "c", [user("once")])
     [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
     await embed(made, claimed)
@@ -109,7 +109,7 @@ async def test_two_workers_on_one_owner_do_no_harm(made: Services) -> None:
     assert len(await rows(made, "SELECT FROM embeddings")) == 1
 
 
-async def test_what_is_erased_meanwhile_gets_no_vector(made: Services) -> None:
+async def test_what_is_erased_meanwhile_gets_no_vector(made: Runtime) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
         moment, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
@@ -122,7 +122,7 @@ async def test_what_is_erased_meanwhile_gets_no_vector(made: Services) -> None:
 
 
 async def test_another_model_replaces_the_vectors_one_by_one_and_search_goes_on(
-    made: Services, meanings: Meanings
+    made: Runtime, meanings: Meanings
 ) -> None:
     await say(made, "c", [user("My car broke down."), *(m for n in range(12) for m in turn(n, 3))])
     await drain(made)
@@ -142,7 +142,7 @@ async def test_another_model_replaces_the_vectors_one_by_one_and_search_goes_on(
     assert len(meanings.asked) == asked
 
 
-async def test_embeddings_that_are_switched_on_later_reach_what_was_said_before(made: Services) -> None:
+async def test_embeddings_that_are_switched_on_later_reach_what_was_said_before(made: Runtime) -> None:
     await say(replace(made, embedder=None), "c", [user(f"text {n}") for n in range(5)])
     before = await find(replace(made, embedder=None), "text")
     assert (before.mode, before.warnings) == ("keyword", [searching.NO_EMBEDDINGS])
@@ -151,7 +151,7 @@ async def test_embeddings_that_are_switched_on_later_reach_what_was_said_before(
     assert await missing(made) == []
 
 
-async def test_a_model_that_does_not_say_its_dimensions_is_asked_before_anything_is_marked(made: Services) -> None:
+async def test_a_model_that_does_not_say_its_dimensions_is_asked_before_anything_is_marked(made: Runtime) -> None:
     class Shy(Meanings):
         async def embed_query(self, text: str) -> list[float]:
             self.dimensions = 256

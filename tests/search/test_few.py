@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from app.core.relevance import E5_MEAN, relevance
-from app.flows.searching import Found
-from app.services import Services
+from app.runtime import Runtime
+from app.services.memory.searching import Found
 from tests.api.kit import user
 from tests.search.kit import Meanings, drain, find, say, texts
 
@@ -21,7 +21,7 @@ MODELS = [Meanings("bags", alike=0.3), Meanings("bags-e5", alike=E5_MEAN)]
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.model)
 @pytest.mark.parametrize("count", range(1, 6))
-async def test_the_right_one_is_relevant_and_the_others_are_not(made: Services, model: Meanings, count: int) -> None:
+async def test_the_right_one_is_relevant_and_the_others_are_not(made: Runtime, model: Meanings, count: int) -> None:
     made = replace(made, embedder=model)
     for number, text in enumerate(SAID[:count]):
         await say(made, f"c{number}", [user(text)])

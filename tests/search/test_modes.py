@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.core.relevance import relevance, score_of
-from app.flows import searching
-from app.flows.remembering import MemoryRequest, remember
-from app.services import Services
-from app.tenancy import DEFAULT_TENANT
+from app.postgres.tenants import DEFAULT_TENANT
+from app.runtime import Runtime
+from app.services.memory import searching
+from app.services.memory.remembering import MemoryRequest, remember
 from tests.api.kit import assistant, turn, user
 from tests.search.kit import Meanings, drain, find, say, texts
 
@@ -19,7 +19,7 @@ TEA = user("I prefer green tea from Hangzhou in the morning.")
 CHINESE = user("上个月我在杭州买了一辆新汽车,很满意。")
 
 
-async def talked(made: Services) -> None:
+async def talked(made: Runtime) -> None:
     """The three facts, each among turns that have nothing to do with it."""
     for fact in (CAR, TEA, CHINESE):
         for number in range(6):
@@ -28,7 +28,7 @@ async def talked(made: Services) -> None:
     await drain(made)
 
 
-async def test_a_synonym_is_found_by_meaning_and_not_by_keyword(made: Services) -> None:
+async def test_a_synonym_is_found_by_meaning_and_not_by_keyword(made: Runtime) -> None:
     await talked(made)
     assert texts(await find(made, "automobile", "keyword")) == []
     for mode in ("semantic", "hybrid"):
@@ -37,7 +37,7 @@ async def test_a_synonym_is_found_by_meaning_and_not_by_keyword(made: Services) 
         assert {CAR["content"], CHINESE["content"]} == set(texts(found)), mode
 
 
-async def test_a_rare_word_is_found_first_in_every_mode_with_a_high_relevance(made: Services) -> None:
+async def test_a_rare_word_is_found_first_in_every_mode_with_a_high_relevance(made: Runtime) -> None:
     await talked(made)
     for mode in ("keyword", "semantic", "hybrid"):
         found = await find(made, "green tea from Hangzhou", mode)
@@ -48,7 +48,7 @@ async def test_a_rare_word_is_found_first_in_every_mode_with_a_high_relevance(ma
         assert all(0 <= score <= 1 for score in scores)
 
 
-async def test_a_minimum_relevance_means_the_same_in_every_mode(made: Services) -> None:
+async def test_a_minimum_relevance_means_the_same_in_every_mode(made: Runtime) -> None:
     await talked(made)
     for mode in ("keyword", "semantic", "hybrid"):
         found = await find(made, "green tea from Hangzhou", mode, relevance_min=0.5)
@@ -57,7 +57,7 @@ async def test_a_minimum_relevance_means_the_same_in_every_mode(made: Services) 
         assert found.total == len(found.moments) < 5, mode
 
 
-async def test_a_user_with_a_handful_of_memories_gets_the_right_one_first_and_not_all_alike(made: Services) -> None:
+async def test_a_user_with_a_handful_of_memories_gets_the_right_one_first_and_not_all_alike(made: Runtime) -> None:
     said = [user("We named the cat Mochi."), CAR, TEA, user("The dentist is on Friday.")]
     for number, message in enumerate(said):
         await say(made, f"c{number}", [message])
@@ -70,14 +70,14 @@ async def test_a_user_with_a_handful_of_memories_gets_the_right_one_first_and_no
         assert scores[-1] < 0.1
 
 
-async def test_what_has_no_vector_yet_competes_by_its_words(made: Services) -> None:
+async def test_what_has_no_vector_yet_competes_by_its_words(made: Runtime) -> None:
     await talked(made)
     await say(made, "c", [user("The spare key is under the blue flowerpot.")])
     for mode in ("hybrid", "semantic"):
         assert texts(await find(made, "spare key blue flowerpot", mode))[0].startswith("The spare key")
 
 
-async def test_filters_hold_in_every_mode(made: Services) -> None:
+async def test_filters_hold_in_every_mode(made: Runtime) -> None:
     await talked(made)
     async with made.database.begin(DEFAULT_TENANT) as connection:
         later = datetime.now(UTC) + timedelta(days=1)
@@ -96,7 +96,7 @@ async def test_filters_hold_in_every_mode(made: Services) -> None:
         assert TEA["content"] in texts(await find(made, "tea", mode, since=now - timedelta(hours=1)))
 
 
-async def test_what_has_expired_is_not_found(made: Services) -> None:
+async def test_what_has_expired_is_not_found(made: Runtime) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
         wanted = MemoryRequest("The code word is heron", "fact", user_id="u")
         moment, _ = await remember(made, connection, DEFAULT_TENANT, wanted)
@@ -111,7 +111,7 @@ async def test_what_has_expired_is_not_found(made: Services) -> None:
         assert texts(await find(made, "code word heron", mode)) == []
 
 
-async def test_a_neighbour_lifts_a_turn_of_a_dialogue_but_not_an_entry_of_a_list(made: Services) -> None:
+async def test_a_neighbour_lifts_a_turn_of_a_dialogue_but_not_an_entry_of_a_list(made: Runtime) -> None:
     dialogue = [user("Where did you put the passport?"), assistant("In the drawer.")]
     await say(made, "dialogue", [*turn(1, 3), *turn(2, 3), *dialogue, *turn(3, 3)], user="a")
     await say(
@@ -124,13 +124,13 @@ async def test_a_neighbour_lifts_a_turn_of_a_dialogue_but_not_an_entry_of_a_list
     assert lifted["In the drawer."] > alone["In a drawer."]
 
 
-async def test_a_name_finds_what_its_bearer_said(made: Services) -> None:
+async def test_a_name_finds_what_its_bearer_said(made: Runtime) -> None:
     await say(made, "c", [user("I sold the boat.", name="Marta"), user("I sold the house.", name="Jonas")])
     assert texts(await find(made, "What did Marta sell?", "keyword"))[0] == "I sold the boat."
 
 
 async def test_a_provider_that_is_down_leaves_the_keyword_search_with_a_warning(
-    made: Services, meanings: Meanings
+    made: Runtime, meanings: Meanings
 ) -> None:
     await talked(made)
     meanings.is_down = True
@@ -143,14 +143,14 @@ async def test_a_provider_that_is_down_leaves_the_keyword_search_with_a_warning(
     assert (again.mode, again.warnings) == ("hybrid", [])
 
 
-async def test_a_query_is_embedded_once(made: Services, meanings: Meanings) -> None:
+async def test_a_query_is_embedded_once(made: Runtime, meanings: Meanings) -> None:
     for _ in range(3):
         await find(made, "the same words")
     await find(made, "the same words", "semantic", user_id="another")
     assert meanings.queries == 1
 
 
-async def test_another_users_and_an_unknown_users_memories_are_not_found(made: Services) -> None:
+async def test_another_users_and_an_unknown_users_memories_are_not_found(made: Runtime) -> None:
     await talked(made)
     for mode in ("keyword", "semantic", "hybrid"):
         assert texts(await find(made, "green tea", mode, user_id="somebody")) == []

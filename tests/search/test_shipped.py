@@ -7,9 +7,9 @@ from statistics import fmean
 
 import pytest
 
-from app.flows import searching
 from app.providers import local_embeddings
-from app.services import Services
+from app.runtime import Runtime
+from app.services.memory import searching
 from bench import talks
 from bench.talks import Question
 from tests.search.kit import drain, find, say
@@ -31,7 +31,7 @@ def test_every_question_of_a_shipped_conversation_names_its_evidence(language: s
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_hybrid_search_is_no_worse_than_its_legs(made: Services, language: str) -> None:
+async def test_hybrid_search_is_no_worse_than_its_legs(made: Runtime, language: str) -> None:
     if (embedder := local_embeddings.load()) is None:
         pytest.skip("the local embedding model is not installed")
     with_model = replace(made, embedder=embedder)
@@ -49,7 +49,7 @@ async def test_hybrid_search_is_no_worse_than_its_legs(made: Services, language:
     assert found["hybrid"] >= 75, found
 
 
-async def recall(made: Services, question: Question, mode: searching.Mode) -> float:
+async def recall(made: Runtime, question: Question, mode: searching.Mode) -> float:
     """The part of the evidence among the first ten."""
     found = await find(made, question.text, mode, user_id=question.talk, limit=10)
     return len(question.evidence & {moment.hit.seq for moment in found.moments}) / len(question.evidence)

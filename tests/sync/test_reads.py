@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from app.core.sync import LOOK_BACK
-from app.db import Database
-from app.flows.sync import PROBES
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
+from app.services.conversations.sync import PROBES
 from app.store import messages
-from app.tenancy import DEFAULT_TENANT
 from tests.api.kit import Json, append, assistant, call, created, ok, path, result, system, user
 from tests.api.test_concurrency import assert_consistent, at_once
 from tests.guards.test_bounded_reads import nodes, read

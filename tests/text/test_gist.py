@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from app.extractive.lines import message_line, page_title
 from app.extractive.terms import key_terms
-from app.text import fold
+from app.text.language import fold
 
 
 @dataclass(frozen=True)

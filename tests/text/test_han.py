@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import bm25
 from app.extractive.terms import key_terms
-from app.flows.searching import preview
-from app.han import simplified
-from app.text import fold, fold_each, segments, words
+from app.services.memory.searching import preview
+from app.text import bm25
+from app.text.chinese_scripts import simplified
+from app.text.language import fold, fold_each, segments, words
 
 IDEOGRAPHS = st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF)
 TEXT = st.text(IDEOGRAPHS | st.sampled_from("aB_1 ,。\n\x00\ud800ＡﬁİßがカＩ한ｶﾞ𠀀") | st.characters())

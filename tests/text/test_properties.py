@@ -14,7 +14,7 @@ from app.extractive.lines import call_line, message_line, page_title, result_lin
 from app.extractive.results import kind, query_summary, sources, summarize
 from app.extractive.summary import standing_note, summarize_lines, topics
 from app.extractive.terms import key_terms
-from app.text import clip, fold, language, script_counts, sentences, squeeze, words
+from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
 
 # Lone surrogates, NULs and right-to-left marks included.
 ANY = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)

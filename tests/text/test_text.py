@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.text import clip, dominant, fold, language, script_counts, sentences, squeeze, words
+from app.text.language import clip, dominant, fold, language, script_counts, sentences, squeeze, words
 
 
 @pytest.mark.parametrize(

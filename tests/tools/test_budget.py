@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app import tokens
 from app.core.budget import loaded, loaded_max
+from app.text import tokens
 from tests.api.kit import append, assistant, call, created, result, user, window
 from tests.archive.made import archived, made
 from tests.tools.kit import said

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from app.api import mcp
-from app.embedded import EmbeddedPostgres
 from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
 from app.settings import Settings
 from tests.api.kit import append, assistant, ok, path, problem, user

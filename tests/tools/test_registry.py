@@ -11,7 +11,7 @@ from app.core.model import Language
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.recall.tools import ToolFormat
-from app.tokens import TokenCounter
+from app.text.tokens import TokenCounter
 
 Json = dict[str, Any]
 FORMS: list[ToolFormat] = ["openai", "anthropic", "mcp", "attp"]

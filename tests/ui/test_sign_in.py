@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from app import errors
-from app.embedded import EmbeddedPostgres
-from app.flows.keys import Knock
 from app.main import create_app
-from app.services import Services
+from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
+from app.runtime import Runtime
+from app.services.keys import Knock
 from app.settings import Settings
-from app.tenancy import DEFAULT_TENANT
 from app.ui.session import COOKIE, Viewer
 from tests.api.kit import append, user
 from tests.conftest import serving
@@ -23,7 +23,7 @@ from tests.ui.html import check, read
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
-async def locked(services: Services, knock: Knock) -> Viewer:
+async def locked(runtime: Runtime, knock: Knock) -> Viewer:
     """One key for everything, and one that is Ann's."""
     key = knock.key
     if key not in ("master", "anns"):

@@ -1,0 +1,21 @@
+"""How the routers get at the services."""
+
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from app.runtime import Runtime
+
+
+def runtime_of(request: Request) -> Runtime:
+    """The services of the app that serves this request."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+async def _services(request: Request) -> Runtime:  # FastAPI runs what is not async in a thread
+    return runtime_of(request)
+
+
+Wired = Annotated[Runtime, Depends(_services)]

@@ -1,0 +1,5 @@
+"""The command `quire`."""
+
+from app.cli.commands import main
+
+__all__ = ["main"]

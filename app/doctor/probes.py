@@ -1,0 +1,235 @@
+"""What the doctor looks at: values for `verdicts`. Nothing is decided here, and next to nothing changed."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import socket
+import stat
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import asyncpg
+
+from app import healthcheck
+from app.doctor.verdicts import Asked, Folder, Port, Server, Table
+from app.postgres.database import CONNECT_SECONDS, Database
+from app.postgres.tenants import DEFAULT_TENANT, tenants
+from app.providers import Chat, Embedder, ProviderError, RefusedCaller, local_embeddings
+from app.queue import table
+from app.queue.table import Depth
+from app.store import embeddings
+
+PROVIDER_SECONDS: Final = 20.0
+"""An answer that takes longer is none."""
+ANSWER_SECONDS: Final = 3.0
+
+# --- The database -----------------------------------------------------------------------------------
+
+SERVER = """
+SELECT current_setting('server_version_num')::int AS version, r.rolname AS role, r.rolsuper AS is_superuser,
+       r.rolbypassrls AS bypasses_rls, current_setting('fsync') AS fsync,
+       current_setting('synchronous_commit') AS synchronous_commit,
+       current_setting('full_page_writes') AS full_page_writes, current_setting('server_encoding') AS encoding,
+       pg_is_in_recovery() AS is_replica, current_setting('max_connections')::int AS connections_max,
+       (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
+       (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS vector_available,
+       extract(epoch FROM clock_timestamp())::float8 AS now
+  FROM pg_roles r WHERE r.rolname = current_user
+"""
+REVISION = "SELECT version_num FROM alembic_version"
+# Tables that have a tenant; that of the tenants themselves shows its list to everybody.
+TABLES = """
+SELECT c.relname AS name, c.relrowsecurity AND c.relforcerowsecurity AS is_protected,
+       has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+       AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE') AS is_granted
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
+ WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
+"""
+
+
+async def connect(dsn: str) -> asyncpg.Connection:
+    """A connection of our own rather than a pool, whose errors would say less."""
+    return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, command_timeout=CONNECT_SECONDS, statement_cache_size=0)
+
+
+async def server(connection: asyncpg.Connection) -> Server:
+    asked = time.time()
+    row = await connection.fetchrow(SERVER)
+    answered = time.time()
+    assert row is not None
+    values = dict(row)
+    now: float = values.pop("now")
+    return Server(**values, skew_seconds=now - (asked + answered) / 2)
+
+
+async def revision(connection: asyncpg.Connection) -> str | None:
+    """Empty where there is no schema; None where the role may not see it."""
+    try:
+        return await connection.fetchval(REVISION) or ""
+    except asyncpg.UndefinedTableError:
+        return ""
+    except asyncpg.InsufficientPrivilegeError:
+        return None
+
+
+async def protected_tables(connection: asyncpg.Connection) -> list[Table]:
+    return [Table(**row) for row in await connection.fetch(TABLES)]
+
+
+def why_not(error: Exception, dsn: str) -> str:
+    """Why there is no connection, without what may be a password."""
+    return next(words for kinds, words in WHY_NOT if isinstance(error, kinds)).format(
+        where=_place(dsn), kind=type(error).__name__, seconds=CONNECT_SECONDS
+    )
+
+
+WHY_NOT: Final = (
+    (
+        (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
+        "{where} refuses the role or its password.",
+    ),
+    (asyncpg.InvalidCatalogNameError, "{where} has no database of this name."),
+    (asyncpg.TooManyConnectionsError, "{where} has no connection left."),
+    (ConnectionRefusedError, "Nothing listens at {where}."),
+    (socket.gaierror, "{where} is not known by this name."),
+    (TimeoutError, "{where} did not answer within {seconds:.0f} s."),
+    (Exception, "{where} cannot be used ({kind})."),
+)
+
+
+def _place(dsn: str) -> str:
+    try:
+        parts = urlsplit(dsn)
+        port = parts.port or 5432
+    except ValueError:
+        return "The database"
+    return f"{parts.hostname}:{port}" if parts.hostname else "The database"
+
+
+# --- Work -------------------------------------------------------------------------------------------
+
+
+async def work(database: Database) -> tuple[dict[str, Depth], int]:
+    """Of all tenants: work by lane, and how much was left by workers that died."""
+    lanes: dict[str, Depth] = {}
+    left = 0
+    for tenant in await tenants(database):
+        async with database.snapshot(tenant) as connection:
+            for lane, depth in (await table.depth(connection, tenant)).items():
+                lanes[lane] = _sum(lanes.get(lane, Depth()), depth)
+            left += await table.abandoned(connection, tenant)
+    return lanes, left
+
+
+def _sum(a: Depth, b: Depth) -> Depth:
+    ages = [age for age in (a.oldest_pending_seconds, b.oldest_pending_seconds) if age is not None]
+    return Depth(
+        pending=a.pending + b.pending,
+        running=a.running + b.running,
+        dead=a.dead + b.dead,
+        oldest_pending_seconds=max(ages, default=None),
+        unclaimed=a.unclaimed + b.unclaimed,
+        error=a.error or b.error,
+    )
+
+
+async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) -> tuple[str, int] | None:
+    async with database.snapshot(tenant) as connection:
+        return await embeddings.current_name(connection, tenant)
+
+
+# --- Models -----------------------------------------------------------------------------------------
+
+
+async def ask_chat(model: Chat) -> Asked:
+    """A word or two: a few dozen tokens are spent."""
+
+    async def ask() -> int:
+        await model.complete([{"role": "user", "content": "Say ok."}], max_tokens=16)
+        return 0
+
+    return await _asked(model.model, ask)
+
+
+async def ask_embedder(model: Embedder) -> Asked:
+    async def ask() -> int:
+        vector = await model.embed_query("Is anybody there?")
+        return model.dimensions or len(vector)
+
+    return await _asked(model.model, ask)
+
+
+async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> Asked:
+    begun = time.monotonic()
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            dimensions = await ask()
+    except TimeoutError:
+        return Asked(name, error=f"no answer within {PROVIDER_SECONDS:.0f} s")
+    except ProviderError as error:
+        return Asked(name, error=str(error), is_refusal=isinstance(error, RefusedCaller))
+    return Asked(name, time.monotonic() - begun, dimensions)
+
+
+def local_weights() -> str | None:
+    """Why the local embedding model cannot be used, or None."""
+    return local_embeddings.why_not()
+
+
+# --- This machine -----------------------------------------------------------------------------------
+
+
+def folder(path: Path) -> Folder:
+    """Where it does not exist, its nearest parent that does says whether it can be made."""
+    path = path.expanduser()
+    exists = path.is_dir()
+    there = next(found for found in (path, *path.absolute().parents) if found.exists())
+    mode = there.stat().st_mode
+    return Folder(
+        path=str(path),
+        exists=exists,
+        is_writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
+        is_open_to_all=exists and bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX,
+        free_bytes=shutil.disk_usage(there).free,
+    )
+
+
+def port(host: str, number: int) -> Port:
+    """Tried by listening on it for a moment."""
+    if number == 0:
+        return "any"
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except socket.gaierror:
+        return "nowhere"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return "quire" if _is_quire(host, number) else "other"
+        return "forbidden" if error.errno == errno.EACCES else "nowhere"
+    return "free"
+
+
+def _is_quire(host: str, number: int) -> bool:
+    """Its problems have a type of their own, ready or not."""
+    url = healthcheck.url(host, str(number), "/readyz")
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - our own address
+            body: bytes = answer.read(10_000)
+    except urllib.error.HTTPError as error:
+        body = error.read(10_000)
+    except (OSError, ValueError):
+        return False
+    return b'"warnings"' in body or b"urn:quire:problem:" in body

@@ -1,0 +1,1 @@
+"""PostgreSQL: connections, tables, migrations, and an embedded server."""

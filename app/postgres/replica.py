@@ -1,0 +1,140 @@
+"""Reads that a replica answers, without anybody being able to tell.
+
+The rule: a read sees every write that was acknowledged before it began, through whichever process. So it is
+asked how far the primary's log had got at a moment after the read began, and a connection to the replica is used
+only once it has replayed that far. Nothing has to come from the caller, and balancers need not be sticky.
+
+Asking costs the primary one statement that touches no table, and all reads of a process that wait at a moment
+share it. The position is compared on the very connection that reads, so a name may stand for several replicas.
+
+Whatever goes wrong with the replica, the primary answers. A look each second says whether the replica is worth
+asking: that it answers, follows a primary, is not far behind, and that our role there cannot read past a tenant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import asyncpg
+
+from app import errors
+from app.postgres.database import Connection, Database
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 1.0
+"""Between two looks at the replica, which is how far it may be behind to be asked at all."""
+ANSWER_SECONDS = 1.0
+"""For the replica to say how far it is."""
+POLL_SECONDS = 0.005
+
+# A commit is acknowledged when it is flushed; where `synchronous_commit` is off, once it is in the log at all.
+POSITION = """
+SELECT (CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()
+        ELSE pg_current_wal_flush_lsn() END)::text AS position
+"""
+# A server that was promoted has a last position too, and so has one that follows nobody since a failover.
+HAS_REPLAYED = """
+SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= $1::text::pg_lsn
+       AND EXISTS (SELECT FROM pg_stat_wal_receiver)
+"""
+
+_logger = logging.getLogger(__name__)
+
+
+class BehindError(Exception):
+    """The replica has not replayed yet what a read must see."""
+
+
+class Replica:
+    """A streaming replica beside its primary. Not asked until the first look has found it usable."""
+
+    def __init__(self, primary: Database, replica: Database, told: Callable[[str], None]) -> None:
+        self._primary = primary
+        self._replica = replica
+        self._told = told
+        """Who answered a read: `replica` or `primary`."""
+        self._looking = asyncio.Lock()
+        self._next: asyncio.Task[str] | None = None
+        self._said: str | None = None
+        """Why the replica is not usable, as it was logged."""
+        self.usable = False
+
+    async def read(self, work: Callable[[Database], Awaitable[T]], *, wait_seconds: float = 0.0) -> T:
+        """Do a read on the replica, or on the primary; perhaps on both, so it must do nothing but read.
+
+        The replica may take `wait_seconds` to catch up.
+        """
+        if self.usable:
+            position = await self._position()
+            try:
+                found = await work(self._at(position, wait_seconds))
+            except BehindError:
+                pass
+            except errors.StorageUnavailable as error:
+                self._give_up(error)
+            else:
+                self._told("replica")
+                return found
+        self._told("primary")
+        return await work(self._primary)
+
+    async def watch(self) -> None:
+        """Look, again and again, whether the replica is worth asking."""
+        position: str | None = None
+        while True:
+            try:
+                if position is not None:
+                    await self._at(position).ping()
+                    await self._take_up()
+                position = await self._position()
+            except (BehindError, errors.StorageUnavailable, errors.UnsafeDatabase) as error:
+                self._give_up(error)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def close(self) -> None:
+        await self._replica.close()
+
+    async def _take_up(self) -> None:
+        if not self.usable:
+            await self._replica.assert_role_is_safe()
+            _logger.info("reads go to the replica")
+        self.usable, self._said = True, None
+
+    def _give_up(self, error: Exception) -> None:
+        why = f"{type(error).__name__} {error}".strip()
+        if why != self._said:
+            _logger.warning("reads go to the primary: %s", why)
+        self.usable, self._said = False, why
+
+    def _at(self, position: str, wait_seconds: float = 0.0) -> Database:
+        """The replica, on connections that have replayed a position; raises BehindError."""
+
+        async def catch_up(connection: Connection) -> None:
+            until = time.monotonic() + wait_seconds
+            while not await connection.fetchval(HAS_REPLAYED, position, timeout=ANSWER_SECONDS):
+                if time.monotonic() >= until:
+                    raise BehindError("it has not replayed enough")
+                await asyncio.sleep(POLL_SECONDS)
+
+        return self._replica.after(catch_up)
+
+    async def _position(self) -> str:
+        """How far the primary's log was at a moment after this call. Calls that wait at once share the look."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._look())
+        return await asyncio.shield(self._next)
+
+    async def _look(self) -> str:
+        async with self._looking:
+            self._next = None  # who comes from now on must not have this one
+            try:
+                row = await self._primary.fetch_row(POSITION)
+            except asyncpg.ObjectNotInPrerequisiteStateError:  # it is a standby itself
+                raise errors.StorageUnavailable("The database is being switched over; try again.") from None
+            assert row is not None
+            return str(row["position"])

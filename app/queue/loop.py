@@ -1,0 +1,307 @@
+"""Doing the work: claims it, keeps its leases alive, and settles what becomes of it.
+
+One loop looks for work: of all tenants when it is told that some came, and once a second; of one tenant when a job of
+it has ended, which may have kept others waiting. Lanes have slots of their own, so that a provider that is slow or away
+holds up nobody else's work. Tenants take turns at free slots, and where there are several, no one of them may have all
+of a lane, or more of it than the settings say.
+
+A lane whose provider does not take us rests: its jobs are given back untried, and once a minute one of them probes.
+It works again as soon as a job of it ends well.
+
+Whatever fails here is logged and tried again; nothing that a job does ends the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+from uuid import UUID
+
+from app.errors import StorageUnavailable
+from app.postgres.database import Database
+from app.queue import table
+from app.queue.enqueue import Lane
+from app.queue.table import Claimed, LeaseLost
+from app.queue.verdict import Bury, StopLane, TryAgain, Verdict
+from app.telemetry import logs
+
+POLL_SECONDS = 1.0
+REAP_SECONDS = 5.0
+PROBE_SECONDS = 60.0
+GRACE_SECONDS = 5.0
+JOB_SECONDS_MAX = 600.0
+"""A job that takes longer is hanging, heartbeat or not."""
+TROUBLE_SECONDS_MAX = 10.0
+
+Do: TypeAlias = Callable[[Claimed], Awaitable[None]]
+Judge: TypeAlias = Callable[[Exception, Claimed], Verdict]
+Outcome: TypeAlias = Callable[[Claimed, str, float], None]
+"""Told of each job's end: done, retried, dead, stopped, lost or released; and its seconds."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often what is done; tests are in more of a hurry."""
+
+    lease: float = table.LEASE_SECONDS
+    poll: float = POLL_SECONDS
+    reap: float = REAP_SECONDS
+    probe: float = PROBE_SECONDS
+    grace: float = GRACE_SECONDS
+    job_max: float = JOB_SECONDS_MAX
+
+
+@dataclass
+class _LaneState:
+    name: Lane
+    slots: int
+    running: dict[asyncio.Task[None], Claimed] = field(default_factory=dict)
+    rests_until: float | None = None
+    """On the monotonic clock; until a job has ended well, one probes at a time."""
+    turn: int = 0
+    due: set[UUID] = field(default_factory=set)
+    """Tenants that may have something to claim in it, among those that are known."""
+
+    def free(self, now: float) -> int:
+        if self.rests_until is None:
+            return self.slots - len(self.running)
+        return 1 - len(self.running) if now >= self.rests_until else 0
+
+    def running_of(self, tenant: UUID) -> int:
+        return sum(claimed.tenant == tenant for claimed in self.running.values())
+
+
+class Loop:
+    """Works until it is told to stop."""
+
+    def __init__(
+        self,
+        database: Database,
+        tenants: Callable[[], Awaitable[Sequence[UUID]]],
+        lanes: Mapping[Lane, int],
+        handlers: Mapping[str, Do],
+        judge: Judge,
+        *,
+        came: asyncio.Event,
+        random: Callable[[], float],
+        stopped: dict[str, str] | None = None,
+        told: Outcome | None = None,
+        pace: Pace | None = None,
+        share: int = 0,
+    ) -> None:
+        """``tenants`` is asked once a poll, ``came`` set when there is work; ``stopped`` says which lanes rest,
+        and why; ``share`` is how many slots of a lane one tenant may have, if it is not 0.
+        """
+        self._database = database
+        self._list_tenants = tenants
+        self._tenants: Sequence[UUID] = ()
+        self._list_at = 0.0
+        self._look_at = 0.0
+        self._ended = asyncio.Event()
+        self._lanes = [_LaneState(name, slots) for name, slots in lanes.items()]
+        self._handlers = handlers
+        self._judge = judge
+        self._came = came
+        self._random = random
+        self._stopped = stopped if stopped is not None else {}
+        self._told = told
+        self._pace = pace or Pace()
+        self._share = share
+        self._reap_at = 0.0
+        self._troubles = 0
+        self._lost: set[asyncio.Task[None]] = set()
+        self._is_ending = False
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until ``stop`` is set; then what is under way has a moment to end, and is given back after it."""
+        heart = asyncio.create_task(self._keep_leases())
+        try:
+            while not stop.is_set():
+                await self._look(stop)
+                await self._rest(stop)
+        finally:
+            heart.cancel()
+            await self._end()
+
+    # --- Looking for work ---------------------------------------------------------------------------
+
+    async def _look(self, stop: asyncio.Event) -> None:
+        try:
+            self._ended.clear()
+            if self._came.is_set() or time.monotonic() >= self._look_at:
+                self._came.clear()  # before looking: what comes from now on is looked for again
+                await self._ask()
+            for lane in self._lanes:
+                await self._fill(lane, stop)
+            self._troubles = 0
+        except StorageUnavailable:
+            self._fall_back()  # which has been logged
+        except Exception:
+            self._fall_back()
+            _logger.exception("cannot look for work")
+
+    def _fall_back(self) -> None:
+        self._troubles += 1
+        self._look_at = 0.0
+
+    async def _ask(self) -> None:
+        """Who has something due."""
+        now = time.monotonic()
+        if now >= self._list_at:
+            self._tenants = await self._list_tenants()
+            self._list_at = now + self._pace.poll
+        await self._reap()
+        for lane in self._lanes:
+            lane.due.clear()  # before asking: a job that ends from now on adds its tenant
+        for tenant in self._tenants:
+            lanes = await table.due(self._database, tenant)
+            for lane in self._lanes:
+                if lane.name in lanes:
+                    lane.due.add(tenant)
+        self._look_at = now + self._pace.poll
+
+    async def _reap(self) -> None:
+        if time.monotonic() < self._reap_at:
+            return
+        for tenant in self._tenants:
+            while found := await table.reap(self._database, tenant, self._random):
+                _logger.warning("%d jobs were left by a worker that died", found)
+        self._reap_at = time.monotonic() + self._pace.reap
+
+    async def _fill(self, lane: _LaneState, stop: asyncio.Event) -> None:
+        """Tenants in turn, until there is no free slot or nobody has work."""
+        kinds = list(self._handlers)
+        share = lane.slots if len(self._tenants) == 1 else max(1, lane.slots - 1)
+        share = min(share, self._share) if self._share else share
+        while lane.due and kinds and lane.free(time.monotonic()) > 0 and not stop.is_set():
+            tenant = self._tenants[lane.turn % len(self._tenants)]
+            lane.turn += 1
+            if tenant not in lane.due:
+                continue
+            lane.due.remove(tenant)
+            got: list[Claimed] = []
+            if lane.running_of(tenant) < share:
+                got = await table.claim(self._database, tenant, lane.name, kinds, 1, lease_seconds=self._pace.lease)
+            for claimed in got:
+                lane.running[asyncio.create_task(self._work(lane, claimed))] = claimed
+            if got:
+                lane.due.add(tenant)
+
+    async def _rest(self, stop: asyncio.Event) -> None:
+        """Until something happens; while the database is away, for longer and longer."""
+        signals = [stop.wait()]
+        seconds = self._look_at - time.monotonic()
+        if self._troubles:
+            seconds = min(TROUBLE_SECONDS_MAX, self._pace.poll * 2.0 ** min(self._troubles, 10))
+        else:
+            signals += [self._came.wait(), self._ended.wait()]
+        waiting = [asyncio.create_task(signal) for signal in signals]
+        try:
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    # --- Doing it -----------------------------------------------------------------------------------
+
+    async def _work(self, lane: _LaneState, claimed: Claimed) -> None:
+        """One job from its claim to its end, which is never an error of ours."""
+        task = asyncio.current_task()
+        assert task is not None
+        logs.bind(job_id=str(claimed.id), tenant=str(claimed.tenant))
+        started = time.monotonic()
+        outcome = "lost"
+        try:
+            async with asyncio.timeout(self._pace.job_max):
+                await self._handlers[claimed.kind](claimed)
+            outcome = "done"
+            self._resume(lane)
+        except LeaseLost:
+            _logger.info("job %s (%s) is no longer ours", claimed.id, claimed.kind)
+        except asyncio.CancelledError:
+            if self._is_ending:
+                outcome = "released"
+                await self._settle(table.release(self._database, claimed), claimed)
+            elif task not in self._lost:  # by something in the handler: a failure like others
+                outcome = await self._fail(lane, claimed, RuntimeError("cancelled from within"))
+        except Exception as error:  # noqa: BLE001 - the judge knows what to do
+            outcome = await self._fail(lane, claimed, error)
+        finally:
+            lane.running.pop(task, None)
+            self._lost.discard(task)
+            if self._told is not None:
+                self._told(claimed, outcome, time.monotonic() - started)
+            if claimed.tenant in self._tenants:
+                lane.due.add(claimed.tenant)
+            self._ended.set()
+
+    async def _fail(self, lane: _LaneState, claimed: Claimed, error: Exception) -> str:
+        verdict = self._judge(error, claimed)
+        log = (claimed.id, claimed.kind, claimed.attempts, verdict.error)
+        match verdict:
+            case TryAgain(words, seconds, excused):
+                _logger.info("job %s (%s) failed, attempt %d: %s; again in %.0f s", *log, seconds)
+                retried = table.fail(self._database, claimed, words, seconds, excused=excused)
+                return await self._settle(retried, claimed) or "retried"
+            case Bury(words):
+                _logger.warning("job %s (%s) is a dead letter after attempt %d: %s", *log)
+                return await self._settle(table.fail(self._database, claimed, words, None), claimed) or "dead"
+            case StopLane(words):
+                self._stop(lane, words)
+                released = table.release(self._database, claimed, error=words)
+                return await self._settle(released, claimed) or "stopped"
+            case never:
+                assert_never(never)
+
+    async def _settle(self, ending: Awaitable[bool], claimed: Claimed) -> str | None:
+        """``lost`` if the database could not be told: then the lease ends by itself, and the job is reaped."""
+        try:
+            return None if await ending else "lost"
+        except Exception as error:  # noqa: BLE001 - the reaper is there for this
+            _logger.warning("job %s (%s) could not be settled: %s", claimed.id, claimed.kind, type(error).__name__)
+            return "lost"
+
+    def _stop(self, lane: _LaneState, words: str) -> None:
+        if lane.rests_until is None:
+            _logger.error("the lane %s rests, the provider does not take us: %s", lane.name, words)
+        lane.rests_until = time.monotonic() + self._pace.probe
+        self._stopped[lane.name] = words
+
+    def _resume(self, lane: _LaneState) -> None:
+        if lane.rests_until is not None:
+            _logger.warning("the lane %s works again", lane.name)
+            lane.rests_until = None
+            self._stopped.pop(lane.name, None)
+
+    async def _keep_leases(self) -> None:
+        """Each running job's, three times in a lease. A job that is not ours any more is given up."""
+        while True:
+            await asyncio.sleep(self._pace.lease / 3)
+            for lane in self._lanes:
+                for task, claimed in list(lane.running.items()):
+                    try:
+                        if not await table.beat(self._database, claimed, lease_seconds=self._pace.lease):
+                            self._give_up(lane, task)
+                    except Exception as error:  # noqa: BLE001 - the next beat may come through in time
+                        _logger.warning("no heartbeat for job %s: %s", claimed.id, type(error).__name__)
+
+    def _give_up(self, lane: _LaneState, task: asyncio.Task[None]) -> None:
+        if task in lane.running:  # it may have ended while we asked
+            self._lost.add(task)
+            task.cancel()
+
+    async def _end(self) -> None:
+        under_way = [task for lane in self._lanes for task in lane.running]
+        if not under_way:
+            return
+        _, late = await asyncio.wait(under_way, timeout=self._pace.grace)
+        self._is_ending = True
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""Appending to conversations and reading their windows."""

@@ -1,0 +1,22 @@
+"""How a conversation's window grew over its last turns."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from app.core.growth import Point, growth
+from app.postgres.database import Connection
+from app.store import growth as stored
+from app.store.conversations import Conversation
+
+TURNS_MAX = 60
+
+
+async def last_turns(connection: Connection, tenant: UUID, conversation: Conversation) -> list[Point]:
+    """The window of the conversation's own budget at the end of each of its last turns, in order."""
+    totals = conversation.totals
+    turns = await stored.turns(connection, tenant, conversation.id, TURNS_MAX)
+    epochs = await stored.epochs(
+        connection, tenant, conversation.id, TURNS_MAX, full_total=totals.full, short_total=totals.short
+    )
+    return growth(turns, totals.full, epochs, is_whole=len(epochs) < TURNS_MAX)

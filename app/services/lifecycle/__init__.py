@@ -1,0 +1,1 @@
+"""Erasure, retention, import and export."""

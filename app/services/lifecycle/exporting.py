@@ -1,0 +1,266 @@
+"""Exports: a user or a conversation as lines (see app.services.lifecycle.lines), read a little at a time.
+
+No transaction is held while a line is on its way to a slow client. What is exported is the conversation up to where
+it was at the beginning; messages do not change, so what is appended meanwhile is simply left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.concurrency import run_in_thread_if_large
+from app.core.canonical import dumps
+from app.core.groups import chat_messages
+from app.core.originals import as_sent
+from app.core.scope import scope_of
+from app.core.sync import INNER
+from app.core.times import time_text
+from app.errors import StorageUnavailable
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.lifecycle.lines import FORMAT, VERSION
+from app.services.views import inspect
+from app.store import conversations, messages, notes, portable
+from app.store.conversations import Conversation
+from app.store.memories import owner_of
+from app.store.messages import with_nul
+
+MESSAGES_AT_ONCE = 100
+OTHERS_AT_ONCE = 50
+CONNECTION_TRIES = 6
+"""Each waits as long for the pool as any request does."""
+FIRST_ID = UUID(int=0)
+
+
+@asynccontextmanager
+async def _snapshot(runtime: Runtime, tenant: UUID) -> AsyncIterator[Connection]:
+    """A connection is asked for more than once: an answer that has begun can only be cut, which helps nobody."""
+    async with AsyncExitStack() as stack:
+        left, connection = CONNECTION_TRIES, None
+        while connection is None:
+            left -= 1
+            try:
+                connection = await stack.enter_async_context(runtime.database.snapshot(tenant))
+            except StorageUnavailable:
+                if not left:
+                    raise
+        yield connection
+
+
+def header(**of: str) -> str:
+    return dumps({"type": "header", "format": FORMAT, "version": VERSION, **of})
+
+
+async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool) -> AsyncIterator[str]:
+    """Everything of a user's: conversations in order of id, then what is in none."""
+    yield header(user_id=user_id)
+    after = ""
+    while True:
+        async with _snapshot(runtime, tenant) as connection:
+            rows = await connection.fetch(portable.CONVERSATIONS, tenant, user_id, after, OTHERS_AT_ONCE)
+        for row in rows:
+            async for line in _conversation(runtime, tenant, row["id"], user_id, sensitive=sensitive):
+                yield line
+        if len(rows) < OTHERS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+    async for line in _beside(runtime, tenant, None, user_id, sensitive=sensitive):
+        yield line
+
+
+async def conversation(
+    runtime: Runtime, tenant: UUID, conversation_id: str, *, bound_to: str | None = None, sensitive: bool
+) -> AsyncIterator[str]:
+    yield header(conversation_id=conversation_id)
+    async for line in _conversation(runtime, tenant, conversation_id, bound_to, sensitive=sensitive):
+        yield line
+
+
+async def _conversation(
+    runtime: Runtime, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
+) -> AsyncIterator[str]:
+    async with _snapshot(runtime, tenant) as connection:
+        known = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
+    if known is None:  # erased meanwhile; perhaps another user's now
+        return
+    yield dumps(_conversation_line(known))
+    after, revision = 0, 0
+    while after < known.totals.last_seq:
+        async with _snapshot(runtime, tenant) as connection:
+            last = known.totals.last_seq
+            rows = await connection.fetch(portable.MESSAGES, tenant, known.id, after, last, MESSAGES_AT_ONCE)
+        if not rows:
+            return
+        for row in rows:
+            async for line in _learnt(runtime, tenant, known, revision, row["revision"]):
+                yield line
+            revision = row["revision"]
+            texts, cards = await _archived(runtime, tenant, row["archive_ids"])
+            size = len(row["body"]) + sum(map(len, texts.values()))
+            yield await run_in_thread_if_large(size, _message_line, known, row, texts, cards)
+        after = rows[-1]["seq"]
+    async for line in _learnt(runtime, tenant, known, revision, known.revision):
+        yield line
+    async for line in _beside(runtime, tenant, known.id, known.user_id, sensitive=sensitive):
+        yield line
+    async with _snapshot(runtime, tenant) as connection:
+        stored = await notes.browse(connection, tenant, known.id, replaced=True)
+    for note in stored:
+        if note["source"] == "person":
+            place = {"type": "note", "conversation_id": known.id}
+            yield dumps({**place, "id": str(note["id"]), "text": note["text"]})
+    left = _named(note for note in stored if note["source"] == "extractive")
+    yield dumps({"type": "end", "conversation_id": known.id, "found_notes": left})
+
+
+def _conversation_line(known: Conversation) -> dict[str, Any]:
+    view = inspect.conversation_view(known)
+    kept = ("id", "user_id", "title", "system", "model", "budget", "settings", "metadata", "created_at")
+    return {"type": "conversation", **{name: view[name] for name in kept}}
+
+
+async def _archived(
+    runtime: Runtime, tenant: UUID, archive_ids: Sequence[UUID]
+) -> tuple[dict[UUID, str], Sequence[Record]]:
+    """The texts and the cards of what was archived of a message; most messages have none."""
+    if not archive_ids:
+        return {}, ()
+    async with _snapshot(runtime, tenant) as connection:
+        texts = await messages.archived_texts(connection, tenant, archive_ids)
+        return texts, await connection.fetch(portable.CARDS, tenant, archive_ids)
+
+
+def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
+    """The message as it was sent, and the cards of what was archived of it."""
+    by_call = _calls(row) if cards else {}
+    line = {
+        "type": "message",
+        "conversation_id": known.id,
+        "seq": row["seq"],
+        "id": str(row["id"]),
+        "created_at": time_text(row["created_at"]),
+        "message": as_sent(json.loads(row["body"]), texts, known.language or "en"),
+        "archives": {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call},
+    }
+    return dumps({**line, "inner": True} if row["digest"] == INNER else line)
+
+
+def _calls(row: Record) -> dict[str, str]:
+    """The call that each archive's placeholder answers."""
+    found = {}
+    for message in chat_messages(row["view"] if row["view"] is not None else row["body"]):
+        if message["role"] == "tool" and isinstance(message["content"], str):
+            for uuid in row["archive_ids"]:
+                if str(uuid) in message["content"].split("\n", 1)[0]:
+                    found[str(uuid)] = str(message["tool_call_id"])
+    return found
+
+
+def _card(row: Record) -> dict[str, Any]:
+    return {
+        "uuid": str(row["id"]),
+        "query_summary": row["query_summary"],
+        "result_summary": row["result_summary"],
+        "key_terms": row["key_terms"],
+        "sources": row["sources"],
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+    }
+
+
+async def _learnt(runtime: Runtime, tenant: UUID, known: Conversation, after: int, through: int) -> AsyncIterator[str]:
+    """What was learnt after one revision and up to another."""
+    if after >= through:
+        return
+    async with _snapshot(runtime, tenant) as connection:
+        found = await connection.fetch(portable.LEARNT, tenant, known.id, after, through)
+    for event in found:
+        async with _snapshot(runtime, tenant) as connection:
+            line = await _event(connection, tenant, known.id, event)
+        if line is not None:
+            yield dumps({"type": event["kind"], "conversation_id": known.id, **line})
+
+
+async def _event(connection: Connection, tenant: UUID, name: str, event: Record) -> dict[str, Any] | None:
+    if event["kind"] == "recall":
+        return {"page": event["n"], "count": event["m"]}
+    if event["kind"] == "summary":
+        row = await connection.fetchrow(portable.SUMMARY, tenant, name, event["n"])
+        return dict(row) if row else None
+    row = await connection.fetchrow(portable.PAGE, tenant, name, event["n"])
+    if row is None:
+        return None
+    found = dict(row)
+    seqs = found.pop("seqs")
+    mentions = await connection.fetch(portable.MENTIONS, tenant, name, event["n"], event["revision"])
+    return {
+        **found,
+        "lines": dict(zip(map(str, seqs), found["lines"], strict=True)),
+        "mentions": [m["topic"] for m in mentions],
+        "notes": _named(await connection.fetch(portable.FOUND, tenant, name, event["revision"])),
+        "replaces": _named(await connection.fetch(portable.REPLACED, tenant, name, event["revision"])),
+    }
+
+
+def _named(rows: Iterable[Record]) -> list[dict[str, Any]]:
+    return [{"seq": row["seq"], "text": row["text"]} for row in rows]
+
+
+async def _beside(
+    runtime: Runtime, tenant: UUID, conversation_id: str | None, user_id: str | None, *, sensitive: bool
+) -> AsyncIterator[str]:
+    """Memories and archives that are of no message: a conversation's, or those of a user that are in none."""
+    scope = scope_of(user_id, conversation_id)
+    place = {"user_id": user_id, "conversation_id": conversation_id}
+    after = FIRST_ID
+    while True:
+        arguments = (conversation_id, owner_of(scope), after, sensitive, OTHERS_AT_ONCE)
+        async with _snapshot(runtime, tenant) as connection:
+            rows = await connection.fetch(portable.MEMORIES, tenant, *arguments)
+        for row in rows:
+            yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
+        if len(rows) < OTHERS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+    after = FIRST_ID
+    while True:
+        async with _snapshot(runtime, tenant) as connection:
+            rows = await connection.fetch(portable.ARCHIVES, tenant, conversation_id, scope, after, OTHERS_AT_ONCE)
+        for row in rows:
+            async with _snapshot(runtime, tenant) as connection:
+                text = (await messages.archived_texts(connection, tenant, [row["id"]])).get(row["id"])
+            if text is not None:
+                line = {"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)}
+                yield await run_in_thread_if_large(len(text), dumps, line)
+        if len(rows) < OTHERS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+
+
+def _memory_line(place: Mapping[str, str | None], row: Record) -> str:
+    line = {
+        "type": "memory",
+        **place,
+        "id": str(row["id"]),
+        "memory_type": row["type"],
+        "content": with_nul(row["content"], row["nul_offsets"]),
+        "keywords": row["keywords"],
+        "metadata": json.loads(row["metadata"]),
+        "source": "llm" if row["source"] == "llm" else "person",
+        "sensitive": row["sensitive"],
+        "seq": row["seq"],
+        "page": row["page"],
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+        "created_at": time_text(row["created_at"]),
+    }
+    return dumps(line)
+
+
+def _archive(row: Record) -> dict[str, Any]:
+    kept = ("tool_name", "tool_input", "language")
+    return {**{name: row[name] for name in kept}, "created_at": time_text(row["created_at"])}

@@ -1,0 +1,493 @@
+"""Import lines (see app.services.lifecycle.lines) by the same appends as any other message: the same rules hold.
+
+An import can be sent again, whole or from where it was cut off: what is there already is recognised by its place and
+id and left alone, and what is there but is something else is a conflict, named by its line. What jobs had found out
+is put in where they had found it out, so that windows are the same as where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+from pydantic import TypeAdapter, ValidationError
+
+from app import errors
+from app.core.canonical import dumps
+from app.core.messages import Draft, Limits, read
+from app.core.neutral import flat
+from app.core.placeholder import ArchiveCard
+from app.core.scope import scope_of
+from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
+from app.ids import uuid7
+from app.postgres.database import Connection
+from app.queue import enqueue
+from app.runtime import Runtime
+from app.services.conversations import epochs
+from app.services.conversations.append import AppendRequest, Imported, append
+from app.services.lifecycle.lines import (
+    AnyLine,
+    ArchiveLine,
+    Card,
+    ConversationLine,
+    EndLine,
+    FoundNote,
+    Header,
+    MemoryLine,
+    MessageLine,
+    NoteLine,
+    PageLine,
+    RecallLine,
+    SummaryLine,
+)
+from app.services.memory.archiving import all_vectors, make_archive, vectors
+from app.services.memory.remembering import searchable
+from app.store import archives, conversations, messages, notes, page_index, portable, remembered, summaries
+from app.store.conversations import Conversation, NewConversation
+from app.store.memories import owner_of
+from app.store.messages import NewMemory, without_nul
+from app.store.page_index import NewPageIndex
+from app.store.remembered import Remembered
+from app.store.summaries import Summary
+
+MESSAGES_AT_ONCE = 200
+"""Messages of one append, where nothing says which were sent together."""
+CHARACTERS_AT_ONCE = 4_000_000
+"""Of messages that wait to be appended; a line's own length is bounded where it is read."""
+_LINE: TypeAdapter[Any] = TypeAdapter(AnyLine)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What an import may put in."""
+
+    settings: Callable[[dict[str, Any]], str]
+    """A conversation's settings as they are stored. Raises Invalid."""
+    user_id: str | None = None
+    """Only this user's, if it is one."""
+
+
+@dataclass
+class _Into:
+    """The conversation that lines are being put in."""
+
+    id: str
+    uid: UUID
+    user_id: str | None
+    last_seq: int
+    fresh: bool = False
+    """Something was put in by this import."""
+
+
+@dataclass
+class _Import:
+    runtime: Runtime
+    tenant: UUID
+    limit: Limit
+    into: _Into | None = None
+    waiting: list[tuple[int, MessageLine, Draft]] = field(default_factory=list)
+    characters: int = 0
+    done: Counter[str] = field(default_factory=Counter)
+    matched: Counter[str] = field(default_factory=Counter)
+
+
+async def import_lines(
+    runtime: Runtime, tenant: UUID, lines: AsyncIterator[tuple[int, Any]], limit: Limit
+) -> dict[str, dict[str, int]]:
+    """Put lines in; how many of what were new, and how many were there already. What comes before a line that is
+    wrong or in conflict stays. Raises Invalid or Conflict, which name the line.
+    """
+    job = _Import(runtime, tenant, limit)
+    number = 0
+    async for number, value in lines:
+        await _located(number, _take(job, number, value))
+    await _located(number, _flush(job))
+    await _located(number, _end(job, None))
+    runtime.work_came.set()
+    return {"imported": dict(sorted(job.done.items())), "matched": dict(sorted(job.matched.items()))}
+
+
+async def _located(number: int, work: Any) -> None:
+    """Errors name the line where they do not yet."""
+    try:
+        await work
+    except (Invalid, Conflict, Forbidden, errors.NotFound) as error:
+        named: list[FieldError] = [
+            e if list(e["loc"])[:1] == ["line"] else {"loc": ["line", number, *e["loc"]], "msg": e["msg"]}
+            for e in error.errors
+        ] or [{"loc": ["line", number], "msg": error.detail}]
+        at = named[0]["loc"][1] if len(named[0]["loc"]) > 1 else number
+        kind = type(error) if isinstance(error, Conflict | Forbidden) else Invalid
+        raise kind(f"Line {at}: {error.detail}", errors=named) from error
+
+
+def _checked(number: int, value: Any) -> Any:
+    try:
+        return _LINE.validate_python(value)
+    except ValidationError as error:
+        found: list[FieldError] = [
+            {"loc": ["line", number, *(p if isinstance(p, int) else str(p)[:100] for p in e["loc"][1:])],
+             "msg": e["msg"][:300]}
+            for e in error.errors(include_url=False, include_input=False)[:20]
+        ]  # fmt: skip
+        raise Invalid("is not a line of an export.", errors=found) from None
+
+
+async def _take(job: _Import, number: int, value: Any) -> None:
+    match line := _checked(number, value):
+        case Header():
+            pass
+        case MessageLine():
+            await _message(job, number, line)
+        case ConversationLine():
+            await _finish(job)
+            job.into = await _conversation(job, line)
+        case PageLine() | SummaryLine() | RecallLine() | NoteLine():
+            await _flush(job)
+            await _learn(job, line)
+        case EndLine():
+            await _flush(job)
+            _in(job, line.conversation_id)
+            await _end(job, line.found_notes)
+            job.into = None
+        case MemoryLine():
+            await _flush(job)
+            await _memory(job, line)
+        case ArchiveLine():
+            await _flush(job)
+            await _archive(job, line)
+
+
+async def _finish(job: _Import) -> None:
+    await _flush(job)
+    await _end(job, None)
+    job.into = None
+
+
+def _in(job: _Import, conversation_id: str) -> _Into:
+    if job.into is None or job.into.id != conversation_id:
+        message = "must follow the line of its conversation"
+        raise Invalid("The line is in no conversation.", errors=[{"loc": ["conversation_id"], "msg": message}])
+    return job.into
+
+
+def _user(job: _Import, user_id: str | None) -> str | None:
+    if job.limit.user_id is not None and user_id != job.limit.user_id:
+        raise Forbidden("The line is another user's.", errors=[{"loc": ["user_id"], "msg": "is not the key's user"}])
+    return user_id
+
+
+# --- Conversations and messages -----------------------------------------------------------------------
+
+
+async def _conversation(job: _Import, line: ConversationLine) -> _Into:
+    user_id = _user(job, line.user_id)
+    runtime, uid = job.runtime, uuid7()
+    tokens = await runtime.count(line.system) + epochs.FRAME if line.system else 0
+    settings = job.limit.settings(line.settings)
+    new = NewConversation(
+        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
+    )  # fmt: skip
+    async with runtime.database.begin(job.tenant) as connection:
+        made = await conversations.create(connection, job.tenant, new)
+        if made and line.created_at is not None:
+            await portable.date(connection, job.tenant, line.id, line.created_at)
+        known = await conversations.get(connection, job.tenant, line.id)
+    if known.user_id != user_id:
+        raise Conflict("There is a conversation of this id already, of another user.")
+    (job.done if made else job.matched)["conversations"] += 1
+    runtime.conversations.pop((job.tenant, line.id), None)
+    return _Into(known.id, known.uid, known.user_id, known.tail.last_seq, fresh=made)
+
+
+async def _message(job: _Import, number: int, line: MessageLine) -> None:
+    into = _in(job, line.conversation_id)
+    limits = job.runtime.defaults.limits
+    loc = ("line", number, "message")
+    [draft] = read([line.message], Limits(1, limits.message_chars, limits.result_chars), loc)
+    if await _is_there(job, number, line, draft, into):
+        job.matched["messages"] += 1
+        return
+    expected = into.last_seq + len(job.waiting) + 1
+    if line.seq is not None and line.seq != expected:
+        message = f"must be {expected}, the next of the conversation"
+        raise Conflict("A message does not follow the one before.", errors=[{"loc": ["seq"], "msg": message}])
+    if job.waiting and (_sent(job.waiting[0][1]) != _sent(line) or len(job.waiting) >= MESSAGES_AT_ONCE * 5):
+        await _flush(job)
+    job.waiting.append((number, line, draft))
+    job.characters += len(draft.text) + sum(len(result.text) for result in draft.results)
+    undated = line.created_at is None and len(job.waiting) >= MESSAGES_AT_ONCE
+    if undated or job.characters > CHARACTERS_AT_ONCE:
+        await _flush(job)
+
+
+def _sent(line: MessageLine) -> datetime | None:
+    """Messages that were appended together have this in common."""
+    return line.created_at
+
+
+async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, into: _Into) -> bool:
+    """Whether the message is in the conversation already. Raises Conflict if another is in its place."""
+    if line.seq is not None and line.seq > into.last_seq:
+        return False
+    if line.seq is None and draft.client_id is None:
+        return False
+    async with job.runtime.database.snapshot(job.tenant) as connection:
+        stored = await portable.stored(connection, job.tenant, into.id, line.seq, draft.client_id)
+    if stored is None:
+        return False
+    same = line.id == stored["id"] if line.id is not None else draft.client_id == stored["client_id"]
+    if line.id is None and draft.client_id is None:
+        same = stored["body"] == dumps(line.message)
+    if not same:
+        raise Conflict("Another message is in its place.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
+    return True
+
+
+async def _flush(job: _Import) -> None:
+    """Append the messages that wait, as one append."""
+    if not job.waiting or job.into is None:
+        return
+    waiting, job.waiting, job.characters = job.waiting, [], 0
+    into = job.into
+    lines = [line for _, line, _ in waiting]
+    await _check_archives(job, waiting)
+    cards = {
+        (index, call): (_card(card), card.expires_at)
+        for index, line in enumerate(lines)
+        for call, card in line.archives.items()
+    }
+    imported = Imported(
+        first_seq=into.last_seq + 1, created_at=lines[0].created_at or datetime.now(UTC),
+        ids=[line.id for line in lines], cards=cards,
+        archives=any("archives" in line.model_fields_set for line in lines),
+    )  # fmt: skip
+    inner = frozenset(index for index, line in enumerate(lines) if line.inner)
+    drafts = [draft for _, _, draft in waiting]
+    request = AppendRequest(drafts, imported=imported, bound_to=job.limit.user_id, inner=inner)
+    try:
+        await append(job.runtime, job.tenant, into.id, request, None)
+    except QuireError as error:
+        for found in error.errors:  # a place in the append is a line here
+            match found["loc"]:
+                case ["body", "messages", int(index), *rest] if index < len(waiting):
+                    found["loc"] = ["line", waiting[index][0], "message", *rest]
+                case _:
+                    pass
+        raise
+    into.last_seq += len(waiting)
+    into.fresh = True
+    job.done["messages"] += len(waiting)
+    job.done["archives"] += len(cards)
+
+
+def _card(card: Card) -> ArchiveCard:
+    """With its tool, time and length still to come."""
+    return ArchiveCard(
+        card.uuid, "", flat(card.query_summary), datetime.now(UTC), 0, flat(card.result_summary),
+        tuple(map(flat, card.key_terms)), tuple(map(flat, card.sources)),
+    )  # fmt: skip
+
+
+async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine, Draft]]) -> None:
+    wanted = [(number, card.uuid) for number, line, _ in waiting for card in line.archives.values()]
+    if not wanted:
+        return
+    async with job.runtime.database.snapshot(job.tenant) as connection:
+        for number, uuid in wanted:
+            if await connection.fetchrow(portable.PLACE_OF_ARCHIVE, job.tenant, uuid) is not None:
+                raise Conflict(
+                    "There is an archive of this uuid already.",
+                    errors=[{"loc": ["line", number, "archives"], "msg": f"{uuid} is taken"}],
+                )
+
+
+# --- What was learnt ----------------------------------------------------------------------------------
+
+
+async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteLine) -> None:
+    into, tenant = _in(job, line.conversation_id), job.tenant
+    async with job.runtime.database.begin(tenant) as connection:
+        known = await conversations.lock(connection, tenant, into.id, bound_to=job.limit.user_id)
+        if known is None or known.uid != into.uid:
+            raise Conflict("The conversation was erased while it was imported.")
+        made = False
+        match line:
+            case PageLine():
+                made = await _page(job, connection, known, line)
+            case SummaryLine():
+                made = await _summary(job, connection, known, line)
+            case RecallLine():
+                has = await connection.fetchrow(portable.HAS_RECALL, tenant, into.id, line.page, line.count)
+                made = has is None and await messages.count_recall(connection, tenant, into.id, line.page)
+            case NoteLine():
+                made = await _note(job, connection, known, line)
+    names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
+    (job.done if made else job.matched)[names[line.type]] += 1
+    into.fresh = into.fresh or made
+    job.runtime.conversations.pop((tenant, into.id), None)
+
+
+async def _revision(connection: Connection, tenant: UUID, known: Conversation) -> int:
+    generation = known.totals.generation
+    revision = await page_index.begin_revision(connection, tenant, known.id, known.uid, generation)
+    assert revision is not None, "it is locked"
+    return revision
+
+
+async def _page(job: _Import, connection: Connection, known: Conversation, line: PageLine) -> bool:
+    tenant = job.tenant
+    if line.page >= known.totals.last_page and known.tail.last_seq == 0:
+        raise Invalid("There is no such page yet.", errors=[{"loc": ["page"], "msg": "comes before its messages"}])
+    if await page_index.exists(connection, tenant, known.id, line.page):
+        return False
+    seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
+    title = flat(line.title) if line.title is not None else None
+    lines = [flat(line.lines[str(seq)]) for seq in seqs]
+    texts = [title or "", *lines, *(flat(n.text) for n in line.notes)]
+    tokens = await job.runtime.tokens.count_many(texts)
+    new = NewPageIndex(
+        line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
+        lines, tokens[1 : 1 + len(lines)], line.error,
+    )  # fmt: skip
+    mentions = list(dict.fromkeys(map(flat, line.mentions)))
+    place = (known.id, known.uid, known.totals.generation)
+    revision, is_stored = await page_index.index(connection, tenant, *place, new, mentions)
+    assert revision is not None, "it is locked"
+    if not is_stored:
+        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is no page of the conversation"}])
+    found = [
+        (uuid7(), note.seq, text, weight)
+        for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
+    ]
+    replaced = await portable.named_notes(connection, tenant, known.id, [(n.seq, n.text) for n in line.replaces])
+    await notes.find_more(connection, tenant, known.id, revision, found, replaced)
+    return True
+
+
+async def _summary(job: _Import, connection: Connection, known: Conversation, line: SummaryLine) -> bool:
+    has = await connection.fetchrow(portable.HAS_SUMMARY, job.tenant, known.id, line.version)
+    if has is not None:
+        return False
+    if line.through_seq > known.totals.last_seq:
+        message = "is after the last message before it"
+        raise Invalid("A summary of what is not there.", errors=[{"loc": ["through_seq"], "msg": message}])
+    text = "\n".join(flat(part) for part in line.text.split("\n"))
+    (tokens,) = await job.runtime.tokens.count_many([text])
+    new = Summary(line.version, line.through_seq, text, tokens, line.model)
+    revision = await _revision(connection, job.tenant, known)
+    return await summaries.insert(connection, job.tenant, known.id, new, revision)
+
+
+async def _note(job: _Import, connection: Connection, known: Conversation, line: NoteLine) -> bool:
+    if await connection.fetchrow(portable.HAS_NOTE, job.tenant, known.id, line.id) is not None:
+        return False
+    text = flat(line.text)
+    await notes.insert(connection, job.tenant, known.id, line.id, text, await job.runtime.count(text))
+    await conversations.begin_generation(connection, job.tenant, known.id)
+    return True
+
+
+async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
+    """What is still to be done for the conversation: notes that had been deleted, and work that is missing."""
+    into, runtime, tenant = job.into, job.runtime, job.tenant
+    if into is None:
+        return
+    async with runtime.database.begin(tenant) as connection:
+        known = await conversations.lock(connection, tenant, into.id)
+        if known is None or known.uid != into.uid:
+            return
+        if into.fresh and found_notes is not None:
+            left = [(note.seq, note.text) for note in found_notes]
+            if await portable.drop_other_notes(connection, tenant, into.id, left):
+                await conversations.begin_generation(connection, tenant, into.id)
+        rows = await connection.fetch(portable.UNINDEXED_PAGES, tenant, into.id)
+        work = [enqueue.page(known.id, known.uid, row["page"]) for row in rows]
+        enough = known.totals.last_seq >= runtime.settings.memory_summary_threshold
+        if runtime.chat is not None and into.fresh and enough:
+            work.append(enqueue.summary(known.id, known.uid))
+        if work:
+            await enqueue.enqueue(connection, tenant, work)
+    runtime.conversations.pop((tenant, into.id), None)
+
+
+# --- What is of no message ----------------------------------------------------------------------------
+
+
+async def _scope(
+    job: _Import, connection: Connection, user_id: str | None, conversation_id: str | None
+) -> tuple[str, Conversation | None]:
+    """Whose it is to be, by the conversation where one is named."""
+    if conversation_id is None:
+        if user_id is None:
+            raise Invalid("It is nobody's.", errors=[{"loc": ["user_id"], "msg": "a user or conversation is needed"}])
+        return scope_of(_user(job, user_id), None), None
+    known = await conversations.find(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
+    if known is None:
+        raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "is not there"}])
+    _user(job, known.user_id)
+    return scope_of(known.user_id, known.id), known
+
+
+async def _memory(job: _Import, line: MemoryLine) -> None:
+    runtime, tenant = job.runtime, job.tenant
+    content, offsets = without_nul(line.content)
+    read_by = searchable(line.content, tuple(line.keywords)) if line.source == "person" else line.content
+    found = await anyio.to_thread.run_sync(all_vectors, read_by)
+    ids = [line.id, *(uuid7() for _ in found[1:])]
+    embeds = runtime.embedder is not None
+    async with runtime.database.begin(tenant) as connection:
+        scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
+        owner = await connection.fetchval(portable.OWNER_OF_MEMORY, tenant, line.id)
+        if owner is not None and owner != owner_of(scope):
+            raise Conflict("There is a memory of this id already.", errors=[{"loc": ["id"], "msg": "is taken"}])
+        if owner is None:
+            new = Remembered(
+                id=line.id, owner=owner_of(scope), type=line.memory_type, content=content,
+                nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=line.keywords, metadata=dumps(line.metadata),
+                source=line.source, sensitive=line.sensitive, expires_at=line.expires_at,
+                created_at=line.created_at or datetime.now(UTC),
+                passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
+                conversation_id=known.id if known else None, conversation_uid=known.uid if known else None,
+                seq=line.seq, page=line.page,
+            )  # fmt: skip
+            await remembered.insert(connection, tenant, new, embeds=embeds)
+            if embeds:
+                await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
+    (job.done if owner is None else job.matched)["memories"] += 1
+
+
+async def _archive(job: _Import, line: ArchiveLine) -> None:
+    runtime, tenant = job.runtime, job.tenant
+    (tokens,) = await runtime.tokens.count_many([line.result])
+    found = await anyio.to_thread.run_sync(vectors, line.result)
+    embeds = runtime.embedder is not None
+    card = replace(_card(line.card), tool_name=line.tool_name, created_at=line.created_at, length=len(line.result))
+    async with runtime.database.begin(tenant) as connection:
+        scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
+        place = await connection.fetchrow(portable.PLACE_OF_ARCHIVE, tenant, card.uuid)
+        if place is not None and (place["scope"] != scope or place["seq"] is not None):
+            raise Conflict("There is an archive of this uuid already.", errors=[{"loc": ["card"], "msg": "is taken"}])
+        if place is None:
+            where = (known.id if known else None, None)
+            expires_at = line.card.expires_at
+            new = make_archive(card, line.result, tokens, line.tool_input, scope, where, line.language, expires_at)
+            await archives.insert(connection, tenant, new)
+            await connection.execute(portable.DATE_ARCHIVE, tenant, card.uuid, line.created_at)
+            rows = [
+                NewMemory(
+                    id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where[0],
+                    conversation_uid=known.uid if known else None, seq=None, page=None, archive_id=card.uuid,
+                    start=start, length=length, terms=terms,
+                )
+                for start, length, terms in found
+            ]  # fmt: skip
+            await messages.remember(connection, tenant, rows, line.created_at, embeds=embeds)
+            left = [enqueue.archive_passages(card.uuid, where[0])]
+            await enqueue.enqueue(connection, tenant, left + ([enqueue.embed(owner_of(scope))] if embeds else []))
+    (job.done if place is None else job.matched)["archives"] += 1

@@ -1,0 +1,125 @@
+"""Retention: conversations past their time are erased, and messages beyond a number are pruned.
+
+A pruned message is one that search alone still knows: its passages keep their text, its line stays on the contents
+page, its archives stay, and a mark stands where a window of a larger budget, the history or a recalled page would
+show it. It is pruned only when its page has left the conversation's own window, is indexed and summarised, and none
+of its passages wants a vector. The system prompt and the pinned user message are never pruned. A few messages go in
+a transaction, so that nobody who appends waits for long.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.erasure import erased_forms, pruned_mark
+from app.core.groups import chat_messages
+from app.core.profile import policy_of
+from app.core.quote import plain_text
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.lifecycle import erasing
+from app.store import conversations, pruning
+from app.store.conversations import Conversation
+from app.store.messages import without_nul
+
+MESSAGES_AT_ONCE = 50
+CONVERSATIONS_AT_ONCE = 100
+
+
+async def retain(runtime: Runtime, tenant: UUID, *, dry_run: bool = False) -> Counter[str]:
+    """Do what the settings say, or only count what would be done: rows by table, `pruned` for messages."""
+    done = await _erase_old(runtime, tenant, dry_run=dry_run)
+    keep = runtime.settings.memory_max_messages_per_thread
+    after = ""
+    while keep:
+        async with runtime.database.snapshot(tenant) as connection:
+            rows = await pruning.long(connection, tenant, keep, after, CONVERSATIONS_AT_ONCE)
+        for row in rows:
+            done["pruned"] += await _prune(runtime, tenant, row["id"], keep, dry_run=dry_run)
+        if len(rows) < CONVERSATIONS_AT_ONCE:
+            break
+        after = rows[-1]["id"]
+    return done
+
+
+async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counter[str]:
+    days = runtime.settings.memory_conversation_ttl_days
+    done: Counter[str] = Counter()
+    if not days:
+        return done
+    since = datetime.now(UTC) - timedelta(days=days)
+    if dry_run:
+        async with runtime.database.snapshot(tenant) as connection:
+            done["conversations"] = await pruning.count_old(connection, tenant, since)
+        return done
+    while True:
+        async with runtime.database.snapshot(tenant) as connection:
+            rows = await pruning.old(connection, tenant, since, CONVERSATIONS_AT_ONCE)
+        for row in rows:
+            async with runtime.database.begin(tenant) as connection:
+                known = await conversations.lock(connection, tenant, row["id"])
+                if known is None or known.updated_at >= since:
+                    continue
+                one = await erasing.erase_conversation(runtime, connection, tenant, known)
+            erasing.forget(runtime, tenant, one.touched)
+            done.update(one.counts)
+        if len(rows) < CONVERSATIONS_AT_ONCE:
+            return done
+
+
+async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int, *, dry_run: bool) -> int:
+    """How many messages of a conversation were pruned, or would be.
+
+    The window of its own budget does not show them; for other budgets a new generation begins.
+    """
+    total, bounds = 0, None
+    while True:
+        async with runtime.database.begin(tenant) as connection:
+            known = await conversations.lock(connection, tenant, conversation_id)
+            if known is not None and known.own is not None and bounds is None:
+                bounds = _bounds(runtime, known)
+            if known is None or bounds is None:  # nothing has left its window
+                return total
+            limit = known.totals.last_seq if dry_run else MESSAGES_AT_ONCE
+            rows = await pruning.ready(connection, tenant, conversation_id, keep, *bounds[:2], limit)
+            wanted = [row for row in rows if row["kind"] != "prompt" and row["seq"] != bounds[2]]
+            total += len(wanted)
+            if dry_run or not rows:
+                return total
+            for row in wanted:
+                await _prune_one(runtime, connection, tenant, known, row)
+            await pruning.advance(connection, tenant, conversation_id, rows[-1]["seq"])
+            await conversations.begin_generation(connection, tenant, conversation_id)
+        erasing.forget(runtime, tenant, [conversation_id])
+
+
+async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, row: Record) -> None:
+    """Let the message's passages keep their text, and a mark its place."""
+    seen = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
+    text = plain_text(chat_messages(seen))
+    for passage in await pruning.passages(connection, tenant, known.id, row["seq"]):
+        part, offsets = without_nul(text[passage["start"] : passage["start"] + passage["length"]])
+        await pruning.keep(connection, tenant, passage["id"], part, offsets)
+    said = pruned_mark(known.language or "en")
+    view = [] if row["kind"] == "orphan" else chat_messages(seen)
+    anthropic = json.loads(row["anthropic"]) if row["anthropic"] else None
+    names = [call["function"]["name"] for message in view for call in message.get("tool_calls") or []]
+    forms = erased_forms(json.loads(row["body"]), view, anthropic, said, names)
+    if row["kind"] == "orphan":
+        forms = replace(forms, view="")
+    weight = 0 if row["kind"] == "orphan" else erasing.weight_of(runtime, chat_messages(forms.view or forms.body))
+    await pruning.prune(connection, tenant, known.id, row["seq"], forms, weight)
+
+
+def _bounds(runtime: Runtime, known: Conversation) -> tuple[int, int, int]:
+    """The message that the window's zones begin with, the last one that is summarised, and the pinned one."""
+    assert known.own is not None
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(known))
+    summarised = runtime.chat is not None and policy.summary_enabled
+    return known.own[1].condensed_from, known.summary_through if summarised else 2**31 - 1, known.own[1].pinned

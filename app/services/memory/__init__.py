@@ -1,0 +1,1 @@
+"""Memories and archives: storing, indexing and searching them."""

@@ -1,0 +1,404 @@
+"""Archives outside of an append: one tool result at a time, reading, erasing, expiry."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+from asyncpg import Record
+
+from app import errors
+from app.concurrency import run_in_thread_if_large
+from app.core.canonical import dumps
+from app.core.groups import chat_messages
+from app.core.model import Language, Policy
+from app.core.neutral import without_ranges
+from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
+from app.core.profile import policy_of
+from app.core.quote import plain_text
+from app.core.relevance import FOUND_MIN, PASSAGES
+from app.core.scope import scope_of, user_of
+from app.core.times import time_text
+from app.extractive.calls import query_summary
+from app.extractive.results import sources, summarize
+from app.extractive.terms import key_terms
+from app.ids import uuid7
+from app.postgres.database import Connection
+from app.queue import enqueue
+from app.runtime import Runtime
+from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped, speaker_of
+from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
+from app.store import archives, conversations, memories, messages
+from app.store.conversations import Conversation
+from app.store.memories import Hit, owner_of
+from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, without_nul
+from app.text import bm25
+from app.text.language import language as language_of
+
+PASSAGES_AT_ONCE = 200
+"""Passages that are indexed at once, a tenth of a second's work or so; those of longer texts are left to a job."""
+PASSAGES_MAX = 40
+PASSAGE_FRAME = 12
+"""Tokens of a passage's offsets, as a tool shows them."""
+PASSAGE_TOKENS = 2_000
+"""What the passages of one load take, in tokens, unless the caller says otherwise."""
+SCAN_MAX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRequest:
+    """One tool result, to be archived if it is long."""
+
+    tool_name: str
+    tool_input: str
+    result: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    sources: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    archive: NewArchive
+    created_at: datetime
+    memories: list[NewMemory]
+    indexed_through: int
+
+
+def make_card(
+    tool_name: str, tool_input: str, text: str, declared: Sequence[str], language: Language, now: datetime
+) -> ArchiveCard:
+    """What Quire says of a result. Reads up to 200 000 characters of it: a matter for a thread when it is long."""
+    return ArchiveCard(
+        uuid=uuid7(),
+        tool_name=tool_name,
+        query_summary=query_summary(tool_name, tool_input),
+        created_at=now,
+        length=len(text),
+        result_summary=summarize(text, language=language),
+        key_terms=tuple(key_terms(text)),
+        sources=tuple(sources(text, declared)),
+    )
+
+
+def make_archive(
+    card: ArchiveCard,
+    text: str,
+    tokens: int,
+    tool_input: str,
+    scope: str,
+    place: tuple[str | None, int | None],
+    language: Language,
+    expires_at: datetime | None,
+) -> NewArchive:
+    """The row of an archived result. ``place`` is its conversation and message, where it has them."""
+    content, offsets = without_nul(text)
+    return NewArchive(
+        id=card.uuid,
+        scope=scope,
+        digest=hashlib.sha256(text.encode()).digest(),
+        user_id=user_of(scope),
+        conversation_id=place[0],
+        seq=place[1],
+        tool_name=card.tool_name,
+        tool_input=tool_input.replace("\x00", "\ufffd"),
+        query_summary=card.query_summary,
+        result_summary=card.result_summary,
+        key_terms=array_literal(card.key_terms),
+        sources=array_literal(card.sources),
+        placeholder=placeholder(card, language),
+        language=language,
+        expires_at=expires_at,
+        content=content,
+        nul_offsets=f"{{{','.join(map(str, offsets))}}}",
+        length=card.length,
+        tokens=tokens,
+    )
+
+
+def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple[int, int, str]]:
+    """Start, length and terms of a text's first passages from a start on, PASSAGES_AT_ONCE at the most.
+
+    What a named speaker says is found by the name too.
+    """
+    found = bm25.passages(text, start, PASSAGES_AT_ONCE)
+    said = f"{speaker}: " if speaker else ""
+    return [(at, length, bm25.document(said + text[at : at + length])) for at, length in found]
+
+
+def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, str]]:
+    """Those of all passages, for texts that are not very long."""
+    found = vectors(text, 0, speaker)
+    while ends(found) < len(text):
+        found += vectors(text, ends(found), speaker)
+    return found
+
+
+def ends(found: Sequence[tuple[int, int, str]]) -> int:
+    """Where the last of some passages ends."""
+    return found[-1][0] + found[-1][1] if found else 0
+
+
+async def archive(
+    runtime: Runtime, connection: Connection, tenant: UUID, request: ArchiveRequest
+) -> tuple[dict[str, Any], Conversation | None]:
+    """Archive a result, or pass it through when it is short; what is answered, and its conversation. In the caller's
+    transaction.
+    """
+    conversation = None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        if request.user_id is not None and conversation.user_id not in (None, request.user_id):
+            raise errors.Conflict(
+                "The conversation belongs to another user.",
+                errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+            )
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation) if conversation else {})
+    (tokens,) = await runtime.tokens.count_many([request.result])
+    if not _is_long(request.result, tokens, policy):
+        return _passed_through(request, tokens), conversation
+    language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
+    expires_at = request.expires_at or runtime.archive_expiry(datetime.now(UTC))
+    prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
+    await archives.insert(connection, tenant, prepared.archive)
+    embeds = runtime.embedder is not None
+    await messages.remember(connection, tenant, prepared.memories, prepared.created_at, embeds=embeds)
+    left = [enqueue.embed(owner_of(prepared.archive.scope))] if embeds else []
+    if prepared.indexed_through < prepared.archive.length:
+        left.append(enqueue.archive_passages(prepared.archive.id, request.conversation_id))
+    if left:
+        await enqueue.enqueue(connection, tenant, left)
+    row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
+    assert row is not None
+    return view(row), conversation
+
+
+def _is_long(text: str, tokens: int, policy: Policy) -> bool:
+    limit = policy.archive_threshold_tokens
+    return len(text) > policy.archive_threshold or bool(limit and tokens > limit)
+
+
+def _prepare(
+    request: ArchiveRequest,
+    conversation: Conversation | None,
+    tokens: int,
+    language: Language,
+    expires_at: datetime | None,
+) -> _Prepared:
+    user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
+    scope = scope_of(user_id, request.conversation_id)
+    card = make_card(
+        request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
+    )
+    new = make_archive(
+        card, request.result, tokens, request.tool_input, scope, (request.conversation_id, None), language,
+        expires_at,
+    )  # fmt: skip
+    found = vectors(request.result)
+    rows = [
+        NewMemory(
+            id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
+            conversation_uid=conversation.uid if conversation else None, seq=None, page=None, archive_id=card.uuid,
+            start=start, length=length, terms=terms,
+        )
+        for start, length, terms in found
+    ]  # fmt: skip
+    return _Prepared(new, card.created_at, rows, ends(found))
+
+
+def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
+    """The answer for a result that is short enough to stay where it is."""
+    return {
+        "uuid": None,
+        "archived": False,
+        "placeholder": request.result,
+        "tool_name": request.tool_name,
+        "tool_input": _input(request.tool_input),
+        "query_summary": query_summary(request.tool_name, request.tool_input),
+        "result_summary": None,
+        "key_terms": [],
+        "sources": list(request.sources)[:3],
+        "result_length": len(request.result),
+        "tokens": tokens,
+        "conversation_id": request.conversation_id,
+        "user_id": request.user_id,
+        "created_at": None,
+        "expires_at": None,
+        "content": request.result,
+    }
+
+
+def view(row: Record) -> dict[str, Any]:
+    """An archive without its content."""
+    return {
+        "uuid": str(row["id"]),
+        "archived": True,
+        "placeholder": row["placeholder"],
+        "tool_name": row["tool_name"],
+        "tool_input": _input(row["tool_input"]),
+        "query_summary": row["query_summary"],
+        "result_summary": row["result_summary"],
+        "key_terms": row["key_terms"],
+        "sources": row["sources"],
+        "result_length": row["length"],
+        "tokens": row["tokens"],
+        "conversation_id": row["conversation_id"],
+        "user_id": row["user_id"],
+        "created_at": time_text(row["created_at"]),
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+    }
+
+
+def _input(text: str) -> Any:
+    """A call's arguments as JSON where they are that, else as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of an archive is wanted: the passages for a query, a range, or all of it."""
+
+    query: Query | None = None
+    """Made ready before a connection is taken."""
+    max_tokens: int | None = None
+    offset: int = 0
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An archive as it was read, with what is wanted of it."""
+
+    row: Record
+    wanted: Wanted
+    passages: Sequence[tuple[Hit, str]] = ()
+    """Those that fit the query, the best first."""
+
+
+async def load(connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, wanted: Wanted) -> Loaded | None:
+    """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it."""
+    length = 0 if wanted.query is not None else 2**31 - 1 - wanted.offset
+    if wanted.query is None and wanted.length is not None:
+        length = min(length, wanted.length)
+    if wanted.max_tokens is not None:
+        length = min(length, wanted.max_tokens * TOKEN_CHARACTERS_MAX)
+    row = await archives.read(connection, tenant, scope, uuid, wanted.offset, length)
+    if row is None:
+        return None
+    passages = await _passages(connection, tenant, row, wanted.query) if wanted.query is not None else ()
+    return Loaded(row, wanted, passages)
+
+
+async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
+    """What was loaded, within its tokens. To be called while no connection is held: they are counted."""
+    row, wanted = loaded.row, loaded.wanted
+    found = view(row)
+    if wanted.query is not None:
+        found["passages"] = await _fitting(runtime, loaded, wanted.max_tokens or PASSAGE_TOKENS)
+        return {**found, "mode": wanted.query.mode, "warnings": wanted.query.warnings}
+    content = await run_in_thread_if_large(len(row["text"]), _as_sent, row, row["text"], wanted.offset)
+    if wanted.max_tokens is not None:
+        content = await clipped(runtime, content, wanted.max_tokens)
+    return {**found, "content": content, "offset": wanted.offset, "length": len(content)}
+
+
+def _as_sent(row: Record, text: str, offset: int) -> str:
+    """A stretch of an archive with the NUL that PostgreSQL could not hold."""
+    return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
+
+
+async def _passages(connection: Connection, tenant: UUID, row: Record, query: Query) -> list[tuple[Hit, str]]:
+    """The passages that fit a query best, by words and meaning, the best first. Where all have neither a word nor the
+    meaning of it, the closest one.
+    """
+    hits, _ = await memories.search(
+        connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight * PASSAGES,
+        archive_id=row["id"], limit=PASSAGES_MAX,
+    )  # fmt: skip
+    good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
+    hits = good or hits[:1]
+    texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
+    return [(hit, texts[row["id"], hit.start][1]) for hit in hits]
+
+
+async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[dict[str, Any]]:
+    """As many of the best passages as a cap in tokens allows, in reading order; of the best one at least a part."""
+    row = loaded.row
+    taken: list[dict[str, Any]] = []
+    for hit, found in loaded.passages:
+        text = await run_in_thread_if_large(len(row["nul_offsets"]), _as_sent, row, found, hit.start)
+        if not taken:
+            text = await clipped(runtime, text, max_tokens)
+        tokens = runtime.tokens.count(text) + PASSAGE_FRAME
+        if taken and tokens > max_tokens:
+            continue
+        max_tokens -= tokens
+        score = round(memories.relevance(hit.score), 4)
+        taken.append({"offset": hit.start, "length": len(text), "text": text, "relevance_score": score})
+    return sorted(taken, key=lambda passage: passage["offset"])
+
+
+async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds: bool) -> dict[str, int]:
+    """Erase an archive that was looked up (it may have expired): its placeholder then says so, in every window.
+
+    ``embeds``: what is left of its messages is to get new vectors.
+    """
+    counts = {"archives": 1, "messages": 0, "epochs": 0}
+    said = erased(row["id"], row["language"])
+    for conversation_id in sorted({m["conversation_id"] for m in await archives.showing(connection, tenant, row)}):
+        await conversations.lock(connection, tenant, conversation_id)
+        counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
+    for message in await archives.showing(connection, tenant, row):
+        view = await archives.replace_shown(connection, tenant, message, row["id"], said, ERASED_TOKENS_MAX)
+        if view is not None:
+            again = _moments(message, owner_of(row["scope"]), view)
+            await messages.remember(connection, tenant, again, message["created_at"], embeds=embeds)
+        counts["messages"] += 1
+    if embeds and counts["messages"]:
+        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(row["scope"]))])
+    await archives.redact_answers(connection, tenant, owner_of(row["scope"]), row["id"], said)
+    counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
+    return counts
+
+
+def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
+    """What search is to find of a message that has changed."""
+    said = chat_messages(view)
+    return [
+        NewMemory(
+            id=uuid7(), owner=owner, type="episode", conversation_id=message["conversation_id"],
+            conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
+            start=start, length=length, terms=terms,
+        )
+        for start, length, terms in all_vectors(plain_text(said), speaker_of(said))
+    ]  # fmt: skip
+
+
+def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
+    """What a load brought, as a tool shows it: its text, and which part of the archive it is."""
+    whole = found["result_length"]
+    if "passages" in found:
+        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in found["passages"]]
+        nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
+        about = "相关段落" if language == "zh" else "relevant passages"
+        if SEMANTIC_UNAVAILABLE in found["warnings"]:
+            about += "(仅按关键词)" if language == "zh" else " (by keyword alone)"
+        return "\n".join(parts) or nothing, f"{about} / {whole}"
+    return found["content"], f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
+
+
+def input_text(value: Any) -> str:
+    """A call's arguments as text: canonical JSON, or what the caller had as text."""
+    return value if isinstance(value, str) else dumps(value)

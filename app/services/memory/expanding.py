@@ -1,0 +1,50 @@
+"""A query in more words than it was asked in, by the LLM, for searches that ask for it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from app.core.neutral import neutral
+from app.prompts import prompt
+from app.providers import ProviderError
+from app.providers.json_reply import object_of
+from app.runtime import Runtime
+from app.store import spending
+from app.text.language import language as language_of
+
+REPLY_TOKENS = 200
+EXPANDED_MAX = 500
+"""Characters that an expansion adds to a query, at most."""
+QUERY_SHOWN = 2_000
+ABSENT = {"code": "llm_absent", "detail": "no LLM is in use; the query was searched for as it is"}
+FAILED = {"code": "expansion_failed", "detail": "the LLM failed; the query was searched for as it is"}
+
+
+async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tuple[str | None, list[dict[str, str]]]:
+    """The expanded query, and warnings; None where there is no LLM or it fails.
+
+    An expansion depends on the query alone, so no write can make one stale; those of the last five minutes are
+    remembered, for each user apart.
+    """
+    if runtime.chat is None:
+        return None, [ABSENT]
+    key = (tenant, scope, query)
+    known = runtime.expansions.get(key)
+    if known is not None:
+        return known, []
+    messages = [
+        {"role": "system", "content": prompt("expand", language_of(query[:1000]))},
+        {"role": "user", "content": f"<quire-query>\n{neutral(query[:QUERY_SHOWN])}\n</quire-query>"},
+    ]
+    try:
+        reply = await runtime.chat.complete(messages, max_tokens=REPLY_TOKENS, json_object=True)
+        runtime.metrics.provider_call("expand", "ok", reply.prompt_tokens, reply.completion_tokens)
+        await spending.record(runtime.database, tenant, None, "expand", reply.prompt_tokens, reply.completion_tokens)
+        more = object_of(reply.text).get("query")
+    except ProviderError:
+        return None, [FAILED]
+    if not isinstance(more, str) or not more.strip():
+        return None, [FAILED]
+    expanded = f"{query} {' '.join(more.split())[:EXPANDED_MAX]}"
+    runtime.expansions[key] = expanded
+    return expanded, []

@@ -1,0 +1,86 @@
+"""Explicit memories: what a caller wants to be found again, outside any message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+import anyio.to_thread
+
+from app import errors
+from app.core.scope import scope_of
+from app.ids import uuid7
+from app.postgres.database import Connection
+from app.queue import enqueue
+from app.runtime import Runtime
+from app.services.memory import searching
+from app.services.memory.archiving import all_vectors
+from app.store import conversations, memories, remembered
+from app.store.conversations import Conversation
+from app.store.memories import owner_of
+from app.store.messages import without_nul
+from app.store.remembered import Remembered
+from app.text.language import fold
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRequest:
+    content: str
+    memory_type: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    keywords: tuple[str, ...] = ()
+    metadata: str = "{}"
+    sensitive: bool = False
+    expires_at: datetime | None = None
+    bound_to: str | None = None
+    """The one user whose conversations are there."""
+
+
+async def remember(
+    runtime: Runtime, connection: Connection, tenant: UUID, request: MemoryRequest
+) -> tuple[searching.SearchHit, Conversation | None]:
+    """Store a memory, in the caller's transaction; it, and its conversation. Raises NotFound for a conversation that
+    is not there.
+    """
+    scope, uid = scope_of(request.user_id, None), None
+    conversation: Conversation | None = None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        if request.user_id is not None and conversation.user_id not in (None, request.user_id):
+            raise errors.Conflict(
+                "The conversation belongs to another user.",
+                errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+            )
+        scope, uid = searching.scope_of(conversation), conversation.uid
+    embeds = runtime.embedder is not None
+    new = await anyio.to_thread.run_sync(_prepared, request, scope, uid)
+    await remembered.insert(connection, tenant, new, embeds=embeds)
+    if embeds:
+        await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
+    hit = await memories.find(connection, tenant, new.id)
+    assert hit is not None
+    (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
+    return moment, conversation
+
+
+def _prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:
+    """The rows of a memory. Takes long for a long one."""
+    content, offsets = without_nul(request.content)
+    found = all_vectors(searchable(request.content, request.keywords))
+    ids = [uuid7() for _ in found]
+    return Remembered(
+        id=ids[0], owner=owner_of(scope), type=request.memory_type, content=content,
+        nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
+        source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
+        passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
+        conversation_id=request.conversation_id, conversation_uid=uid,
+    )  # fmt: skip
+
+
+def searchable(content: str, keywords: tuple[str, ...]) -> str:
+    """What search reads of a memory: its content, and after it the keywords that do not occur in it."""
+    folded = fold(content)
+    more = [word for word in keywords if fold(word) not in folded]
+    return "\n".join([content, *more]) if more else content

@@ -1,0 +1,367 @@
+"""Finding what left the window, and showing it again: one search for people, windows and models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.concurrency import run_in_thread_if_large
+from app.core import relevance as relevances
+from app.core import scope as scopes
+from app.core.times import time_text
+from app.core.vector_text import last_speaker, middle, query_text
+from app.extractive.lines import message_line
+from app.extractive.terms import key_terms
+from app.postgres.database import Connection, Database
+from app.providers import Embedder, ProviderError, Vector
+from app.runtime import Runtime
+from app.services.memory.recalling import said_text
+from app.store import archives, conversations, embeddings, memories, messages, remembered
+from app.store.conversations import Conversation
+from app.store.memories import Hit, Meaning, relevance
+from app.store.messages import with_nul
+from app.text import bm25
+from app.text.language import fold_each, scalar, script_counts
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+
+QUERY_SECONDS = 5.0
+"""For the vector of a query; then the words alone have to do."""
+REPLICA_WAIT_SECONDS = 0.05
+"""For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
+
+_logger = logging.getLogger(__name__)
+
+NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
+SEMANTIC_UNAVAILABLE = {
+    "code": "semantic_unavailable",
+    "detail": "the embedding model did not answer; the keyword search answers",
+}
+NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is searched for, in one user's memories or in one conversation's."""
+
+    query: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    mode: Mode = "hybrid"
+    keywords: tuple[str, ...] = ()
+    """At least one of them must occur."""
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int = 10
+    relevance_min: float = 0.0
+    sensitive: bool = False
+    """Whether sensitive memories are searched too."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A passage that was found, with its text."""
+
+    hit: Hit
+    role: str
+    text: str
+    message_id: UUID | None = None
+    whole: Record | None = None
+    """The memory itself, where it has a content of its own; ``text`` may then be a passage of it."""
+    line: str = ""
+    """What the message says in a line, where ``text`` is all of it."""
+
+    @property
+    def key(self) -> UUID:
+        return self.whole["key"] if self.whole is not None else self.hit.id
+
+    @property
+    def day(self) -> str:
+        return self.hit.created_at.strftime("%Y-%m-%d")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search brought, the best first."""
+
+    moments: Sequence[SearchHit]
+    total: int
+    mode: Mode
+    query_expanded: str | None = None
+    warnings: list[dict[str, str]] = field(default_factory=list)
+
+
+def scope_of(conversation: Conversation) -> str:
+    """Whose archives and memories a conversation may use: its user's, or its own where no user is known."""
+    return scopes.scope_of(conversation.user_id, conversation.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query made ready: its terms, its meaning where a model could be asked, and what it will be searched by."""
+
+    terms: Sequence[int]
+    meaning: Meaning | None
+    weight: float
+    mode: Mode
+    warnings: list[dict[str, str]]
+
+
+async def ready(runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid") -> Query:
+    """Make a query ready. To be called while no connection is held: a model may be asked."""
+    text = scalar(text)
+    terms = bm25.query(text)
+    meaning: Meaning | None = None
+    warnings: list[dict[str, str]] = []
+    if mode != "keyword":
+        meaning, warnings = await _meaning(runtime, tenant, text)
+    done: Mode = mode if meaning is not None else "keyword"
+    return Query(terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
+
+
+async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
+    embedder = runtime.embedder
+    if embedder is None:
+        return None, [NO_EMBEDDINGS]
+    if not text.strip():
+        return None, []
+    parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
+    key = (tenant, embedder.model, "\n\n".join(parts))
+    vector = runtime.query_vectors.get(key)
+    if vector is None:
+        try:
+            async with asyncio.timeout(QUERY_SECONDS):
+                vector = embeddings.literal(await _vector(embedder, parts))
+        except (ProviderError, TimeoutError) as error:
+            _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
+            return None, [SEMANTIC_UNAVAILABLE]
+        runtime.query_vectors[key] = vector
+    model = embeddings.model_id(embedder.model, embedder.dimensions)
+    return Meaning(model, vector, *relevances.spread(embedder.model)), []
+
+
+async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
+    vectors = [await embedder.embed_query(part) for part in parts]
+    return vectors[0] if len(vectors) == 1 else middle(vectors)
+
+
+async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Found:
+    """What the memories of a user, or of a conversation, say about a query. Takes its own connection, of a replica
+    where there is one.
+
+    Raises NotFound for a conversation that is unknown or not the user's.
+    """
+    query = await ready(runtime, tenant, request.query, request.mode)
+    keywords = [term for word in request.keywords for term in bm25.query(word)]
+
+    async def read(database: Database) -> tuple[list[SearchHit], int]:
+        async with database.snapshot(tenant) as connection:
+            return await _search(connection, tenant, request, query, keywords)
+
+    found, total = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    warnings = list(query.warnings)
+    if not query.terms and not keywords and query.meaning is None:
+        warnings.append(NO_WORDS)
+    return Found(_each_once(found), total, query.mode, None, warnings)
+
+
+async def _search(
+    connection: Connection, tenant: UUID, request: SearchRequest, query: Query, keywords: Sequence[int]
+) -> tuple[list[SearchHit], int]:
+    """What is found, and how much there would be."""
+    scope, uid = scopes.scope_of(request.user_id, None), None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        if request.user_id is not None and conversation.user_id != request.user_id:
+            raise conversations.unknown()
+        scope, uid = scope_of(conversation), conversation.uid
+    hits, total = await memories.search(
+        connection, tenant, memories.owner_of(scope), query.terms or keywords,
+        meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
+        conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
+        until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+        limit=request.limit,
+    )  # fmt: skip
+    return await moments(connection, tenant, hits, sensitive=request.sensitive), total
+
+
+def _each_once(found: Sequence[SearchHit]) -> list[SearchHit]:
+    """The best passage of each memory."""
+    best: dict[UUID, SearchHit] = {}
+    for moment in found:
+        best.setdefault(moment.key, moment)
+    return list(best.values())
+
+
+def answer(found: Found, query: str) -> dict[str, Any]:
+    """What a search answers over HTTP."""
+    return {
+        "results": [result(moment, query) for moment in found.moments],
+        "total_found": found.total,
+        "mode": found.mode,
+        "search_query_expanded": found.query_expanded,
+        "warnings": found.warnings,
+    }
+
+
+async def find(
+    connection: Connection, tenant: UUID, scope: str, query: Query, limit: int, *, sensitive: bool
+) -> list[Hit]:
+    """The best passages for a query, the best first."""
+    hits, _ = await memories.search(
+        connection, tenant, memories.owner_of(scope), query.terms,
+        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit,
+    )  # fmt: skip
+    return hits
+
+
+async def memory(
+    connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
+) -> SearchHit | None:
+    """One memory with its text; with a scope, only if it is that scope's."""
+    hit = await memories.find(connection, tenant, key, memories.owner_of(scope) if scope is not None else None)
+    found = await moments(connection, tenant, [hit], sensitive=sensitive) if hit else []
+    return found[0] if found else None
+
+
+async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
+    """The hits with their texts, in the same order; without those that are gone since, and without sensitive ones
+    unless they are asked for.
+    """
+    places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
+    said = {(row["conversation_id"], row["seq"]): row for row in await messages.by_place(connection, tenant, [*places])}
+    passages = await archives.passages(
+        connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
+    )
+    own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
+    contents = await remembered.contents(connection, tenant, own, sensitive=sensitive)
+    wholes = {row["key"]: row for row in contents.values()}
+    size = sum(len(row["body"]) for row in said.values()) + sum(len(row["content"]) for row in wholes.values())
+    return await run_in_thread_if_large(size, _told, hits, said, passages, contents, wholes)
+
+
+def _told(
+    hits: Sequence[Hit],
+    said: Mapping[tuple[str | None, int | None], Record],
+    passages: Mapping[tuple[UUID, int], tuple[str, str]],
+    contents: Mapping[UUID, Record],
+    wholes: Mapping[UUID, Record],
+) -> list[SearchHit]:
+    found = []
+    texts = {place: said_text(row) for place, row in said.items()}
+    own = {key: with_nul(row["content"], row["nul_offsets"]) for key, row in wholes.items()}
+    for hit in hits:
+        whole = contents.get(hit.id)
+        if whole is not None and hit.type != "episode":
+            content = own[whole["key"]]
+            text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
+            found.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole))
+        elif hit.type not in ("episode", "passage"):
+            continue
+        elif hit.archive_id is not None:
+            passage = passages.get((hit.archive_id, hit.start))
+            if passage is not None:
+                found.append(SearchHit(hit, f"tool {passage[0]}", passage[1]))
+        elif (row := said.get((hit.conversation_id, hit.seq))) is not None:
+            said_all = texts[hit.conversation_id, hit.seq]
+            text = said_all[hit.start : hit.start + hit.length]
+            if whole is not None:
+                text = own[whole["key"]]
+            line = row["line"] if text == said_all else ""
+            found.append(SearchHit(hit, row["role"], text, row["id"], line=line))
+    return found
+
+
+PREVIEW_CHARACTERS = 200
+DETAIL_BYTES = 100_000
+
+
+def result(moment: SearchHit, query: str) -> dict[str, Any]:
+    """A moment as a search answers it."""
+    hit = moment.hit
+    return {
+        "memory_key": str(moment.key),
+        "memory_type": hit.type,
+        "summary": moment.line or message_line("user", moment.text),
+        "content_preview": preview(moment.text, query),
+        "relevance_score": round(relevance(hit.score), 4),
+        "created_at": time_text(hit.created_at),
+        "keywords": list(moment.whole["keywords"]) if moment.whole else key_terms(moment.text, 5),
+        "conversation_id": hit.conversation_id,
+        "page": hit.page,
+        "message_ids": [str(moment.message_id)] if moment.message_id else [],
+        "archive_id": str(hit.archive_id) if hit.archive_id else None,
+    }
+
+
+def size(moments: Sequence[SearchHit], query: str) -> int:
+    """How many characters ``result`` has to look at, for all of them."""
+    return sum(len(moment.text) + len(query) for moment in moments)
+
+
+def preview(text: str, query: str) -> str:
+    """Up to 200 characters around the first match, which is marked ``**so**``."""
+    at, length = _first_match(text, query)
+    start = max(0, min(at - PREVIEW_CHARACTERS // 3, len(text) - PREVIEW_CHARACTERS + 6))
+    shown = text[start : start + PREVIEW_CHARACTERS - 6]
+    at -= start
+    if length and at + length <= len(shown):
+        shown = f"{shown[:at]}**{shown[at : at + length]}**{shown[at + length :]}"
+    return (
+        ("…" if start else "") + " ".join(shown.split()) + ("…" if start + PREVIEW_CHARACTERS - 6 < len(text) else "")
+    )
+
+
+def _first_match(text: str, query: str) -> tuple[int, int]:
+    """Where the longest of the query's words first stands in a text, and its length there: in whatever form it has, of
+    Chinese with the pairs that go on from it; (0, 0) if none does.
+    """
+    folded = fold_each(text)
+    words = set(bm25.terms(query)) - bm25.STOP_WORDS
+    for word in sorted(words, key=lambda word: (-len(word), folded.find(word))):
+        at = folded.find(word)
+        if at < 0:
+            continue
+        if folded[at].isascii():
+            return _whole_word(folded, word) or (at, len(word))
+        end = at + len(word)
+        while folded[end - 1 : end + 1] in words:
+            end += 1
+        return at, end - at
+    return 0, 0
+
+
+def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
+    """The first word that a term is of: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
+    for found in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
+        if term in bm25.terms(found[0]):
+            return found.start(), len(found[0])
+    return None
+
+
+def detail(moment: SearchHit) -> dict[str, Any]:
+    """A memory in full, to 100 KB."""
+    text = with_nul(moment.whole["content"], moment.whole["nul_offsets"]) if moment.whole else moment.text
+    content = text.encode()
+    is_cut = len(content) > DETAIL_BYTES
+    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
+    whole = moment.whole
+    return {
+        **result(moment, ""),
+        "content": shown,
+        "is_cut": is_cut,
+        "metadata": json.loads(whole["metadata"]) if whole else {},
+        "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",
+        "expires_at": time_text(whole["expires_at"]) if whole and whole["expires_at"] else None,
+        "source": whole["source"] if whole else "extractive",
+    }

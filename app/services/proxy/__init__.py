@@ -1,0 +1,1 @@
+"""Chat requests that pass through Quire to a model's API."""

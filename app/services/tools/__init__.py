@@ -1,0 +1,1 @@
+"""The recall tools that a model calls."""

@@ -1,0 +1,146 @@
+"""Running an ATTP document for a model: read it, run its code with the recall tools in reach, say what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from app.core.canonical import dumps
+from app.core.model import Language
+from app.core.quote import result_text
+from app.recall import attp, sandbox, tools
+from app.recall.arguments import Mistake
+from app.recall.attp import Document
+from app.recall.sandbox import Limits, Outcome, Reply
+from app.runtime import Runtime
+from app.services.idempotency import Once
+from app.services.tools import tool_calls
+from app.services.tools.tool_calls import Answer, Asker, ToolCall
+
+LIMITS = Limits()
+WAIT_SECONDS = 10.0
+"""For a free place to run code in."""
+_BUSY: dict[Language, str] = {
+    "en": "Too much code is being run right now; send it again in a moment.",
+    "zh": "当前运行的代码太多;请稍后再发。",
+}
+_NO_RESULT: dict[Language, str] = {
+    "en": "The code ran, and assigned nothing to __result__.",
+    "zh": "代码已运行,但没有给 __result__ 赋值。",
+}
+
+
+@dataclass
+class _Calls:
+    """The calls that code made, in order, with what they brought."""
+
+    made: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+
+
+async def run_once(
+    runtime: Runtime,
+    tenant: UUID,
+    conversation_id: str,
+    text: str,
+    once: Once | None,
+    *,
+    bound_to: str | None = None,
+    sensitive: bool = False,
+) -> str:
+    """The answer to a document as JSON text; a repeated request is answered alike and recalls nothing.
+
+    Raises NotFound for an unknown conversation. Whatever is wrong with the document or its code is said in words.
+    """
+    if once is not None and (known := await once.answered(runtime.database, tenant)) is not None:
+        return known
+    asking = await tool_calls.asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
+    language = asking.language({})
+    calls = _Calls()
+    try:
+        document = attp.parse(text, language)
+    except Mistake as mistake:
+        answer = _failed(None, str(mistake), calls)
+    else:
+        answer = await _answer(runtime, tenant, asking, document, calls, language)
+    return await tool_calls.keep(runtime, tenant, asking, calls.answers, dumps(answer), once)
+
+
+async def _answer(
+    runtime: Runtime, tenant: UUID, asking: Asker, document: Document, calls: _Calls, language: Language
+) -> dict[str, Any]:
+    if document.code is None:
+        return _shape(document, calls, status="done", message=document.message, content=document.message or "")
+    outcome = await _run(runtime, tenant, asking, document.code, calls, language)
+    if outcome is None:
+        return _failed(document, _BUSY[language], calls)
+    if outcome.failure is not None:
+        return _failed(document, attp.explain(outcome.failure, outcome.detail, LIMITS, language), calls)
+    result = outcome.result
+    content = _NO_RESULT[language]
+    if result is not None:
+        content = result_text(result if isinstance(result, str) else dumps(result))
+    return _shape(document, calls, status="continue", result=result, content=content)
+
+
+async def _run(
+    runtime: Runtime, tenant: UUID, asking: Asker, code: str, calls: _Calls, language: Language
+) -> Outcome | None:
+    """What became of the code; None if there was no place to run it in."""
+
+    async def call(name: str, positional: list[Any], given: dict[str, Any]) -> Reply:
+        if len(calls.made) == LIMITS.calls:
+            most = LIMITS.calls
+            return {"error": f"最多调用 {most} 次工具。" if language == "zh" else f"At most {most} calls of tools."}
+        tool = tools.BY_NAME[name]
+        try:
+            arguments = attp.named(tool, positional, given, language)
+        except Mistake as mistake:
+            answer = Answer(str(mistake), is_error=True)
+            arguments = given
+        else:
+            answer = await tool_calls.run(runtime, tenant, asking, ToolCall(tool, arguments))
+        error = answer.content if answer.is_error else None
+        calls.made.append({"name": name, "arguments": arguments, "error": error})
+        calls.answers.append(answer)
+        return {"error": error} if answer.is_error else {"value": answer.value}
+
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await runtime.sandboxes.acquire()
+    except TimeoutError:
+        return None
+    try:
+        return await sandbox.run(code, list(tools.BY_NAME), call, LIMITS)
+    finally:
+        runtime.sandboxes.release()
+
+
+def _failed(document: Document | None, error: str, calls: _Calls) -> dict[str, Any]:
+    return _shape(document, calls, status="error", error=error, content=error)
+
+
+def _shape(
+    document: Document | None,
+    calls: _Calls,
+    *,
+    status: str,
+    content: str,
+    result: Any = None,
+    message: str | None = None,
+    error: str | None = None,
+) -> dict[str, Any]:
+    """An answer; ``content`` is what to show the model."""
+    return {
+        "status": status,
+        "thought": document.thought if document else None,
+        "target": document.target if document else None,
+        "message": message,
+        "result": result,
+        "error": error,
+        "content": content,
+        "is_error": error is not None,
+        "calls": calls.made,
+    }

@@ -1,0 +1,301 @@
+"""The recall agent: an LLM that searches memories until it hands over what it found.
+
+Without an LLM, or where it fails, a fixed policy does the same in a fixed order: search, search again with the words
+of the latest messages, read the best, hand over. No connection is held while the model thinks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+from app import errors
+from app.core.model import Language
+from app.core.neutral import block
+from app.core.quote import Said, memories_text
+from app.extractive.terms import key_terms
+from app.prompts import prompt
+from app.providers import Chat, ProviderError, Reply
+from app.providers import ToolCall as ModelCall
+from app.recall import agent, tools
+from app.recall.agent import Handoff, Task
+from app.recall.arguments import Mistake, read
+from app.recall.tools import AGENT_TOOLS, Tool
+from app.runtime import Runtime
+from app.services.memory.recalling import said_text
+from app.services.tools import tool_calls
+from app.services.tools.tool_calls import Asker, ToolCall
+from app.store import conversations, messages, spending
+from app.text.language import language as language_of
+
+REPLY_TOKENS = 1_000
+TOOL_SECONDS = 10.0
+GOOD_ENOUGH = 0.45
+"""A search whose best result is less relevant is widened by the fixed policy."""
+DETAILS = 3
+KEYS_MAX = 10
+BY_NAME = {tool.name: tool for tool in AGENT_TOOLS}
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    query: str | None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    iterations_max: int = 3
+    sensitive: bool = False
+    """Whether sensitive memories are there."""
+
+
+@dataclass
+class _Run:
+    """One recall."""
+
+    runtime: Runtime
+    tenant: UUID
+    asking: Asker
+    query: str
+    task: Task
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    previews: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def language(self) -> Language:
+        return self.task.language
+
+    def note(self, name: str, arguments: Mapping[str, Any], answer: str, *, is_error: bool) -> None:
+        self.trace.append(
+            {
+                "iteration": self.task.iteration,
+                "tool": name,
+                "arguments": dict(arguments),
+                "result": answer[: agent.SHOWN_CHARACTERS],
+                "is_error": is_error,
+            }
+        )
+
+    async def use(self, name: str, arguments: dict[str, Any]) -> str:
+        """Run a tool that searches or reads, within its time, and note it."""
+        refused = self.task.refusal(name)
+        if refused is not None:
+            self.note(name, arguments, refused, is_error=True)
+            return refused
+        self.task.used(name)
+        call = ToolCall(BY_NAME[name], arguments)
+        try:
+            async with asyncio.timeout(TOOL_SECONDS):
+                answer = await tool_calls.run(self.runtime, self.tenant, self.asking, call)
+        except (TimeoutError, errors.QuireError) as error:
+            answer = tool_calls.Answer(f"{name} failed: {_reason(error)}", is_error=True)
+        if not answer.is_error and isinstance(answer.value, list):
+            shown = [value for value in answer.value if isinstance(value, dict)]
+            self.task.show(shown)
+            self.previews.update((value["memory_key"], value["content_preview"]) for value in shown)
+        text = self.task.admitted(answer.content)
+        self.note(name, arguments, text, is_error=answer.is_error)
+        return text
+
+
+def _reason(error: Exception) -> str:
+    return error.detail if isinstance(error, errors.QuireError) else f"no answer within {TOOL_SECONDS:g} s"
+
+
+async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict[str, Any]:
+    """What the memories of a user or conversation say about a query, or about what was said last.
+
+    Raises NotFound, or Invalid where neither a query nor a conversation says what to look for.
+    """
+    asking = await tool_calls.asker(
+        runtime, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
+    )
+    latest = await _latest(runtime, tenant, asking, agent.FIRST_MESSAGES)
+    query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
+    if query is None:
+        raise errors.Invalid(
+            "There is nothing to look for.",
+            errors=[{"loc": ["body", "query"], "msg": "is needed where no user message says what to look for"}],
+        )
+    language = (asking.conversation.language if asking.conversation else None) or language_of(query[:1000])
+    run = _Run(runtime, tenant, asking, query, Task(request.iterations_max, language))
+    handed, warnings = await _hand_over(run)
+    task = run.task
+    return {
+        "search_summary": handed.search_summary,
+        "relevant_memory_keys": list(handed.relevant_memory_keys),
+        "confidence": handed.confidence,
+        "needs_more_info": handed.needs_more_info,
+        "follow_up_question": handed.follow_up_question,
+        "iteration_used": task.iteration,
+        "context_window_used": min(task.messages, asking.conversation.totals.last_seq if asking.conversation else 0),
+        "trace": run.trace,
+        "warnings": warnings,
+    }
+
+
+async def _hand_over(run: _Run) -> tuple[Handoff, list[dict[str, str]]]:
+    chat = run.runtime.chat
+    if chat is None:
+        return await _policy(run), [{"code": "llm_absent", "detail": "no LLM is in use; a fixed policy searched"}]
+    try:
+        handed = await _ask(run, chat)
+    except ProviderError:
+        warning = {"code": "llm_unavailable", "detail": "the LLM failed; a fixed policy searched"}
+        return await _policy(run), [warning]
+    if handed is not None:
+        return handed, []
+    warning = {"code": "no_handoff", "detail": "the LLM did not hand over; what it saw is handed over for it"}
+    return _conclude(run, max(run.task.seen.values(), default=0.0)), [warning]
+
+
+# --- With an LLM ------------------------------------------------------------------------------------
+
+
+async def _ask(run: _Run, chat: Chat) -> Handoff | None:
+    """Iterations until the model hands over; None if it never does. Raises ProviderError."""
+    schemas = tools.schemas("openai", AGENT_TOOLS, run.language)
+    while True:
+        talk = await _opening(run)
+        outcome = await _iterate(run, chat, talk, schemas)
+        if outcome != "expanded":
+            return outcome
+
+
+async def _opening(run: _Run) -> list[dict[str, Any]]:
+    latest = await _latest(run.runtime, run.tenant, run.asking, run.task.messages)
+    lines = [f"[{s.seq}] {s.role}: {block(s.text)}" for s in latest]
+    known = ", ".join(run.task.best(KEYS_MAX))
+    parts = [memories_text("最近的消息" if run.language == "zh" else "the latest messages", lines)] if lines else []
+    wanted = "要查找:" if run.language == "zh" else "To be found: "
+    parts.append(memories_text("查询" if run.language == "zh" else "query", [f"{wanted}{block(run.query)}"]))
+    if known:
+        parts.append(f"{'已经见过的 memory_key' if run.language == 'zh' else 'Keys seen so far'}: {known}")
+    return [
+        {"role": "system", "content": prompt("recall", run.language)},
+        {"role": "user", "content": "\n\n".join(parts)},
+    ]
+
+
+async def _iterate(
+    run: _Run, chat: Chat, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
+) -> Handoff | Literal["expanded"] | None:
+    """One iteration; None when its steps are used up."""
+    for _ in range(agent.STEPS_MAX):
+        reply = await chat.complete(talk, max_tokens=REPLY_TOKENS, tools=schemas)
+        await _count(run, reply)
+        talk.append(_assistant(reply))
+        if not reply.tool_calls:
+            talk.append({"role": "user", "content": agent.said("handoff", run.language)})
+        for call in reply.tool_calls:
+            answer = await _obey(run, call)
+            if not isinstance(answer, str):
+                return answer or "expanded"
+            talk.append({"role": "tool", "tool_call_id": call.id, "content": answer})
+    return None
+
+
+async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
+    """What a call comes to: text for the model, the end of the task, or (None) of the iteration."""
+    task = run.task
+    try:
+        tool, arguments = _read(call, run.language)
+    except Mistake as mistake:
+        run.note(call.name[: agent.NAME_SHOWN], {}, str(mistake), is_error=True)
+        return str(mistake)
+    if tool is tools.HANDOFF:
+        handed = task.handoff(arguments)
+        run.note(call.name, arguments, "", is_error=False)
+        return handed
+    if tool is tools.EXPAND_CONTEXT_WINDOW:
+        refused = task.refusal(call.name)
+        run.note(call.name, arguments, refused or "", is_error=refused is not None)
+        if refused is not None:
+            return refused
+        task.expand(arguments.get("messages", agent.MORE_MESSAGES))
+        return None
+    return await run.use(call.name, arguments)
+
+
+def _read(call: ModelCall, language: Language) -> tuple[Tool, dict[str, Any]]:
+    """The tool that the model called, and with what. Raises Mistake."""
+    tool = BY_NAME.get(call.name)
+    if tool is None:
+        raise Mistake(f"There is no tool {call.name[: agent.NAME_SHOWN]!r}; there are {', '.join(BY_NAME)}.", "")
+    try:
+        given = json.loads(call.arguments or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise Mistake("The arguments are not a JSON object.", "")
+    return tool, read(tool, given, language)
+
+
+def _assistant(reply: Reply) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.tool_calls:
+        said["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+            for c in reply.tool_calls
+        ]
+    return said
+
+
+async def _count(run: _Run, reply: Reply) -> None:
+    conversation = run.asking.conversation
+    run.runtime.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
+    await spending.record(
+        run.runtime.database, run.tenant, conversation.id if conversation else None, "recall",
+        reply.prompt_tokens, reply.completion_tokens,
+    )  # fmt: skip
+
+
+# --- Without ----------------------------------------------------------------------------------------
+
+
+async def _policy(run: _Run) -> Handoff:
+    """Search; widen by the words of the latest messages if that found little; read the best; hand over."""
+    task = run.task
+    await run.use(tools.SEARCH_MEMORIES.name, {"query": run.query})
+    found = max(task.seen.values(), default=0.0)
+    if found < GOOD_ENOUGH and task.iteration < task.iterations_max:
+        task.expand(agent.MORE_MESSAGES)
+        latest = await _latest(run.runtime, run.tenant, run.asking, task.messages)
+        run.note(tools.EXPAND_CONTEXT_WINDOW.name, {"messages": agent.MORE_MESSAGES}, "", is_error=False)
+        words = key_terms("\n".join([run.query, *(s.text for s in latest)]), tools.KEYWORDS_LIMIT)
+        if words:
+            await run.use(tools.SEARCH_MEMORIES.name, {"query": " ".join([run.query, *words])[: tools.TEXT_MAX]})
+    for key in task.best(DETAILS):
+        await run.use(tools.GET_MEMORY_DETAIL.name, {"memory_key": key})
+    return _conclude(run, found)
+
+
+def _conclude(run: _Run, confidence: float) -> Handoff:
+    """What was seen, handed over without anybody's judgement but the search's."""
+    keys = run.task.best(KEYS_MAX)
+    zh = run.language == "zh"
+    nothing = "没有找到相关记忆。" if zh else "No memory about it was found."
+    question = "能否提供更多细节?" if zh else "Can you say more about what you are looking for?"
+    unsure = confidence < GOOD_ENOUGH
+    handed = Handoff(
+        search_summary="\n".join(run.previews[key] for key in keys[:DETAILS]) or nothing,
+        relevant_memory_keys=tuple(keys),
+        confidence=round(confidence, 4),
+        needs_more_info=unsure,
+        follow_up_question=question if unsure else None,
+    )
+    run.note(tools.HANDOFF.name, {"relevant_memory_keys": list(handed.relevant_memory_keys)}, "", is_error=False)
+    return handed
+
+
+async def _latest(runtime: Runtime, tenant: UUID, asking: Asker, count: int) -> list[Said]:
+    """The conversation's latest messages, oldest first; none without a conversation."""
+    if asking.conversation is None:
+        return []
+    async with runtime.database.snapshot(tenant) as connection:
+        if not await conversations.is_still(connection, tenant, asking.conversation):
+            raise conversations.unknown()
+        rows = await messages.history(connection, tenant, asking.conversation.id, 2**31 - 1, count, newest_first=True)
+    return [Said(row["seq"], row["role"], said_text(row)[:2_000]) for row in reversed(rows)]

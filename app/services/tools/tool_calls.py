@@ -1,0 +1,389 @@
+"""Running the recall tools for a model.
+
+A model's mistake is not an HTTP error: it gets an answer in words that say what would work. A tool only reads; what
+it recalled is counted afterwards, in the transaction that also keeps the answer for a repeated request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+from asyncpg import Record
+
+from app import errors
+from app.concurrency import run_in_thread_if_large
+from app.core import scope as scopes
+from app.core.budget import loaded, loaded_max
+from app.core.caller import Caller
+from app.core.canonical import dumps
+from app.core.model import Language
+from app.core.quote import archive_text, memories_text, moment_text
+from app.extractive.terms import key_terms
+from app.postgres.database import Connection
+from app.recall import tools
+from app.recall.arguments import Mistake, read
+from app.recall.tools import Tool
+from app.runtime import Runtime
+from app.services.conversations import epochs
+from app.services.idempotency import Once, Said, do_once
+from app.services.memory import archiving, recalling, remembering, searching
+from app.services.memory.archiving import Wanted
+from app.services.memory.recalling import CUT, clipped
+from app.services.memory.remembering import MemoryRequest
+from app.services.memory.searching import SearchHit, SearchRequest
+from app.store import conversations, messages
+from app.store.conversations import Conversation
+from app.text.language import language as language_of
+
+KEYWORD_MAX = 100
+_NO_ARCHIVE: dict[Language, str] = {
+    "en": "There is no such archive; use the uuid in a placeholder's first line.",
+    "zh": "没有这个归档;请使用占位文本第一行里的 uuid。",
+}
+_NO_MEMORY: dict[Language, str] = {
+    "en": "There is no such memory; use a memory_key that search_memories gave.",
+    "zh": "没有这条记忆;请使用 search_memories 结果里的 memory_key。",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    tool: Tool
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """On whose behalf a tool is run: that of a conversation, or of a user outside of any."""
+
+    user_id: str | None
+    conversation: Conversation | None = None
+    sensitive: bool = False
+    """Whether sensitive memories are there."""
+
+    @property
+    def scope(self) -> str:
+        return scopes.scope_of(self.user_id, self.conversation.id if self.conversation else None)
+
+    def language(self, arguments: Mapping[str, Any]) -> Language:
+        """That of the conversation; outside of one, that of what is asked."""
+        if self.conversation is not None:
+            return self.conversation.language or "en"
+        return language_of(" ".join(value[:1000] for value in arguments.values() if isinstance(value, str)))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool says: ``content`` to a model, ``value`` to its code. ``page`` is one that was recalled."""
+
+    content: str
+    value: Any = None
+    is_error: bool = False
+    page: int | None = None
+
+
+def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
+    """Raises NotFound for a tool that there is not."""
+    tool = tools.BY_NAME.get(name)
+    if tool is None:
+        raise errors.NotFound(f"There is no such tool; there are {', '.join(tools.BY_NAME)}.")
+    return ToolCall(tool, arguments)
+
+
+async def asker(
+    runtime: Runtime, tenant: UUID, user_id: str | None, conversation_id: str | None, *, sensitive: bool = False
+) -> Asker:
+    """Raises NotFound for a conversation that is unknown or not the user's."""
+    if conversation_id is None:
+        return Asker(user_id, sensitive=sensitive)
+    async with runtime.database.snapshot(tenant) as connection:
+        conversation = await conversations.get(connection, tenant, conversation_id, bound_to=user_id)
+    return Asker(conversation.user_id, conversation, sensitive)
+
+
+async def run_once(
+    runtime: Runtime,
+    tenant: UUID,
+    conversation_id: str,
+    call: ToolCall,
+    once: Once | None,
+    *,
+    bound_to: str | None = None,
+    sensitive: bool = False,
+) -> str:
+    """The tool's answer as JSON text; a repeated request is answered alike and recalls nothing.
+
+    ``bound_to``: the one user whose conversations are there.
+    """
+    if once is not None and (known := await once.answered(runtime.database, tenant)) is not None:
+        return known
+    asking = await asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
+    answer = await run(runtime, tenant, asking, call)
+    said = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
+    return await keep(runtime, tenant, asking, [answer], said, once)
+
+
+async def keep(
+    runtime: Runtime, tenant: UUID, asking: Asker, answers: Sequence[Answer], said: str, once: Once | None = None
+) -> str:
+    """Count what was recalled and keep what is said under the request's key, in one transaction."""
+    pages = [answer.page for answer in answers if answer.page is not None]
+    conversation = asking.conversation
+    if once is None and (not pages or conversation is None):
+        return said
+
+    async def count(connection: Connection) -> Said:
+        if pages and conversation is not None:
+            if await conversations.lock(connection, tenant, conversation.id, bound_to=conversation.user_id) is None:
+                raise conversations.unknown()
+            for page in pages:
+                await messages.count_recall(connection, tenant, conversation.id, page)
+        return Said.about(said, conversation, asking.user_id)
+
+    kept = await do_once(runtime.database, tenant, once, count)
+    if conversation is not None:
+        runtime.conversations.pop((tenant, conversation.id), None)
+    return kept
+
+
+async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[str, Any]) -> Answer:
+    """Store a memory of the user, or of the conversation where no user is known. The same one, said again within a
+    day, is stored once.
+    """
+    language = asking.language(given)
+    try:
+        arguments = read(tools.REMEMBER, given, language)
+    except Mistake as mistake:
+        return Answer(str(mistake), is_error=True)
+    request = MemoryRequest(
+        content=arguments["content"],
+        memory_type=arguments.get("memory_type", "general"),
+        user_id=asking.user_id,
+        conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
+        keywords=tuple(word.replace("\x00", "\ufffd")[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
+    )
+
+    async def work(connection: Connection) -> Said:
+        await remembering.remember(runtime, connection, tenant, request)
+        return Said.about('"remembered"', asking.conversation, asking.user_id)
+
+    digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
+    once = Once.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
+    await do_once(runtime.database, tenant, once, work)
+    runtime.work_came.set()
+    return Answer("已记下。" if language == "zh" else "It is remembered.")
+
+
+async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> Answer:
+    """What the tool says. Takes its own connections, and writes nothing."""
+    language = asking.language(call.arguments)
+    try:
+        arguments = read(call.tool, call.arguments, language)
+    except Mistake as mistake:
+        hint = _hint(asking, mistake.argument, language)
+        return Answer(f"{mistake}{'' if language == 'zh' else ' '}{hint}".strip(), is_error=True)
+    return await _RUN[call.tool.name](runtime, tenant, asking, arguments, language)
+
+
+def _hint(asking: Asker, argument: str, language: Language) -> str:
+    """What would be right for an argument, where more is to say than its kind."""
+    match argument:
+        case "page":
+            pages = _pages(asking.conversation, language)
+            return pages[0].upper() + pages[1:]
+        case "uuid":
+            return _NO_ARCHIVE[language]
+        case "memory_key":
+            return _NO_MEMORY[language]
+    return ""
+
+
+async def _recall_page(
+    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    page: int = arguments["page"]
+    most = loaded_max(epochs.available(runtime, asking.conversation))
+    text = None
+    if asking.conversation is not None:
+        rows: Sequence[Record] = ()
+        async with runtime.database.snapshot(tenant) as connection:
+            if await conversations.is_still(connection, tenant, asking.conversation):
+                rows = await messages.page_messages(connection, tenant, asking.conversation.id, page)
+        text = await recalling.page(runtime, rows, page, language, most)
+    if text is None:
+        no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
+        return Answer(no_page + _pages(asking.conversation, language), is_error=True)
+    return Answer(text, text, page=page)
+
+
+def _pages(conversation: Conversation | None, language: Language) -> str:
+    """Which pages there are."""
+    if conversation is None:
+        return (
+            "此处没有当前对话,无页可读。"
+            if language == "zh"
+            else "no conversation is open here, so there are no pages."
+        )
+    last = conversation.totals.last_page
+    if not last:
+        return "对话还没有任何页。" if language == "zh" else "the conversation has no pages yet."
+    return f"现有第 1–{last} 页。" if language == "zh" else f"pages 1–{last} exist."
+
+
+async def _load_tool_history(
+    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    uuid = _uuid(arguments["uuid"])
+    query, length, max_tokens = (arguments.get(name) for name in ("query", "length", "max_tokens"))
+    available = epochs.available(runtime, asking.conversation)
+    loaded_archive = None
+    if uuid is not None:
+        wanted = Wanted(
+            query=await searching.ready(runtime, tenant, query) if query is not None else None,
+            max_tokens=loaded_max(available, max_tokens) if max_tokens or length else loaded(available),
+            offset=arguments.get("offset", 0),
+            length=length,
+        )
+        async with runtime.database.snapshot(tenant) as connection:
+            loaded_archive = await archiving.load(connection, tenant, asking.scope, uuid, wanted)
+    if loaded_archive is None:
+        return Answer(_NO_ARCHIVE[language], is_error=True)
+    found = await archiving.shown(runtime, loaded_archive)
+    text, part = archiving.tool_text(found, language)
+    framed = archive_text(str(uuid), found["tool_name"], text, part, language)
+    return Answer(framed, framed)
+
+
+async def _search_memories(
+    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    query: str = arguments["query"]
+    days = arguments.get("time_range_days")
+    here = asking.user_id is None or arguments.get("this_conversation", False)
+    request = SearchRequest(
+        query=query,
+        user_id=asking.user_id,
+        conversation_id=asking.conversation.id if here and asking.conversation else None,
+        mode=arguments.get("search_mode", "hybrid"),
+        keywords=tuple(arguments.get("keywords", ())),
+        types=tuple(arguments.get("memory_types", ())),
+        since=datetime.now(UTC) - timedelta(days=days) if days else None,
+        limit=arguments.get("limit", tools.SEARCH_LIMIT),
+        relevance_min=arguments.get("min_relevance_score", 0.0),
+        sensitive=asking.sensitive,
+    )
+    found = await searching.search(runtime, tenant, request)
+    if not found.moments:
+        return _nothing(found.warnings, language)
+    results = await run_in_thread_if_large(searching.size(found.moments, query), _results, found.moments, query)
+    lines = [
+        f"{_line(moment, shown['content_preview'], asking, language)} "
+        f"(memory_key {shown['memory_key']}, {shown['relevance_score']})"
+        for moment, shown in zip(found.moments, results, strict=True)
+    ]
+    of = f"{found.total} 条中的 {len(lines)} 条" if language == "zh" else f"{len(lines)} of {found.total}"
+    return Answer(memories_text(of, lines), results)
+
+
+def _results(moments: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
+    return [{**searching.result(moment, query), "role": moment.role} for moment in moments]
+
+
+async def _recall_memory(
+    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    """The best passages in full that a call has room for, older ones before newer."""
+    query: str = arguments["query"]
+    alone = asking.conversation.id if asking.user_id is None and asking.conversation else None
+    limit = runtime.settings.memory_recall_top_k
+    request = SearchRequest(query, asking.user_id, alone, limit=limit, sensitive=asking.sensitive)
+    found = await searching.search(runtime, tenant, request)
+    if not found.moments:
+        return _nothing(found.warnings, language)
+    free = loaded(epochs.available(runtime, asking.conversation))
+    taken: list[tuple[SearchHit, str]] = []
+    for moment in found.moments:
+        line = _line(moment, moment.text, asking, language)
+        tokens = await runtime.count(line)
+        if taken and tokens > free:
+            break
+        if tokens > free:
+            line = await clipped(runtime, line, free) + CUT[language]
+        free -= tokens
+        taken.append((moment, line))
+    taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq or 0, pair[0].hit.start))
+    title = "相关段落" if language == "zh" else "relevant passages"
+    text = memories_text(title, [line for _, line in taken])
+    return Answer(text, text)
+
+
+def _line(moment: SearchHit, text: str, asking: Asker, language: Language) -> str:
+    """A memory as a model is shown it, with where it comes from."""
+    hit = moment.hit
+    here = asking.conversation is not None and hit.conversation_id == asking.conversation.id
+    elsewhere = None if here else hit.conversation_id
+    return moment_text(hit.page or 0, moment.role, text, hit.created_at, elsewhere, language)
+
+
+def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
+    if searching.NO_WORDS in warnings:
+        said = (
+            "查询里没有可搜索的词;请写出要找的词。"
+            if language == "zh"
+            else "The query has no words to search for; name some."
+        )
+        return Answer(said, is_error=True)
+    said = "没有找到;请换别的词再试。" if language == "zh" else "Nothing was found; try other words."
+    return Answer(said, [])
+
+
+async def _get_memory_detail(
+    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    key = _uuid(arguments["memory_key"])
+    moment = None
+    if key is not None:
+        async with runtime.database.snapshot(tenant) as connection:
+            moment = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
+    if moment is None:
+        return Answer(_NO_MEMORY[language], is_error=True)
+    found = {**await anyio.to_thread.run_sync(searching.detail, moment), "role": moment.role}
+    line = _line(moment, found["content"], asking, language)
+    shown = await clipped(runtime, line, loaded_max(epochs.available(runtime, asking.conversation)))
+    cut = "" if shown == line else "…[已截断]" if language == "zh" else "… [cut]"
+    return Answer(memories_text(str(key), [shown + cut]), found)
+
+
+async def _extract_search_keywords(
+    _services: Runtime, _tenant: UUID, _asking: Asker, arguments: dict[str, Any], language: Language
+) -> Answer:
+    text: str = arguments["text"]
+    found = await run_in_thread_if_large(len(text), key_terms, text, arguments.get("limit", tools.KEYWORDS_LIMIT))
+    if not found:
+        said = "没有值得搜索的词。" if language == "zh" else "There are no words worth searching for."
+        return Answer(said, found)
+    return Answer(", ".join(found), found)
+
+
+Run = Callable[[Runtime, UUID, Asker, dict[str, Any], Language], Awaitable[Answer]]
+_RUN: dict[str, Run] = {
+    tools.RECALL_PAGE.name: _recall_page,
+    tools.LOAD_TOOL_HISTORY.name: _load_tool_history,
+    tools.SEARCH_MEMORIES.name: _search_memories,
+    tools.RECALL_MEMORY.name: _recall_memory,
+    tools.GET_MEMORY_DETAIL.name: _get_memory_detail,
+    tools.EXTRACT_SEARCH_KEYWORDS.name: _extract_search_keywords,
+}
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Parts of conversations, for people and tests."""

@@ -1,0 +1,188 @@
+"""The parts of a conversation, for people and tests: history, pages, contents page, summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app import errors
+from app.concurrency import run_in_thread_if_large
+from app.core.contents import Line, PageEntry, PageNames, renamed
+from app.core.model import Epoch, Language
+from app.core.originals import as_sent
+from app.core.profile import policy_of
+from app.core.summarising import lag
+from app.core.times import time_text
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.conversations import epochs
+from app.store import conversations, messages, page_index, summaries, windows
+from app.store.conversations import Conversation
+
+ALL = 2**31 - 1
+"""Every message, and every revision."""
+VERSIONS_SHOWN = 20
+
+
+def conversation_view(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "id": conversation.id,
+        "user_id": conversation.user_id,
+        "title": conversation.title,
+        "system": conversation.system,
+        "model": conversation.model,
+        "budget": conversation.budget,
+        "token_percent": conversation.token_percent,
+        "settings": json.loads(conversation.policy),
+        "metadata": json.loads(conversation.metadata),
+        "messages": conversation.totals.last_seq,
+        "pages": conversation.totals.last_page,
+        "tokens": conversation.totals.history,
+        "epoch": conversation.epoch,
+        "language": conversation.language,
+        "created_at": time_text(conversation.created_at),
+        "updated_at": time_text(conversation.updated_at),
+    }
+
+
+async def message_views(
+    connection: Connection, tenant: UUID, rows: Sequence[Record], language: Language
+) -> list[dict[str, Any]]:
+    """Stored messages as they were sent, with what Quire knows of them."""
+    wanted = [uuid for row in rows for uuid in row["archive_ids"]]
+    texts = await messages.archived_texts(connection, tenant, wanted) if wanted else {}
+    size = sum(len(row["body"]) for row in rows)
+    return await run_in_thread_if_large(size, lambda: [_message_view(row, texts, language) for row in rows])
+
+
+def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
+    original = as_sent(json.loads(row["body"]), texts, language)
+    return {
+        **original,
+        "id": str(row["id"]),
+        "client_id": row["client_id"],
+        "seq": row["seq"],
+        "page": row["page"],
+        "role": row["role"],
+        "content": original.get("content"),
+        "tool_calls": original.get("tool_calls"),
+        "tool_call_id": original.get("tool_call_id"),
+        "name": original.get("name"),
+        "tokens": row["loaded_tokens"] or row["full_tokens"],
+        "archived": bool(row["archive_ids"]),
+        "archive_id": str(row["archive_ids"][0]) if row["archive_ids"] else None,
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+async def own_epoch(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> Epoch:
+    """The epoch of the conversation's own budget: the stored one, or what will be stored with the next append."""
+    if conversation.own is not None and not epochs.is_due(runtime, conversation):
+        head = await windows.stored_head(connection, tenant, conversation.id, conversation.epoch)
+        return Epoch(conversation.own[1], head)
+    own = epochs.own_profile(runtime, conversation)
+    return await epochs.derive(runtime, connection, tenant, conversation, own)
+
+
+async def contents_view(
+    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
+) -> dict[str, Any]:
+    """The contents page as it stands in the window, and its entries with their recalls up to now."""
+    epoch = await own_epoch(runtime, connection, tenant, conversation)
+    listed = list(epoch.head.listed)
+    rows = await messages.pages(connection, tenant, conversation.id, some=listed)
+    found = await windows.lines(connection, tenant, conversation.id, listed, epoch.layout.condensed_from)
+    names = await page_index.names(connection, tenant, conversation.id, listed, epoch.layout.revision)
+    return {
+        "text": epoch.head.contents,
+        "tokens": epoch.head.contents_tokens,
+        "entries": [_entry(row, found.get(row["page"], ()), names) for row in rows],
+        "chapters": [
+            {"first_page": first, "last_page": last, "line": line} for first, last, line in epoch.head.chapters
+        ],
+    }
+
+
+def _entry(row: Record, lines: Sequence[Line], names: Mapping[int, PageNames]) -> dict[str, Any]:
+    """A page as the contents page has it, in the model's words where there are any."""
+    entry = renamed(PageEntry(row["page"], row["title"], 0, tuple(lines)), names.get(row["page"]))
+    return {
+        "page": entry.page,
+        "title": entry.title,
+        "recall_count": row["recall_count"],
+        "last_recalled_page": row["last_recalled_page"],
+        "source": entry.source,
+        "entries": [{"seq": line.seq, "role": line.role, "summary": line.text} for line in entry.lines],
+    }
+
+
+def page_item(row: Record, names: PageNames | None) -> dict[str, Any]:
+    entry = renamed(PageEntry(row["page"], row["title"], 0), names)
+    return {
+        "page": entry.page,
+        "title": entry.title,
+        "source": entry.source,
+        "first_seq": row["first_seq"],
+        "last_seq": row["last_seq"],
+        "recall_count": row["recall_count"],
+        "last_recalled_page": row["last_recalled_page"],
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+async def page_view(connection: Connection, tenant: UUID, conversation: Conversation, page: int) -> dict[str, Any]:
+    rows = await messages.pages(connection, tenant, conversation.id, some=[page])
+    if not rows:
+        raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
+    stored = await messages.page_messages(connection, tenant, conversation.id, page)
+    found = await windows.lines(connection, tenant, conversation.id, [page], ALL)
+    names = await page_index.names(connection, tenant, conversation.id, [page], ALL)
+    return {
+        **_entry(rows[0], found.get(page, ()), names),
+        "messages": await message_views(connection, tenant, stored, conversation.language or "en"),
+    }
+
+
+async def summary_view(
+    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
+) -> dict[str, Any]:
+    """The newest summary, with the versions before it. Before a model has written one, the extractive one in the
+    window's head, or what it would be of the messages so far.
+    """
+    versions = await summaries.browse(connection, tenant, conversation.id, VERSIONS_SHOWN)
+    found = _version(versions[0]) if versions else await _extractive_summary(runtime, connection, tenant, conversation)
+    threshold = runtime.settings.memory_summary_threshold
+    is_wanted = policy_of(runtime.defaults, conversations.policy_overrides(conversation)).summary_enabled
+    return {
+        **found,
+        "lag": lag(conversation.totals.last_seq, found["through_seq"], threshold) if is_wanted else 0,
+        "versions": [_version(row) for row in versions],
+    }
+
+
+def _version(row: Record) -> dict[str, Any]:
+    return {
+        "version": row["version"],
+        "text": row["text"],
+        "tokens": row["tokens"],
+        "through_seq": row["through_seq"],
+        "source": "extractive" if row["model"] == epochs.EXTRACTIVE else "llm",
+        "model": None if row["model"] == epochs.EXTRACTIVE else row["model"],
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+async def _extractive_summary(
+    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
+) -> dict[str, Any]:
+    epoch = await own_epoch(runtime, connection, tenant, conversation)
+    if epoch.head.summary:
+        text, tokens, through = epoch.head.summary, epoch.head.summary_tokens, epoch.head.summary_through_seq
+    else:
+        lines, through = await epochs.summary_so_far(runtime, connection, tenant, conversation)
+        text, tokens = "\n".join(line.text for line in lines), sum(line.tokens + 3 for line in lines)
+    return {"text": text, "tokens": tokens, "through_seq": through, "source": "extractive", "model": None}

@@ -1,0 +1,134 @@
+"""How far background work is: for people, for readiness and for metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.scope import scope_of
+from app.core.times import time_text
+from app.errors import StorageUnavailable
+from app.postgres.database import Connection
+from app.postgres.tenants import tenants
+from app.queue import table
+from app.queue.table import Depth
+from app.runtime import Runtime
+from app.store import spending, unindexed
+from app.store.conversations import Conversation
+from app.store.memories import owner_of
+from app.store.spending import Spent
+
+
+async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> dict[str, Any]:
+    """A tenant's work in numbers."""
+    lanes = await table.depth(connection, tenant)
+    count, more = await unindexed.count(connection, tenant)
+    return {
+        **_numbers(lanes.values()),
+        "unindexed": count,
+        "unindexed_at_least": more,
+        "lanes": {lane: {**asdict(depth), "stopped": runtime.lanes_stopped.get(lane)} for lane, depth in lanes.items()},
+        "spent": _spent(await spending.totals(connection, tenant)),
+    }
+
+
+async def status_view(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+    """A conversation's work in numbers."""
+    depth, pages = await table.depth_of(connection, tenant, conversation.id)
+    owner = owner_of(scope_of(conversation.user_id, conversation.id))
+    return {
+        **_numbers([depth]),
+        "unindexed": pages + await unindexed.without_vector(connection, tenant, owner, conversation.id),
+        "spent": _spent(await spending.totals_of(connection, tenant, conversation.id)),
+    }
+
+
+def _numbers(lanes: Any) -> dict[str, Any]:
+    whole = Depth()
+    for depth in lanes:
+        ages = [d.oldest_pending_seconds for d in (whole, depth) if d.oldest_pending_seconds is not None]
+        whole = replace(
+            whole,
+            pending=whole.pending + depth.pending,
+            running=whole.running + depth.running,
+            dead=whole.dead + depth.dead,
+            oldest_pending_seconds=max(ages, default=None),
+        )
+    age = whole.oldest_pending_seconds
+    return {
+        "pending": whole.pending,
+        "running": whole.running,
+        "dead": whole.dead,
+        "oldest_pending_seconds": None if age is None else round(age, 3),
+    }
+
+
+def _spent(kinds: Mapping[str, Spent]) -> dict[str, Any]:
+    return {kind: asdict(spent) for kind, spent in kinds.items()}
+
+
+def job_view(row: Record) -> dict[str, Any]:
+    return {
+        "id": str(row["id"]),
+        "kind": row["kind"],
+        "lane": row["lane"],
+        "state": row["state"],
+        "conversation_id": row["conversation_id"],
+        "attempts": row["attempts"],
+        "error": row["error"],
+        "created_at": time_text(row["created_at"]),
+        "failed_at": time_text(row["failed_at"]) if row["failed_at"] else None,
+    }
+
+
+async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
+    """What an operator should look at. The API works all the same: windows do with what there is."""
+    found = {
+        lane: {"code": "lane_stopped", "detail": f"the provider of the lane {lane} does not take us: {words}"}
+        for lane, words in runtime.lanes_stopped.items()
+    }
+    for tenant in await tenants(runtime.database):
+        for lane, error in (await table.neglected(runtime.database, tenant)).items():
+            failed = f"; its last attempt: {error}" if error else ""
+            detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
+            found.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
+    return list(found.values())
+
+
+async def measure(runtime: Runtime) -> None:
+    """Set what is asked for when it is wanted: the work of all tenants and processes, and this one's connections."""
+    metrics = runtime.metrics
+    for gauge in (metrics.jobs, metrics.unclaimed, metrics.oldest, metrics.stopped):
+        gauge.clear()
+    for lane in runtime.lanes_stopped:
+        metrics.stopped.labels(lane).set(1)
+    in_use, idle = runtime.database.connections()
+    metrics.pool.labels("in use").set(in_use)
+    metrics.pool.labels("idle").set(idle)
+    metrics.replica_usable.set(runtime.replica is not None and runtime.replica.usable)
+    try:
+        for tenant in await tenants(runtime.database):
+            await _measure_work(runtime, tenant)
+        metrics.up.set(1)
+    except StorageUnavailable:
+        metrics.up.set(0)
+
+
+async def _measure_work(runtime: Runtime, tenant: UUID) -> None:
+    metrics = runtime.metrics
+    async with runtime.database.snapshot(tenant) as connection:
+        lanes = await table.depth(connection, tenant)
+        spent = await spending.totals(connection, tenant)
+    for lane, depth in lanes.items():
+        for state in ("pending", "running", "dead"):
+            metrics.jobs.labels(lane, state).inc(getattr(depth, state))
+        metrics.unclaimed.labels(lane).inc(depth.unclaimed)
+        metrics.oldest.labels(lane).set(depth.oldest_pending_seconds or 0)
+    for kind, cost in spent.items():
+        metrics.spent_calls.labels(kind).set(cost.calls)
+        metrics.spent_tokens.labels(kind, "prompt").set(cost.prompt_tokens)
+        metrics.spent_tokens.labels(kind, "completion").set(cost.completion_tokens)

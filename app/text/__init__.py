@@ -1,0 +1,1 @@
+"""Text: its language, words and terms; keyword vectors; tokens."""

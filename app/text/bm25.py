@@ -1,0 +1,205 @@
+"""BM25 in stock PostgreSQL: documents and queries as sparse vectors (pgvector's ``sparsevec``).
+
+A document's vector has a component for each of its terms: the saturated term frequency of BM25,
+
+    f * (k1 + 1) / (f + k1 * min(1 - b + b * length / LENGTH, 2))        k1 = 1.2, b = 0.25
+
+A query's vector has each term's inverse document frequency, which the statement works out over the user's own
+rows. Their inner product is the BM25 score, so keyword search is an exact scan of a covering index.
+
+Terms are made here, the same for every language: words, the parts of identifiers, and for Chinese, Japanese and
+Korean each two neighbouring characters, which need no dictionary and no segmentation. A term's component is its
+hash, so there is no vocabulary to keep. Width, case and script make no difference: traditional Chinese finds
+simplified, and the other way round.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from app.text.chinese_scripts import simplified
+
+DIMENSIONS = 1_000_000_000
+"""As many as sparsevec takes: with some thousand terms a user, collisions do not matter."""
+K1, B, LENGTH = 1.2, 0.25, 15
+NORM_MAX = 2.0
+"""A passage is long because we cut it so, not because it is wordy: without a bound, what it repeats would count for
+more than what it says of the query's different terms."""
+TERMS_MAX = 256
+"""Components of a document: 2 kB, which fits a covering index's entry."""
+QUERY_TERMS_MAX = 128
+"""Of a longer query the first half of these, and the last: a dialogue ends with what is wanted now."""
+WORD_CACHED_MAX = 40
+"""Characters of a word whose terms are remembered."""
+PASSAGE_CHARACTERS = 1_200
+ESCAPES_MIN = 4
+"""Backslashes from which on a text is taken for escaped JSON."""
+CJK_WEIGHT = 4
+"""Characters that one of Chinese, Japanese or Korean counts as: every two of them are a term, and a passage's terms
+have to fit its vector."""
+
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
+_RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
+_PARTS = re.compile("[^\\W_]+")
+_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")  # getUser, HTTPServer; not PDFs
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
+_IS_CJK = re.compile(f"[{_CJK}]")
+
+# Words too common to tell texts apart; in a query they only cost time.
+STOP_WORDS = frozenset(
+    "a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is "
+    "it its me my no not of on or our she so that the their them then there these they this to up us was we were what "
+    "when where which who whom whose why will with would you your".split()
+)
+STOP_PAIRS = frozenset(
+    "我们 你们 他们 什么 怎么 是否 这个 那个 一个 可以 没有 就是 因为 所以 如果 的是 了吗 是什".split()
+)
+
+
+def terms(text: str) -> Iterator[str]:
+    """The terms of a text, in order, with repetitions."""
+    for run in _runs(text):
+        yield from _run_terms(run)
+
+
+def _runs(text: str) -> list[str]:
+    """Words, and stretches of Chinese, Japanese or Korean."""
+    text = unescaped(text)
+    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def _is_word(run: str) -> bool:
+    return run[0].isascii() or not _IS_CJK.match(run)
+
+
+def _run_terms(run: str) -> Iterable[str]:
+    if _is_word(run):
+        return _word(run)
+    han = simplified(run)
+    return [han[i : i + 2] for i in range(len(han) - 1)] if len(run) > 1 else [han]
+
+
+def unescaped(text: str) -> str:
+    r"""JSON inside of JSON, as tools often return it, without its escapes: else a line's first word would be another
+    word (``\nserver``), and Chinese no words at all. A text with few escapes may be something else, such as a path.
+    """
+    if text.count("\\") < ESCAPES_MIN:
+        return text
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text)
+
+
+def _word(run: str) -> Iterator[str]:
+    """A word, and where it is put together of several, those too."""
+    folded = run.casefold()
+    parts = [part for piece in _PARTS.findall(run) for part in _CAMEL.split(piece)]
+    if len(parts) > 1:
+        yield folded
+    for part in parts:
+        yield stem(part.casefold())
+
+
+def stem(word: str) -> str:
+    """A word without its commonest English endings, so that its forms meet: a light cut, not a dictionary's."""
+    if len(word) > 4 and word.isascii():
+        for ending, kept in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+            if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+                base = word[: -len(ending)] + kept
+                return base[:-1] if len(base) > 3 and base[-1] == base[-2] and ending in ("ing", "ed") else base
+    return word
+
+
+@lru_cache(maxsize=200_000)
+def component(term: str) -> int:
+    """The component of a term, from 1 on."""
+    digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % DIMENSIONS + 1
+
+
+def document(text: str) -> str:
+    """A text's vector as a sparsevec literal; of very many terms the most frequent."""
+    counts: dict[int, int] = {}
+    for run in _runs(text):
+        for index in _run_components(run):
+            counts[index] = counts.get(index, 0) + 1
+    for index in _STOPPED & counts.keys():
+        del counts[index]
+    length = sum(counts.values())
+    norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
+    kept = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
+    weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(kept.values())}
+    inside = ",".join([f"{index}:{weights[kept[index]]}" for index in sorted(kept)])
+    return f"{{{inside}}}/{DIMENSIONS}"
+
+
+def _run_components(run: str) -> Sequence[int]:
+    """The components of a run's terms, with repetitions."""
+    if len(run) <= WORD_CACHED_MAX and _is_word(run):
+        return _word_components(run)
+    return [component(term) for term in _run_terms(run)]
+
+
+@lru_cache(maxsize=50_000)
+def _word_components(run: str) -> tuple[int, ...]:
+    """Texts repeat their words, and taking one apart is dear."""
+    return tuple(map(component, _word(run)))
+
+
+_STOPPED = frozenset(map(component, STOP_WORDS))
+
+
+def query(text: str) -> list[int]:
+    """The components of a query, without words that are everywhere; none where nothing can be searched for."""
+    found = dict.fromkeys(t for t in terms(text[:20_000]) if t not in STOP_WORDS and t not in STOP_PAIRS)
+    kept = list(found)
+    if len(kept) > QUERY_TERMS_MAX:
+        kept = kept[: QUERY_TERMS_MAX // 2] + kept[-QUERY_TERMS_MAX // 2 :]
+    return sorted({component(term) for term in kept})
+
+
+def any_of(components: Iterable[int]) -> str:
+    """A vector whose inner product with a document's is positive if the document has one of the terms."""
+    return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
+
+
+def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[int, int]]:
+    """Offset and length of the passages of a text, cut after a line or a sentence where there is one.
+
+    Where one ends depends on where it begins only, so they can be gone on with from the end of any.
+    """
+    found: list[tuple[int, int]] = []
+    at = start
+    while at < len(text) and (most is None or len(found) < most):
+        end = _reach(text, at)
+        if end < len(text):
+            end = _seam(text, (at + end) // 2, end)
+        found.append((at, end - at))
+        at = end
+    return found
+
+
+def _reach(text: str, at: int) -> int:
+    """How far a passage may go: every Chinese, Japanese or Korean character weighs as much as a few others."""
+    end = min(at + PASSAGE_CHARACTERS, len(text))
+    for count, match in enumerate(_IS_CJK.finditer(text, at, end), 1):
+        if match.end() - at + count * (CJK_WEIGHT - 1) >= PASSAGE_CHARACTERS:
+            return match.end()
+    return end
+
+
+SEAMS = (("\n",), ("\\n",), ("。", "！", "？", ". ", "! ", "? "), ("；", "，", "; ", ", "), (" ",), (",",))
+"""Where to cut, the best first: after a line, a line of escaped JSON, a sentence, a clause, a word; never in a number
+or an address."""
+
+
+def _seam(text: str, low: int, high: int) -> int:
+    """The last good place to cut in a stretch; its end where there is none."""
+    for marks in SEAMS:
+        at = max((text.rfind(mark, low, high) + len(mark) for mark in marks if mark in text[low:high]), default=-1)
+        if at >= 0:
+            return at
+    return high

@@ -1,0 +1,224 @@
+"""Words, sentences and languages of text that is Chinese, English or both.
+
+Every function here is pure and total: any ``str`` is accepted (empty, NUL, lone
+surrogates, ten megabytes of one word), nothing raises, and the work is linear in
+what is looked at. Callers that must be bounded pass ``window(text)``.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Literal
+
+import rjieba
+
+from app.text.chinese_scripts import simplified
+
+Language = Literal["zh", "en"]
+
+HEAD_CHARS = 20_000
+TAIL_CHARS = 4_000
+
+# Ideographs only: kana and hangul are written by people who do not write Chinese.
+HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_KANA = re.compile("[\u3041-\u30ff]")
+_LATIN_WORD = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]+")
+_FENCED = re.compile(r"```.*?```", re.DOTALL)
+_WORD = re.compile(
+    f"[{HAN}]+|[^\\W{HAN}]+(?:[-._@'\u2019][^\\W{HAN}]+)*"  # user@host.org, get_user, 2024-05-20, don't
+)
+# ANSI colours, zero-width marks and bidirectional overrides: they show nothing
+# themselves and can make the shown text say something else.
+_INVISIBLE = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# Possessive and never from the middle of a run, or "....x" would cost its square.
+_SENTENCE_END = re.compile(
+    r"[。！？；.!?](?:(?<=[。！？；])[。！？；]*[”’」』）)\]\"']*"
+    rf"|(?<=[.!?])(?<![.!?][.!?])[.!?]*+[”’)\]\"'*]*+(?=\s|$|[{HAN}]))"
+)
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|e\.g|i\.e|cf|al|inc|ltd|corp|co"
+    r"|approx|dept|u\.s|u\.k|a\.m|p\.m|(?-i:[A-HJ-Z]))$",
+    re.IGNORECASE,
+)
+_BEFORE_NUMBER = re.compile(r"(?:^|[\s(])(?:no|nos|fig|eq|vol|pp|p|ch|sec)$", re.IGNORECASE)
+_MARKER = re.compile(
+    r"\s*(?:#{1,6}(?=\s)|[-*+•·‣◦▪](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}[、．]"
+    r"|[（(]?[一二三四五六七八九十]{1,3}[）)、])\s*"
+)
+_CLOSERS = " \t,;:，、；：—–-([{（【「“‘…"
+
+
+def window(text: str) -> str:
+    """The part of a text that a bounded reader looks at: its head and its tail."""
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+        return text
+    return text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+
+
+def script_counts(text: str) -> tuple[int, int]:
+    """(ideographs, Latin words) in the window of a text, fenced code left out.
+
+    Add the pairs up over a conversation and give the sums to ``dominant``.
+    Japanese counts as neither, so that it does not pass for Chinese.
+    """
+    seen = window(text)
+    prose = _FENCED.sub(" ", seen) if "```" in seen else seen
+    latin = len(_LATIN_WORD.findall(prose))
+    if prose.isascii():
+        return 0, latin
+    han = sum(map(len, _HAN_RUN.findall(prose)))
+    kana = len(_KANA.findall(prose))
+    return (0 if kana * 8 > han else han), latin
+
+
+def dominant(han: int, latin: int) -> Language:
+    """The language that these counts speak of; English when there is nothing to go by.
+
+    A Chinese word is about 1.6 ideographs. A quarter of the words is enough: people
+    who write Chinese mix English terms in, seldom the other way round.
+    """
+    chinese_words = han / 1.6
+    return "zh" if han and chinese_words >= 0.25 * (chinese_words + latin) else "en"
+
+
+def language(text: str) -> Language:
+    """The language of one text; code and JSON in ASCII are "en"."""
+    if text.isascii():
+        return "en"
+    return dominant(*script_counts(text))
+
+
+def fold(text: str) -> str:
+    """The form in which texts are compared: width, case and the script of Chinese do not matter."""
+    return simplified(unicodedata.normalize("NFKC", text).casefold())
+
+
+def fold_each(text: str) -> str:
+    """The same character by character, where that is one again: a place in it is the same place in the text."""
+    return "".join(map(_fold_one, text))
+
+
+@lru_cache(maxsize=20_000)
+def _fold_one(character: str) -> str:
+    folded = fold(character)
+    return folded if len(folded) == 1 else character
+
+
+def squeeze(text: str) -> str:
+    """The text on one line: no control characters, single spaces."""
+    if text.isprintable():  # what is taken out is not
+        return " ".join(text.split())
+    return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
+
+
+def clip(text: str, max_chars: int) -> str:
+    """At most ``max_chars`` characters, cut between words and marked with "…"."""
+    if len(text) <= max_chars:
+        return text
+    if max_chars <= 1:
+        return "…"[: max(max_chars, 0)]
+    return text[: _boundary(text, max_chars - 1)].rstrip(_CLOSERS) + "…"
+
+
+def _boundary(text: str, end: int) -> int:
+    """The last place at or before ``end`` where a reader would accept a cut."""
+    for at in range(end, end - end // 3 - 1, -1):
+        if at and _breaks(text[at - 1], text[at]):
+            return at
+    for at in range(end, max(end - 16, 0), -1):
+        if not (unicodedata.combining(text[at]) or text[at] in "\u200d\ufe0f" or text[at - 1] == "\u200d"):
+            return at
+    return end
+
+
+def _breaks(left: str, right: str) -> bool:
+    return right.isspace() or left.isspace() or left in "。！？；，、,;" or "\u2e80" <= left <= "\u9fff"
+
+
+def one_line(text: str, max_chars: int) -> str:
+    """``clip(squeeze(text), max_chars)``, looking only at what can matter."""
+    # Twice the size leaves room for runs of blanks; a text of more blanks than that is cut short.
+    return clip(squeeze(text[: 2 * max(max_chars, 0) + 400]), max_chars)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences in order, stripped, without bullet and heading marks.
+
+    A line ends a sentence, except where prose was wrapped by hand; a bullet or
+    heading is never joined to its neighbours. Decimals, versions, URLs and common
+    abbreviations do not end one.
+    """
+    found: list[str] = []
+    for line in _unwrapped(text):
+        found.extend(_split(line))
+    return found
+
+
+def _unwrapped(text: str) -> list[str]:
+    """Lines with markers removed; a line that goes on in lower case is joined to the one before."""
+    paragraphs: list[list[str]] = []
+    joinable = False
+    for raw in text.splitlines():
+        mark = _MARKER.match(raw)
+        line = raw[mark.end() :].strip() if mark else raw.strip()
+        if joinable and not mark and line[:1].islower() and line[0].isascii():
+            paragraphs[-1].append(line)
+        elif line:
+            paragraphs.append([line])
+        joinable = len(line) >= 45 and line[-1] not in ".!?:;。！？；：|}" and not (mark and "#" in mark[0])
+    return [" ".join(paragraph) for paragraph in paragraphs]
+
+
+def _split(line: str) -> list[str]:
+    parts: list[str] = []
+    start = 0
+    for end in _SENTENCE_END.finditer(line):
+        before = line[max(start, end.start() - 12) : end.start()]
+        if end[0] == "." and _abbreviates(before, line[end.end() : end.end() + 2]):
+            continue
+        parts.append(line[start : end.end()].strip())
+        start = end.end()
+    parts.append(line[start:].strip())
+    return [part for part in parts if part]
+
+
+def _abbreviates(before: str, after: str) -> bool:
+    return bool(_ABBREVIATION.search(before) or (after[1:].isdigit() and _BEFORE_NUMBER.search(before)))
+
+
+def words(text: str) -> list[str]:
+    """The words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
+    found: list[str] = []
+    for token in _WORD.findall(text):
+        if is_han(token):
+            found.extend(segments(token))
+        else:
+            found.append(token.lower())
+    return found
+
+
+def segments(run: str) -> list[str]:
+    """The words of a run of ideographs, found in its simplified form: the dictionary knows few traditional ones."""
+    found: list[str] = []
+    at = 0
+    for word in rjieba.cut(simplified(run)):
+        found.append(run[at : at + len(word)])
+        at += len(word)
+    return found
+
+
+def is_han(word: str) -> bool:
+    """Whether a word begins with an ideograph."""
+    return word >= "\u3005" and _HAN_RUN.match(word) is not None
+
+
+def scalar(text: str) -> str:
+    """The text with lone surrogates replaced, as everything outside Python needs it."""
+    return _SURROGATE.sub("\ufffd", text)

@@ -1,0 +1,68 @@
+"""What the tests of the work table share."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from app.ids import uuid7
+from app.postgres.database import Database
+from app.queue import enqueue, table
+from app.queue.enqueue import NewWork
+from app.queue.table import Claimed
+
+ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
+BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
+KINDS = ("page", "summary", "embed")
+
+
+async def conversation(database: Database, tenant: UUID, *names: str) -> None:
+    async with database.begin(tenant) as connection:
+        for name in names:
+            await connection.execute(
+                "INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", tenant, name, uuid7()
+            )
+
+
+async def put(database: Database, tenant: UUID, *new: NewWork) -> None:
+    async with database.begin(tenant) as connection:
+        await enqueue.enqueue(connection, tenant, new)
+
+
+def page(name: str, number: int) -> NewWork:
+    return enqueue.page(name, UUID(int=int.from_bytes(name.encode())), number)
+
+
+async def take(database: Database, tenant: UUID = ANN, limit: int = 10, **options: Any) -> list[Claimed]:
+    return await table.claim(database, tenant, "llm", KINDS, limit, **options)
+
+
+async def done(database: Database, claimed: Claimed) -> None:
+    async with database.begin(claimed.tenant) as connection:
+        await table.finish(connection, claimed)
+
+
+async def rows(database: Database, tenant: UUID = ANN) -> list[dict[str, Any]]:
+    async with database.snapshot(tenant) as connection:
+        return [
+            dict(row) for row in await connection.fetch("SELECT * FROM work WHERE tenant_id = $1 ORDER BY id", tenant)
+        ]
+
+
+async def pass_time(
+    database: Database, tenant: UUID = ANN, *, seconds: float = 3600, only: Sequence[str] = KINDS
+) -> None:
+    """As if that long had gone by for everything that is due some time."""
+    async with database.begin(tenant) as connection:
+        await connection.execute(
+            "UPDATE work SET due = due - make_interval(secs => $2), created_at = created_at - make_interval(secs => $2)"
+            " WHERE tenant_id = $1 AND kind = ANY ($3::text[])",
+            tenant, seconds, list(only),
+        )  # fmt: skip
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Fails when it does not hold in time."""
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 - there is nothing to wait on but what it asks
+            await asyncio.sleep(0.005)

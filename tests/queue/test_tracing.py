@@ -1,0 +1,83 @@
+"""A trace from the request that closes a page to the job that indexes it, sent to a collector on loopback."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from app.main import create_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from app.telemetry.tracing import Tracing
+from tests.api.kit import append, path, turn, user
+from tests.conftest import serving, wait_for
+
+trace_service = pytest.importorskip(
+    "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the extra `otel` is not installed"
+)
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+class Collector:
+    """What was sent, as spans."""
+
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+
+    def take(self, body: bytes) -> None:
+        request = trace_service.ExportTraceServiceRequest.FromString(body)
+        self.spans += [span for r in request.resource_spans for s in r.scope_spans for span in s.spans]
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[Collector, str]]:
+    made = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            made.take(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield made, f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_job_belongs_to_the_trace_of_its_request_and_no_span_tells_content(
+    collector: tuple[Collector, str],
+    postgres: EmbeddedPostgres,
+    settings: Settings,
+    clean: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, endpoint = collector
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+    wanted = Settings(
+        quire_data_dir=settings.quire_data_dir, otel_exporter_otlp_endpoint=endpoint, memory_embedding_model="none"
+    )
+    for url in serving(create_app(wanted, postgres.app_dsn, with_worker=True)):
+        with httpx.Client(base_url=url, headers={"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}) as client:
+            append(client, "private", [*turn(1), user("the secret question")])
+            wait_for(lambda: client.get("/jobs").json()["pending"] + client.get("/jobs").json()["running"] == 0)
+            assert client.get(path("private", "status")).json()["unindexed"] == 0
+    names = {span.name for span in found.spans if span.trace_id.hex() == TRACE}
+    assert {"POST /conversations/{conversation_id}/messages", "job page"} <= names
+    assert "private" not in str(found.spans)
+    assert "secret" not in str(found.spans)
+
+
+def test_without_a_collector_there_is_nothing() -> None:
+    with Tracing().span("x", kind="SERVER", size=1) as span:
+        assert span is None
+    assert Tracing().traceparent() is None
