@@ -63,23 +63,23 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
     """Raises Invalid, PayloadTooLarge or Forbidden."""
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
-        message = "names whose the archive is; a user or a conversation is needed"
-        raise errors.Invalid("An archive needs an owner.", errors=[{"loc": ["body", "user_id"], "msg": message}])
+        message = "or `conversation_id` is required"
+        raise errors.Invalid(errors=[{"loc": ["body", "user_id"], "msg": message}])
     for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
         if value is not None:
             check_id(value, ["body", name])
     for name, text in (("tool_name", body.tool_name), *(("sources", source) for source in body.sources)):
         if "\x00" in text:
-            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", name], "msg": "must not hold U+0000"}])
+            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "must not contain U+0000"}])
     tool_input = archiving.input_text(body.tool_input)
     for name, text, longest in (
         ("tool_input", tool_input, limits.message_chars), ("result", body.result, limits.result_chars),
     ):  # fmt: skip
         if len(text) > longest:
-            message = f"at most {longest} characters, got {len(text)}"
-            raise errors.PayloadTooLarge(f"The {name} is too long.", errors=[{"loc": ["body", name], "msg": message}])
+            message = f"must have at most {longest} characters, not {len(text)}"
+            raise errors.PayloadTooLarge(errors=[{"loc": ["body", name], "msg": message}])
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        raise errors.Invalid("It would expire at once.", errors=[{"loc": ["body", "expires_at"], "msg": "is past"}])
+        raise errors.Invalid(errors=[{"loc": ["body", "expires_at"], "msg": "must be in the future"}])
     return ArchiveRequest(
         tool_name=body.tool_name,
         tool_input=tool_input,
@@ -107,7 +107,7 @@ async def list_archives(
     """Archives without their contents, the newest first."""
     for name, text in (("conversation_id", conversation_id), ("user_id", user_id), ("tool_name", tool_name)):
         if text is not None and "\x00" in text:
-            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
+            raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await archives.browse(

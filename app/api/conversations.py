@@ -62,7 +62,7 @@ async def create_conversation(request: Request, runtime: Wired, caller: Writer, 
     async def work(connection: Connection) -> Said:
         if not await conversations.create(connection, caller.tenant, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
-            raise errors.Conflict("There is a conversation of this id already.", errors=[message])  # type: ignore[list-item]
+            raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
         made = await conversations.get(connection, caller.tenant, new.id)
         return Said.about(dumps(inspect.conversation_view(made)), made)
 
@@ -88,8 +88,8 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
 def _metadata(body: schemas.ConversationChange) -> str:
     text = dumps(body.metadata or {})
     if len(text) > METADATA_MAX:
-        message = f"at most {METADATA_MAX} characters as JSON"
-        raise errors.Invalid("The metadata is too long.", errors=[{"loc": ["body", "metadata"], "msg": message}])
+        message = f"must have at most {METADATA_MAX} characters as JSON"
+        raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
     return text
 
 
@@ -110,7 +110,7 @@ async def list_conversations(
     after = cursors.decode_time_and_id(cursor)
     for name, text in (("user_id", user_id), ("q", q)):
         if text is not None and "\x00" in text:
-            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
+            raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await conversations.browse(connection, caller.tenant, user, q, after, limit + 1)

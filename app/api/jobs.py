@@ -56,7 +56,7 @@ async def retry_job(
     async def work(connection: Connection) -> Said:
         row = await table.retry(connection, caller.tenant, job_id)
         if row is None:
-            raise errors.NotFound("There is no such job. One that is done is forgotten.")
+            raise errors.NotFound("There is no such job. Finished jobs are removed.")
         return Said(dumps(progress.job_view(row)))
 
     once = Once.of(caller, key, "POST", request.url.path, None)

@@ -61,11 +61,11 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
     """The key that is wanted, for the command line too. Raises Invalid."""
     problems: list[errors.FieldError] = []
     if not body.name.strip() or not body.name.isprintable():
-        problems.append({"loc": ["body", "name"], "msg": "must be a text that can be printed"})
+        problems.append({"loc": ["body", "name"], "msg": "must be printable text"})
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+        problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
     if problems:
-        raise errors.Invalid("The key is not usable.", errors=problems)
+        raise errors.Invalid(errors=problems)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     return KeyRequest(body.name, tuple(body.scopes), body.user_id, body.expires_at)

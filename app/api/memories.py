@@ -68,20 +68,20 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     """Raises Invalid or Forbidden."""
-    user_id = _user(caller, body.user_id, body.conversation_id, "A memory needs an owner.")
+    user_id = _user(caller, body.user_id, body.conversation_id)
     problems: list[errors.FieldError] = []
     if not body.content.strip():
         problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
     metadata = dumps(body.metadata)
     if len(metadata) > METADATA_MAX:
-        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_MAX} characters as JSON"})
+        problems.append({"loc": ["body", "metadata"], "msg": f"must have at most {METADATA_MAX} characters as JSON"})
     for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
         if any("\x00" in text or "\\u0000" in text for text in texts):
-            problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
+            problems.append({"loc": ["body", name], "msg": "must not contain U+0000"})
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+        problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
     if problems:
-        raise errors.Invalid("The memory is not usable.", errors=problems)
+        raise errors.Invalid(errors=problems)
     return MemoryRequest(
         content=body.content,
         memory_type=body.memory_type,
@@ -95,13 +95,11 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     )
 
 
-def _user(
-    caller: Caller, named: str | None, conversation_id: str | None, title: str, part: Part = "body"
-) -> str | None:
-    """Whom a request is about, if not a conversation. Raises Invalid or Forbidden."""
+def _user(caller: Caller, named: str | None, conversation_id: str | None, part: Part = "body") -> str | None:
+    """Return the user of a request; None for a conversation's. Raises Invalid or Forbidden."""
     user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None:
-        raise errors.Invalid(title, errors=[{"loc": [part, "user_id"], "msg": "a user or a conversation is needed"}])
+        raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
     for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, [part, name])
@@ -171,7 +169,7 @@ async def find_memories(
 
 
 async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:
-    user_id = _user(caller, body.user_id, body.conversation_id, "A search is within one user.", part)
+    user_id = _user(caller, body.user_id, body.conversation_id, part)
     since, until = _times(body, part)
     expanded, warnings = None, list[dict[str, str]]()
     if body.expand:
@@ -204,7 +202,6 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
         since = max(since, days) if since else days
     if since and until and since >= until:
         raise errors.Invalid(
-            "There is nothing in this time range.",
             errors=[{"loc": [part, "until"], "msg": "must be later than `since` and `time_range_days` ago"}],
         )
     return since, until
@@ -235,7 +232,7 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.RecallBody, value)
-    user_id = _user(caller, body.user_id, body.conversation_id, "A recall is within one user.")
+    user_id = _user(caller, body.user_id, body.conversation_id)
     wanted = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
     return json_value(await recall_agent.recall(runtime, caller.tenant, wanted))
 

@@ -270,8 +270,8 @@ def _checked(runtime: Runtime, wanted: ContextRequest, part: Literal["body", "qu
         return wanted
     if model_window(wanted.model) is None:
         raise errors.Invalid(
-            "The model is not known, so its context window is not either; name a budget.",
-            errors=[{"loc": [part, "model"], "msg": "is not a model whose context window is known"}],
+            "Quire does not know the context window of this model. Set `budget`.",
+            errors=[{"loc": [part, "model"], "msg": "is not a model with a known context window"}],
         )
     return wanted
 
@@ -289,8 +289,7 @@ def _uuids(text: str | None) -> tuple[UUID, ...]:
         return tuple(dict.fromkeys(UUID(part.strip()) for part in text.split(","))) if text else ()
     except ValueError:
         raise errors.Invalid(
-            "`load` is not a list of uuids.",
-            errors=[{"loc": ["query", "load"], "msg": "must be uuids joined by commas"}],
+            errors=[{"loc": ["query", "load"], "msg": "must be comma-separated uuids"}],
         ) from None
 
 
@@ -308,4 +307,4 @@ def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
 
 
 def _bad_pages(loc: list[str | int]) -> errors.Invalid:
-    return errors.Invalid("`pages` names no pages.", errors=[{"loc": loc, "msg": "must be up to 20 numbers from 1 on"}])
+    return errors.Invalid(errors=[{"loc": loc, "msg": "must be up to 20 page numbers, starting at 1"}])

@@ -129,8 +129,8 @@ async def _write(
     body = parse_model(schemas.NoteBody, value)
     text = flat(" ".join(body.text.split()))
     if not text or "\x00" in body.text:
-        message = "must be a text, without U+0000"
-        raise errors.Invalid("A note says something.", errors=[{"loc": ["body", "text"], "msg": message}])
+        message = "must not be blank or contain U+0000"
+        raise errors.Invalid(errors=[{"loc": ["body", "text"], "msg": message}])
     tokens = await runtime.count(text)
 
     async def work(connection: Connection) -> Said:

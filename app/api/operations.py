@@ -43,7 +43,7 @@ async def readyz(runtime: Wired) -> Readiness:
     revision = await runtime.database.schema_revision()
     if revision != runtime.schema_head:
         raise errors.StorageUnavailable(
-            f"The schema is at {revision or 'nothing'}, not at {runtime.schema_head}; run `quire migrate`."
+            f"The schema is at {revision or 'no version'}, not at {runtime.schema_head}. Run `quire migrate`."
         )
     found = await progress.work_warnings(runtime)
     return Readiness(warnings=[WarningItem(**warning) for warning in found])

@@ -135,7 +135,7 @@ async def _events(turn: Turn) -> AsyncIterator[bytes]:
 
 def _upstream(runtime: Runtime) -> Upstream:
     if runtime.upstream is None:
-        raise errors.NotFound("No model is behind the proxy: QUIRE_PROXY_BASE_URL is not set.")
+        raise errors.NotFound("The proxy has no model: QUIRE_PROXY_BASE_URL is not set.")
     return runtime.upstream
 
 
@@ -143,13 +143,11 @@ def _check(body: schemas.ChatBody) -> None:
     """Raises Invalid for what cannot be stored as one answer."""
     if body.n not in (None, 1):
         raise errors.Invalid(
-            "One answer is stored to a request.", errors=[{"loc": ["body", "n"], "msg": "must be 1: ask again instead"}]
+            "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]
         )
     for name in ("functions", "function_call"):
         if (body.model_extra or {}).get(name) is not None:
-            raise errors.Invalid(
-                "Functions are taken as tools.", errors=[{"loc": ["body", name], "msg": "is not supported; use tools"}]
-            )
+            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "is not supported; use `tools`"}])
 
 
 def _allowed(settings: Settings) -> list[str]:
@@ -159,10 +157,10 @@ def _allowed(settings: Settings) -> list[str]:
 def _model(settings: Settings, named: str | None) -> str:
     model = named or settings.quire_proxy_model or settings.memory_llm_model
     if not model:
-        raise errors.Invalid("No model is named.", errors=[{"loc": ["body", "model"], "msg": "is missing"}])
+        raise errors.Invalid(errors=[{"loc": ["body", "model"], "msg": "is required"}])
     allowed = _allowed(settings)
     if allowed and model not in allowed:
-        raise errors.NotFound("There is no such model.", errors=[{"loc": ["body", "model"], "msg": "is not offered"}])
+        raise errors.NotFound(errors=[{"loc": ["body", "model"], "msg": "is not an available model"}])
     return model
 
 

@@ -37,7 +37,7 @@ async def _caller(request: Request) -> Caller:
         }
         if not taken.allowed:
             raise errors.TooManyRequests(
-                f"The key has used its {taken.limit} requests a minute.",
+                f"The key has reached its limit of {taken.limit} requests a minute.",
                 headers={"Retry-After": str(taken.retry_seconds)},
             )
     return caller

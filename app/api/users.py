@@ -169,7 +169,7 @@ def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:
     if len(rest) > max_bytes:
         raise errors.PayloadTooLarge(
             f"Line {number} is larger than {max_bytes} bytes.",
-            errors=[{"loc": ["line", number], "msg": f"at most {max_bytes} bytes"}],
+            errors=[{"loc": ["line", number], "msg": f"must have at most {max_bytes} bytes"}],
             headers={"Connection": "close"},
         )
     return bytes(rest).strip()

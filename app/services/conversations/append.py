@@ -276,7 +276,7 @@ async def _append_locked(
             if await messages.append_within(connection, tenant, decided.append):
                 break
         else:
-            raise errors.StorageUnavailable("The conversation is made and erased all the time; try again.")
+            raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
         current = decided.conversation
         if epochs.is_due(runtime, current):
             current = await epochs.open_epoch(runtime, connection, tenant, current)
@@ -331,7 +331,7 @@ async def _current(runtime: Runtime, tenant: UUID, conversation_id: str) -> Conv
 def _check(known: Conversation | None, request: AppendRequest) -> None:
     if known is None:
         if request.user_id is None and not request.creates:
-            raise errors.NotFound("There is no such conversation. With `user_id` the append would create it.")
+            raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
     elif _is_unseen(known, request):
         raise conversations.unknown()
     elif _is_anothers(known, request):
@@ -341,7 +341,7 @@ def _check(known: Conversation | None, request: AppendRequest) -> None:
         )
 
     elif request.imported is not None and known.tail.last_seq + 1 != request.imported.first_seq:
-        raise errors.Conflict("The conversation was appended to while it was imported; send the rest again.")
+        raise errors.Conflict("The conversation changed during the import. Send the rest again.")
 
 
 def _is_anothers(known: Conversation, request: AppendRequest) -> bool:
@@ -396,11 +396,11 @@ async def _taken(
         wanted = [draft.client_id for draft in request.drafts if draft.client_id is not None]
         taken = await messages.taken_client_ids(connection, tenant, conversation_id, wanted)
     if not taken:
-        return errors.StorageUnavailable("A concurrent request interfered; try again.")
+        return errors.StorageUnavailable("A concurrent request interfered. Try again.")
     return errors.Conflict(
-        "A client id is used in this conversation already; nothing was stored.",
+        "The conversation already has this client id. Nothing was stored.",
         errors=[
-            {"loc": ["body", "messages", i, "client_id"], "msg": f"is that of message {taken[draft.client_id]}"}
+            {"loc": ["body", "messages", i, "client_id"], "msg": f"is the id of message {taken[draft.client_id]}"}
             for i, draft in enumerate(request.drafts, request.first)
             if draft.client_id in taken
         ],

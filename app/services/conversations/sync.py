@@ -116,13 +116,12 @@ def read_list(request: SyncRequest, limits: Limits) -> CallersList:
     if lead == len(drafts):
         where: list[str | int] = ["body", "messages"]
         raise errors.Invalid(
-            "The list holds nothing but system messages.",
-            errors=[{"loc": where, "msg": "must hold a message after the leading system messages"}],
+            errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
         )
     texts = [request.system or "", *(draft.text for draft in drafts[:lead])]
     system = "\n\n".join(text for text in texts if text) or request.system
     if system is not None and "\x00" in system:
-        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
+        raise errors.Invalid(errors=[{"loc": ["body", "system"], "msg": "must not contain U+0000"}])
     digests = [digest(draft) for draft in drafts]
     return CallersList(
         drafts, lead, digests[:lead], digests[lead:], chains(digests[lead:]), system, request.joins_forks
@@ -138,8 +137,8 @@ async def _system(connection: Connection, tenant: UUID, known: Conversation, fou
         if found.joins_forks:
             return None
         raise errors.Fork(
-            "The conversation was begun with other system messages, and these are stored.",
-            errors=[{"loc": ["body", "messages", 0], "msg": "is not what is stored as message 1"}],
+            "The conversation began with different system messages, which are stored as messages.",
+            errors=[{"loc": ["body", "messages", 0], "msg": "differs from stored message 1"}],
             extra={"index": 0, "seq": 1},
         )
     return None
@@ -164,8 +163,8 @@ async def _new(
     index, seq = found.lead + same, through + 1
     if matched is None:
         raise errors.Fork(
-            f"The list says otherwise than what is stored, from its message {index} on; nothing was stored.",
-            errors=[{"loc": ["body", "messages", index], "msg": f"is not what is stored as message {seq}"}],
+            f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
+            errors=[{"loc": ["body", "messages", index], "msg": f"differs from stored message {seq}"}],
             extra={"index": index, "seq": seq},
         )
     answer = {"ahead": matched.ahead, "passed_over": [index + i for i in matched.passed_over]}
@@ -178,9 +177,9 @@ def rest(whole: AppendRequest, found: CallersList, new_from: int, limits: Limits
     drafts = found.drafts[first:]
     if len(drafts) > limits.messages:
         raise errors.Invalid(
-            f"{len(drafts)} messages of the list are new, and at most {limits.messages} can be stored at once:"
-            " sync the list's beginning first.",
-            errors=[{"loc": ["body", "messages"], "msg": f"at most {limits.messages} of them may be new"}],
+            f"{len(drafts)} messages of the list are new; at most {limits.messages} can be stored at once."
+            " Sync the beginning of the list first.",
+            errors=[{"loc": ["body", "messages"], "msg": f"must have at most {limits.messages} new messages"}],
             extra={"matched": first, "messages_max": limits.messages},
         )
     return replace(
