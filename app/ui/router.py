@@ -168,7 +168,7 @@ async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
     known = (asked["type"],) if asked["type"] in TYPES else ()
     found, problem = None, None
     if asked["query"] and not asked["user"] and not asked["conversation"]:
-        problem = "A search is within one user or one conversation: name either."
+        problem = "Specify a user or a conversation."
     elif asked["query"]:
         wanted = SearchRequest(
             asked["query"], asked["user"] or None, asked["conversation"] or None, types=known, limit=RESULTS_SHOWN

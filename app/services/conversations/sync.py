@@ -138,7 +138,7 @@ async def _system(connection: Connection, tenant: UUID, known: Conversation, fou
             return None
         raise errors.Fork(
             "The conversation began with different system messages, which are stored as messages.",
-            errors=[{"loc": ["body", "messages", 0], "msg": "differs from stored message 1"}],
+            errors=[{"loc": ["body", "messages", 0], "msg": "differs from what is stored as message 1"}],
             extra={"index": 0, "seq": 1},
         )
     return None
@@ -164,7 +164,7 @@ async def _new(
     if matched is None:
         raise errors.Fork(
             f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
-            errors=[{"loc": ["body", "messages", index], "msg": f"differs from stored message {seq}"}],
+            errors=[{"loc": ["body", "messages", index], "msg": f"differs from what is stored as message {seq}"}],
             extra={"index": index, "seq": seq},
         )
     answer = {"ahead": matched.ahead, "passed_over": [index + i for i in matched.passed_over]}
