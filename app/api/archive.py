@@ -43,8 +43,8 @@ EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea 
 async def archive_result(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
     """Archive one tool result outside any message list, for agents that keep their own history.
 
-    The answer's `placeholder` is what to put in the result's place. A result that is not over the archive threshold
-    is passed through: `archived` is false and `placeholder` is the result itself.
+    Show the model `placeholder` instead of the result. A result up to the archive threshold is passed through:
+    `archived` is false and `placeholder` is the result itself.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ArchiveBody, value)
@@ -104,7 +104,7 @@ async def list_archives(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Archives without their contents, the newest first."""
+    """List archives, newest first, without their content."""
     for name, text in (("conversation_id", conversation_id), ("user_id", user_id), ("tool_name", tool_name)):
         if text is not None and "\x00" in text:
             raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
@@ -130,12 +130,16 @@ async def get_archive(
     runtime: Wired,
     caller: Reader,
     uuid: UUID,
-    query: Annotated[str | None, Query(max_length=10_000, description="give the passages relevant to this")] = None,
-    max_tokens: Annotated[int | None, Query(ge=1, le=1_000_000, description="of the content or the passages")] = None,
-    offset: Annotated[int, Query(ge=0, le=2_147_483_646, description="characters to pass over")] = 0,
-    length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to give")] = None,
+    query: Annotated[
+        str | None, Query(max_length=10_000, description="return the passages relevant to this text")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, Query(ge=1, le=1_000_000, description="maximum for the content or the passages")
+    ] = None,
+    offset: Annotated[int, Query(ge=0, le=2_147_483_646, description="first character to return")] = 0,
+    length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to return")] = None,
 ) -> Response:
-    """An archive: whole, a range of characters, or the passages relevant to a query in reading order."""
+    """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
     wanted = Wanted(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as connection:
@@ -149,8 +153,8 @@ async def get_archive(
 async def delete_archive(
     request: Request, runtime: Wired, caller: Writer, uuid: UUID, key: IdempotencyKey = None
 ) -> Response:
-    """Erase an archive. Its placeholder says so in every window from now on; another archive of the same
-    content is not touched.
+    """Erase an archive. From now on its placeholder says so in every window. Other archives of the same content
+    stay.
     """
 
     async def work(connection: Connection) -> Said:

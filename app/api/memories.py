@@ -51,7 +51,7 @@ Part = Literal["body", "query"]
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
 async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
-    """Store a memory of a user, or of a conversation. Search finds it from now on."""
+    """Store a memory of a user or a conversation. Search finds it from now on."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
@@ -110,7 +110,7 @@ def _user(caller: Caller, named: str | None, conversation_id: str | None, part: 
 async def forget(
     request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKey = None
 ) -> Response:
-    """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
+    """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
     async def work(connection: Connection) -> Said:
         owner, done = await erasing.erase_memory(
@@ -132,11 +132,10 @@ async def forget(
     openapi_extra=json_body(schemas.SearchBody, {"user_id": "me", "query": "what did I say about tea"}),
 )
 async def search_memories(request: Request, runtime: Wired, caller: Reader) -> Response:
-    """Search one user's memories, or one conversation's: messages (episodes) and passages of archives.
+    """Search the memories of a user or a conversation: messages (episodes), passages of archives, explicit memories.
 
-    Chinese, in either script, and English alike. `relevance_score` is from 0 to 1. A model of Quire's own embeds, or
-    one that is configured; where there is none, or it does not answer, semantic and hybrid mode answer by keyword
-    and say so in `mode` and `warnings`.
+    Works for English and both scripts of Chinese. `relevance_score` is 0 to 1. Without an embedding model, or if it
+    does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
@@ -159,7 +158,7 @@ async def find_memories(
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     expand: bool = False,
 ) -> Response:
-    """The same as the POST."""
+    """Search memories with query parameters; see the POST."""
     body = schemas.SearchBody(
         user_id=user_id, query=query, search_mode=search_mode, keywords=keywords, memory_types=memory_types,
         time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
@@ -214,7 +213,7 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
     openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
 )
 async def extract_keywords(request: Request, runtime: Wired) -> Response:
-    """The words of a text that are worth searching for."""
+    """Extract search keywords from a text."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.KeywordsBody, value)
     return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
@@ -226,9 +225,9 @@ async def extract_keywords(request: Request, runtime: Wired) -> Response:
     openapi_extra=json_body(schemas.RecallBody, {"user_id": "me", "query": "which tea do I like"}),
 )
 async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
-    """Have the recall agent find out what the memories say: it searches, reads and looks further until it hands over.
+    """Run the recall agent: it searches and reads memories and returns a summary.
 
-    Takes as long as the LLM's calls do. Without an LLM, a fixed policy searches and answers in the same shape.
+    It takes as long as its LLM calls. Without an LLM, a fixed policy searches and answers in the same form.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.RecallBody, value)
@@ -239,7 +238,7 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 
 @router.get("/memories/{memory_key:uuid}", response_model=schemas.MemoryDetail)
 async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
-    """A memory in full, to 100 KB."""
+    """Get a memory in full, up to 100 KB."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
     if moment is None:

@@ -43,9 +43,9 @@ async def list_notes(
     runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
-    every: Annotated[bool, Query(alias="all", description="also those that another note has replaced")] = False,
+    every: Annotated[bool, Query(alias="all", description="include notes that another note replaced")] = False,
 ) -> Response:
-    """The standing notes: instructions and preferences that lead the head of every window."""
+    """List standing notes: instructions and preferences at the head of every window."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await notes.browse(connection, caller.tenant, conversation_id, replaced=every)
@@ -62,7 +62,7 @@ async def list_notes(
 async def add_note(
     request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
 ) -> Response:
-    """Add a standing note. It is in view from the next window on, which begins a new epoch."""
+    """Add a standing note. The next window shows it and begins a new epoch."""
 
     async def work(connection: Connection, text: str, tokens: int) -> str:
         return dumps(_view(await notes.insert(connection, caller.tenant, conversation_id, uuid7(), text, tokens)))
@@ -103,7 +103,7 @@ async def delete_note(
     note: UUID,
     key: IdempotencyKey = None,
 ) -> Response:
-    """Erase a standing note; it is gone from the next window on."""
+    """Erase a standing note. The next window no longer has it."""
 
     async def work(connection: Connection) -> Said:
         known = await _locked(connection, caller, conversation_id)

@@ -63,7 +63,7 @@ def _restored(segment: str) -> str:
     return check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"])
 
 
-_DESCRIPTION, _EXAMPLES = "1 to 128 characters, none of them a control character", ["demo"]
+_DESCRIPTION, _EXAMPLES = "1 to 128 characters, no control characters", ["demo"]
 
 
 async def _path_id(conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)]) -> str:
