@@ -31,7 +31,8 @@ class Settings(BaseSettings):
     database_replica_url: str | None = Field(
         None,
         pattern=r"^postgres(ql)?://",
-        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches, used when it"
+        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches,"
+        " used when it"
         " has all acknowledged writes. Unset: the primary serves everything.",
     )
 
@@ -39,7 +40,8 @@ class Settings(BaseSettings):
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     quire_hosts: str = Field(
         "",
-        description="Comma-separated host names that clients use, in addition to loopback names, addresses and QUIRE_HOST;"
+        description="Comma-separated host names that clients use, in addition to loopback names, addresses and"
+        " QUIRE_HOST;"
         " any port unless one is given. Other hosts are refused by /mcp, and by everything while no keys are required"
         " (protection against DNS rebinding). `*`: any.",
     )
@@ -73,7 +75,8 @@ class Settings(BaseSettings):
         600,
         ge=0,
         le=1_000_000,
-        description="Requests per minute without a valid key, per client address and process; beyond it 429. 0: unlimited.",
+        description="Requests per minute without a valid key, per client address and process; beyond it 429. 0:"
+        " unlimited.",
     )
     quire_request_seconds: float = Field(
         300, ge=0.1, le=86_400, description="Maximum seconds until a response begins; then 503."
@@ -108,7 +111,8 @@ class Settings(BaseSettings):
         0,
         ge=0,
         le=100,
-        description="Concurrent jobs of one tenant in a worker's lane (LLM, embeddings). 0: all but one of the lane's slots if"
+        description="Concurrent jobs of one tenant in a worker's lane (LLM, embeddings). 0: all but one of the"
+        " lane's slots if"
         " there are several tenants, else all.",
     )
     quire_worker_lease_seconds: float = Field(
