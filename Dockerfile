@@ -13,9 +13,8 @@ WORKDIR /srv/quire
 COPY requirements.txt .
 RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
 COPY LICENSE .
-COPY alembic alembic
 COPY app app
-RUN python -m compileall -q app alembic
+RUN python -m compileall -q app
 
 USER 10001:10001
 VOLUME /data

@@ -32,6 +32,7 @@ from app.api import (
 from app.api.deadlines import Deadlines
 from app.api.paths import SlashesInIds
 from app.api.queries import served_first
+from app.asgi import FromEnvironment
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
@@ -80,7 +81,16 @@ OPERATIONS: tuple[APIRouter, ...] = (operations.router, measured.router)
 Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
 
 
-def create_app(
+def create_app() -> FromEnvironment:
+    """Quire for any ASGI server, with settings from the environment: `uvicorn --factory app.main:create_app`."""
+    return FromEnvironment(_from_settings)
+
+
+def _from_settings(settings: Settings, dsn: str) -> FastAPI:
+    return build_app(settings, dsn, with_worker=settings.quire_worker)
+
+
+def build_app(
     settings: Settings,
     dsn: str,
     *,
@@ -151,7 +161,7 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with runtime_of(settings, dsn, models) as runtime:
-            app.state.runtime, app.state.mcp = runtime, mcp.manager(runtime)
+            app.state.runtime, app.state.mcp = runtime, mcp.OnDemand(runtime)
             watches = [
                 asyncio.create_task(runtime.metrics.watch_lag()),
                 asyncio.create_task(runtime.forget_windows()),
@@ -159,9 +169,10 @@ def _lifespan(
             if runtime.replica is not None:
                 watches.append(asyncio.create_task(runtime.replica.watch()))
             try:
-                async with app.state.mcp.run(), _working(runtime, pace, wanted=with_worker):
+                async with _working(runtime, pace, wanted=with_worker):
                     yield
             finally:
+                await app.state.mcp.close()
                 for watch in watches:
                     watch.cancel()
 
@@ -180,7 +191,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
         chat, embedder = await (models or providers)(settings, counter)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
-            known = (settings, defaults(settings), database, counter, migrate.head(), chat, embedder)
+            known = (settings, defaults(settings), database, counter, migrate.HEAD, chat, embedder)
             metrics, upstream = Metrics(), upstream_of(settings)
             async with _replica(settings, database, metrics) as replica:
                 runtime = Runtime(*known, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
@@ -273,3 +284,7 @@ async def _working(runtime: Runtime, pace: Pace | None, *, wanted: bool) -> Asyn
             yield
         finally:
             stop.set()
+
+
+app = create_app()
+"""The same for `uvicorn app.main:app`. Nothing is read or opened until its lifespan begins."""

@@ -1,9 +1,9 @@
 """Every setting, read from the environment by the composition roots and alembic only."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.core.budget import BUDGET_MAX
@@ -221,3 +221,16 @@ class Settings(BaseSettings):
         2, ge=1, le=1000, description="Concurrent calls to the embedding API per process."
     )
     memory_embedding_batch: int = Field(64, ge=1, le=2048, description="Texts per call to the embedding API.")
+
+
+class InvalidSettingsError(ValueError):
+    """Some settings are not valid; the message names them, without their values."""
+
+
+def read(**given: Any) -> Settings:
+    """The settings; what is ``given`` (and not None) comes before the environment. Raises InvalidSettingsError."""
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = "\n".join(f"  {str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
+        raise InvalidSettingsError(f"These settings are not valid:\n{wrong}") from None

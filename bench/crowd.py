@@ -56,7 +56,7 @@ def _fill(opened: House, plan: Plan) -> tuple[Copies, dict[int, str], float]:
     count = sum(len(numbers) for numbers in _numbers(plan).values())
     crowd = Copies("crowd", filling.templates(opened, "crowd", TEMPLATES, MESSAGES), count)
     users = {memories: filling.memories(opened, f"of-{memories}", memories) for memories in plan.memories}
-    filling.freeze_gc(opened)
+    filling.settle(opened)
     begun = perf_counter()
     filling.fill(opened, crowd, *users.values())
     return crowd, {memories: copies.user(0) for memories, copies in users.items()}, perf_counter() - begun

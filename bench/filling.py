@@ -72,7 +72,7 @@ def embed(house: House, owner: UUID, model: UUID, dimensions: int) -> None:
     asyncio.run(_embed(house.postgres.superuser_dsn, owner, model, vectors))
 
 
-def freeze_gc(house: House) -> None:
+def settle(house: House) -> None:
     """Have the jobs done that are enqueued, by a service of its own, lest the house's has no worker."""
     environment = environment_of(house.postgres, house.folder)
     with serving(QUIRE, environment, house.folder, house.quire.postmaster) as server:

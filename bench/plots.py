@@ -106,13 +106,13 @@ def _lines(axes: Any, plot: Lines) -> None:
     for i, (name, points) in enumerate(plot.lines.items()):
         colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
         axes.plot(*zip(*points, strict=True), label=name, color=colour, marker=marker, markersize=4, linewidth=1.5)
-    places = run_in_thread_if_large({x for points in plot.lines.values() for x, _ in points})
+    places = spread({x for points in plot.lines.values() for x, _ in points})
     axes.set_xticks(places, [_number(x) for x in places])
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.tick_params(axis="x", which="minor", length=0)
 
 
-def run_in_thread_if_large(places: Collection[float]) -> list[float]:
+def spread(places: Collection[float]) -> list[float]:
     """The largest, and going down from it those that leave room for their numbers."""
     kept: list[float] = []
     for place in sorted(places, reverse=True):

@@ -62,7 +62,7 @@ async def _run(opened: House, *, quick: bool) -> list[Table]:
         settings = Settings(quire_data_dir=opened.folder)
         counter = tokens.load(opened.folder / "vocabularies")
         embedder = local_embeddings.load(threads=2)
-        runtime = Runtime(settings, defaults(settings), database, counter, migrate.head(), embedder=embedder)
+        runtime = Runtime(settings, defaults(settings), database, counter, migrate.HEAD, embedder=embedder)
         found: list[Table] = []
         for some in (talks.shipped("en"), talks.shipped("zh"), *talks.public(replay.DATA)):
             asked = some.questions[:: QUICK_STEP if quick else 1]

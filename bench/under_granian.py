@@ -16,7 +16,7 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from starlette.types import ASGIApp
 
-from app.main import create_app, freeze_gc
+from app.main import build_app, freeze_gc
 from app.settings import Settings
 from bench import bare
 
@@ -42,7 +42,7 @@ def _loaded() -> ASGIApp:
         return bare.create_app(arguments[0], bare.read(arguments[1]))
     settings = Settings()
     assert settings.database_url is not None
-    app = create_app(settings, settings.database_url)
+    app = build_app(settings, settings.database_url)
     freeze_gc()
     return app
 

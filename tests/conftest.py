@@ -3,24 +3,45 @@
 import asyncio
 import os
 import shutil
+import socket
 import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
-from app.main import create_app
+from app import worker
+from app.main import build_app
 from app.postgres import embedded, migrate
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
+from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
+
+SLOW_FOLDERS = ("cluster", "examples", "faults", "fuzz", "llm", "load")
+"""Every test below them is slow; elsewhere a test or a module carries the marker itself."""
+TESTS = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow folders, keep the tests of a file on one worker, and begin with what takes longest."""
+    for item in items:
+        if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+            item.add_marker("slow")
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow_files)
 
 
 @pytest.fixture(scope="session")
@@ -62,21 +83,13 @@ async def _connect(dsn: str) -> asyncpg.Connection:
 def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) -> Callable[[], None]:
     """Deleting is ten times quicker than TRUNCATE, and more so without triggers.
 
-    In one transaction, what others refer to first: a worker that is still at work on an earlier test's rows can then
-    leave none without what it refers to, which would be there for good.
+    Nothing else writes meanwhile: a worker stops before its test ends (see `working`).
     """
     statements = "".join(f"DELETE FROM {table.name};" for table in metadata.sorted_tables)
     run_as_superuser("SET session_replication_role = replica")
 
     def delete() -> None:
-        for tries_left in reversed(range(10)):
-            try:
-                run_as_superuser(f"DO $$BEGIN {statements} END$$")
-            except asyncpg.DeadlockDetectedError:  # with that worker
-                if not tries_left:
-                    raise
-            else:
-                return
+        run_as_superuser(f"DO $$BEGIN {statements} END$$")
 
     return delete
 
@@ -121,23 +134,57 @@ def settings(data_dir: Path) -> Settings:
 @pytest.fixture(scope="session")
 def base_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """A server for the whole run; jobs are run by the tests themselves."""
-    yield from serving(create_app(settings, postgres.app_dsn))
+    yield from serving(build_app(settings, postgres.app_dsn))
 
 
-def serving(app: object) -> Iterator[str]:
-    """The URL of an app that a thread of this process serves."""
-    config = uvicorn.Config(app, port=0, http="httptools", ws="none", lifespan="on", log_config=None)  # type: ignore[arg-type]
-    server = uvicorn.Server(config)
+class Served(uvicorn.Server):
+    """An app that a thread of this process serves on a free port."""
+
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__(uvicorn.Config(app, port=0, http="httptools", ws="none", lifespan="on", log_config=None))
+        self.app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}"
+
+
+@contextmanager
+def serve(app: FastAPI) -> Iterator[Served]:
+    server = Served(app)
     thread = threading.Thread(target=server.run)
     thread.start()
-    wait_for(lambda: server.started or not thread.is_alive())
-    assert server.started
-    port = server.servers[0].sockets[0].getsockname()[1]
-    # FastAPI makes its routes when it first needs them, which two servers in one process must not do at once.
-    httpx.get(f"http://127.0.0.1:{port}/nothing")
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    try:
+        wait_for(lambda: server.started or not thread.is_alive())
+        assert server.started
+        # FastAPI makes its routes when it first needs them, which two servers in one process must not do at once.
+        httpx.get(f"{server.url}/nothing")
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def serving(app: FastAPI) -> Iterator[str]:
+    """Yield the URL of an app that is served until the generator ends."""
+    with serve(app) as served:
+        yield served.url
+
+
+@contextmanager
+def working(served: Served, pace: Pace | None = None) -> Iterator[None]:
+    """Run a worker beside a served app, and stop it before the block ends, so that it works for one test only."""
+    stop = asyncio.Event()
+    running = asyncio.run_coroutine_threadsafe(worker.run(served.app.state.runtime, stop, pace=pace), served.loop)
+    try:
+        yield
+    finally:
+        served.loop.call_soon_threadsafe(stop.set)
+        running.result(timeout=30)
 
 
 @pytest.fixture

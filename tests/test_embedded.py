@@ -17,6 +17,8 @@ from app.postgres import embedded
 from app.postgres.embedded import EmbeddedPostgres
 from tests.conftest import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
@@ -98,7 +100,9 @@ def test_several_may_start_it_at_the_same_time(folder: Path) -> None:
 
 
 def test_a_process_that_was_killed_does_not_keep_the_server_alive(folder: Path) -> None:
-    program = f"import pathlib, signal; from app import embedded; embedded.start(pathlib.Path({str(folder)!r})); "
+    program = (
+        f"import pathlib, signal; from app.postgres import embedded; embedded.start(pathlib.Path({str(folder)!r})); "
+    )
     user = subprocess.Popen(
         [sys.executable, "-c", program + "print('up', flush=True); signal.pause()"], stdout=subprocess.PIPE
     )

@@ -45,7 +45,13 @@ async def _caller(request: Request) -> Caller:
 
 def knock(request: Request, key: str | None) -> Knock:
     """What a request shows at the door."""
-    return Knock(key, request.headers.get("host", ""), request.client.host if request.client else "")
+    server = request.scope.get("server")
+    return Knock(
+        key,
+        request.headers.get("host", ""),
+        request.client.host if request.client else "",
+        server[0] if server and server[1] is not None else "",
+    )
 
 
 def _key(request: Request) -> str | None:

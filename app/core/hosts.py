@@ -28,6 +28,15 @@ def is_ours(host: str, names: Collection[str]) -> bool:
     return bare == "localhost" or bare.endswith(".localhost") or _is_address(bare)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
 def neighbourhood(address: str) -> str:
     """Where a client asks from, as limits see it: a household has a whole /64 of IPv6."""
     try:

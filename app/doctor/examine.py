@@ -14,7 +14,7 @@ from app import errors
 from app.doctor import probes, verdicts
 from app.doctor.verdicts import Asked, Check
 from app.main import providers
-from app.postgres import embedded, migrate
+from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
 from app.postgres.tenants import is_keyed
 from app.settings import Settings
@@ -81,9 +81,9 @@ async def _ask_database(
     """The embedding model that vectors are of, and the checks."""
     try:
         connection = await probes.connect(dsn)
-    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except refusals.KINDS as error:
         mend = "Check DATABASE_URL, that the server is running, and that it admits this machine."
-        return None, [Check("database", "fail", probes.why_not(error, dsn), mend)]
+        return None, [Check("database", "fail", refusals.why_not(error, dsn), mend)]
     try:
         checks, is_current = await _ask_server(settings, connection)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
@@ -105,7 +105,7 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
     server = await probes.server(connection)
     revision = await probes.revision(connection)
     is_embedded = settings.database_url is None
-    migrations = verdicts.migrations(revision, migrate.head(), migrate.known(), embedded=is_embedded)
+    migrations = verdicts.migrations(revision, migrate.HEAD, migrate.known(), embedded=is_embedded)
     checks = [
         verdicts.version(server),
         verdicts.role(server),

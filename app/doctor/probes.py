@@ -14,14 +14,14 @@ import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
 
 from app import healthcheck
 from app.doctor.verdicts import Asked, Folder, Port, Server, Table
-from app.postgres.database import CONNECT_SECONDS, Database
+from app.postgres.database import Database
+from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.tenants import DEFAULT_TENANT, tenants
 from app.providers import Chat, Embedder, ProviderError, RefusedCaller, local_embeddings
 from app.queue import table
@@ -83,36 +83,6 @@ async def revision(connection: asyncpg.Connection) -> str | None:
 
 async def protected_tables(connection: asyncpg.Connection) -> list[Table]:
     return [Table(**row) for row in await connection.fetch(TABLES)]
-
-
-def why_not(error: Exception, dsn: str) -> str:
-    """Why there is no connection, without what may be a password."""
-    return next(words for kinds, words in WHY_NOT if isinstance(error, kinds)).format(
-        where=_place(dsn), kind=type(error).__name__, seconds=CONNECT_SECONDS
-    )
-
-
-WHY_NOT: Final = (
-    (
-        (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
-        "{where} rejects the role or its password.",
-    ),
-    (asyncpg.InvalidCatalogNameError, "{where} has no database of this name."),
-    (asyncpg.TooManyConnectionsError, "{where} has no free connections."),
-    (ConnectionRefusedError, "Nothing listens at {where}."),
-    (socket.gaierror, "The host name of {where} cannot be resolved."),
-    (TimeoutError, "{where} did not answer within {seconds:.0f} s."),
-    (Exception, "{where} cannot be used ({kind})."),
-)
-
-
-def _place(dsn: str) -> str:
-    try:
-        parts = urlsplit(dsn)
-        port = parts.port or 5432
-    except ValueError:
-        return "The database"
-    return f"{parts.hostname}:{port}" if parts.hostname else "The database"
 
 
 # --- Work -------------------------------------------------------------------------------------------

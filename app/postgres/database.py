@@ -21,13 +21,13 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from app import errors
+from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 
 # In quotes: generic in their stubs only.
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Check: TypeAlias = Callable[[Connection], Awaitable[None]]
 
-CONNECT_SECONDS = 5.0
 ACQUIRE_SECONDS = 5.0
 STATEMENT_SECONDS = 7.0
 SERVER_TIMEOUTS = {
@@ -79,7 +79,7 @@ class Database:
     async def connect(
         cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True, at_once: bool = True
     ) -> "Database":
-        """Open the pool. Raises StorageUnavailable when the database cannot be reached, unless it is not `at_once`.
+        """Open the pool. Raises StorageUnavailable, which says why, if the database refuses, unless not `at_once`.
 
         `statement_cache=False` is for PgBouncer in transaction mode: no prepared statements, and
         the time-outs are set in each transaction, because a session is not ours to configure.
@@ -87,11 +87,13 @@ class Database:
         Beyond `pool_size` there is one connection for what is `ordered`, opened when it is wanted.
         """
         with_session = SERVER_TIMEOUTS if statement_cache else {}
-        with _translated():
+        try:
             pool = await _pool(dsn, int(at_once), pool_size, with_session, statement_cache=statement_cache)
             if not statement_cache:  # then no plan is kept, and each is made for the tables as they are
                 return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS))
             ordered = await _pool(dsn, 0, 1, with_session | ORDERED, statement_cache=True)
+        except KINDS as error:
+            raise errors.StorageUnavailable(why_not(error, dsn)) from error
         return cls(pool, ordered, preamble="")
 
     def after(self, check: Check) -> "Database":

@@ -1,39 +1,68 @@
-"""Bringing the schema to the newest migration."""
+"""Bring the schema to the newest migration.
+
+Alembic is imported only where migrations are run or listed: a process whose schema is up to date does without it.
+"""
+
+from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
+import asyncpg
 
-Run = Callable[[Coroutine[Any, Any, None]], None]
-SCRIPTS = Path(__file__).parents[2] / "alembic"
+from app import errors
+from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+HEAD = "0010"
+"""The newest migration; a test compares it with the scripts."""
+SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
-    """Run what is missing, as the role that owns the tables. Not to be called from an event loop: ``run`` brings one.
+    """Run the missing migrations, as the role that owns the tables. ``run`` brings an event loop; call it from none.
 
-    Two processes may do so at once: the second waits and finds nothing left to do.
+    Two processes can do so at once: the second waits, and finds nothing left to do. Raises StorageUnavailable where
+    the database refuses.
     """
+    if run(_revision(owner_dsn)) == HEAD:
+        return
+    from alembic import command
+
     config = _config()
     config.attributes.update(dsn=owner_dsn, run=run)
     command.upgrade(config, "head")
 
 
-def head() -> str:
-    """The newest migration, or an empty string while there is none."""
-    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+async def _revision(dsn: str) -> str:
+    """The migration that the schema is at, or an empty string where there is none."""
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
+    except KINDS as error:
+        raise errors.StorageUnavailable(why_not(error, dsn)) from error
+    try:
+        return await connection.fetchval("SELECT version_num FROM alembic_version") or ""
+    except asyncpg.UndefinedTableError:
+        return ""
+    finally:
+        await connection.close()
 
 
 def known() -> frozenset[str]:
     """Every migration that this version has."""
+    from alembic.script import ScriptDirectory
+
     return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
 
 
 def _config() -> Config:
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     return config

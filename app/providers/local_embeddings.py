@@ -35,7 +35,7 @@ def load(*, threads: int = 1) -> Embedder | None:
     a passage run side by side all the same.
     """
     try:
-        from app.providers.e5 import model, weights  # noqa: PLC0415 - 60 MB, and not there on every platform
+        from app.providers.e5 import model, weights  # 60 MB, and not on every platform
     except ImportError as missing:
         _logger.warning("no local embeddings: %s is not installed", missing.name)
         return None
@@ -50,7 +50,7 @@ def load(*, threads: int = 1) -> Embedder | None:
 def why_not() -> str | None:
     """Why there is no local model, or None where there is one. Reads the weights, and keeps nothing."""
     try:
-        from app.providers.e5 import model, weights  # noqa: F401, PLC0415 - as above
+        from app.providers.e5 import model, weights  # noqa: F401 - as above
     except ImportError as missing:
         return f"{missing.name} is not installed"
     try:

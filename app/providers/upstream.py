@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from app.providers import ProviderError, TemporaryError
-from app.providers.wire import Wire
 from app.text.language import scalar
 
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
@@ -60,6 +59,8 @@ class Upstream:
 
     def __init__(self, *, base_url: str, api_key: str | None, timeout_seconds: float, connections: int) -> None:
         """``timeout_seconds``: the longest silence. Who asks bounds the whole."""
+        from app.providers.wire import Wire  # brings the openai package, which most deployments do without
+
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
             connections=connections, refuse=refused,

@@ -23,7 +23,7 @@ from asyncpg import Record
 from app import errors
 from app.core.caller import Caller
 from app.core.credentials import SECRET_BYTES, Credentials, prefix
-from app.core.hosts import is_ours, named_in, neighbourhood
+from app.core.hosts import is_loopback, is_ours, named_in, neighbourhood
 from app.core.rate import Taken, take
 from app.core.times import time_text
 from app.ids import uuid7
@@ -38,6 +38,11 @@ OPEN_SECONDS = 1.0
 USE_SECONDS = 60.0
 NOBODYS = bytes(32)
 """Compared with where there is no such key: the same steps, and no secret has this digest."""
+OPEN_DOOR = (
+    "There are no API keys, so Quire serves only those who reach it by a loopback address. Make a key with"
+    " `quire keys create`, set QUIRE_REQUIRE_KEYS=true, or set QUIRE_ALLOW_UNAUTHENTICATED=true if something in front"
+    " checks callers."
+)
 REFUSED = "A valid API key is needed, as `Authorization: Bearer …` or as `X-API-Key`."
 
 _logger = logging.getLogger(__name__)
@@ -60,13 +65,16 @@ class Knock:
     """As its Host header says."""
     address: str
     """Where it comes from."""
+    server: str
+    """The address of ours that it came to; empty where the server does not say, as for a Unix socket."""
 
 
 async def identify(runtime: Runtime, knock: Knock) -> Caller:
     """Who a request comes from, by the key it carries, if any.
 
     Raises Unauthorized, the same whatever is wrong, or TooManyRequests where that happened too often from one address;
-    where no keys are asked for, Misdirected for a host that is not ours.
+    where no keys are asked for, Forbidden at an address that other machines reach, and Misdirected for a host that is
+    not ours.
     """
     given = Credentials.read(knock.key) if knock.key is not None else None
     if given is not None:
@@ -81,12 +89,21 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
     if await are_required(runtime):
         _count_refusal(runtime, knock)
         raise errors.Unauthorized(REFUSED)
+    if _is_open_to_others(runtime, knock.server):
+        raise errors.Forbidden(OPEN_DOOR)
     if not is_ours(knock.host, named_in(runtime.settings.quire_hosts, runtime.settings.quire_host)):
         raise errors.Misdirected(
             "Without API keys, Quire answers only to loopback names and addresses. Create a key, or add the host to"
             " QUIRE_HOSTS."
         )
     return Caller(DEFAULT_TENANT)
+
+
+def _is_open_to_others(runtime: Runtime, server: str) -> bool:
+    """Whether other machines reach this address of ours, against the settings. `quire serve` would not have listened
+    there; other ASGI servers listen where they are told.
+    """
+    return bool(server) and not is_loopback(server) and not runtime.settings.quire_allow_unauthenticated
 
 
 def _require_patience(runtime: Runtime, knock: Knock, given: Credentials) -> None:

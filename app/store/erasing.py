@@ -191,7 +191,7 @@ async def drop_derived(
 TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND first_seq = $3"
 
 
-async def freeze_gc(
+async def settle(
     connection: Connection,
     tenant: UUID,
     conversation_id: str,

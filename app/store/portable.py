@@ -21,7 +21,7 @@ SELECT seq, id, kind, body, view, archive_ids, revision, created_at, digest FROM
 """
 CARDS = """
 SELECT id, tool_name, query_summary, result_summary, key_terms, sources, expires_at FROM archives
- WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+ WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) ORDER BY array_position($2::uuid[], id)
 """
 # What was learnt after one revision and up to another, in order.
 LEARNT = """

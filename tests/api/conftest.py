@@ -6,7 +6,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
@@ -17,7 +17,7 @@ Rows = dict[str, int]
 @pytest.fixture(scope="session")
 def other_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """A server with caches of its own, and the default limits."""
-    yield from serving(create_app(Settings(quire_data_dir=settings.quire_data_dir), postgres.app_dsn))
+    yield from serving(build_app(Settings(quire_data_dir=settings.quire_data_dir), postgres.app_dsn))
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import pytest
 from app.demo.transcript import load, steps
 from tests.api.kit import SHIPPED, Json, append, call, ok, path, recall, result, turn, user
 
+pytestmark = pytest.mark.slow
+
 BUDGETS = (2500, 6000, 12_000)
 ASKED: list[Json] = [
     *({"budget": budget, "format": form} for budget in BUDGETS for form in ("openai", "anthropic")),

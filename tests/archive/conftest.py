@@ -6,7 +6,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
@@ -18,7 +18,7 @@ Grep = Callable[[str], list[str]]
 @pytest.fixture(scope="session")
 def large_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """A server with the default limits and caches of its own."""
-    yield from serving(create_app(Settings(quire_data_dir=settings.quire_data_dir), postgres.app_dsn))
+    yield from serving(build_app(Settings(quire_data_dir=settings.quire_data_dir), postgres.app_dsn))
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def strict_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
         memory_archive_threshold_tokens=100,
         memory_archive_ttl_days=7,
     )
-    yield from serving(create_app(strict, postgres.app_dsn))
+    yield from serving(build_app(strict, postgres.app_dsn))
 
 
 @pytest.fixture

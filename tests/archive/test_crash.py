@@ -1,6 +1,10 @@
 """SIGKILL at any moment: of Quire, and of PostgreSQL's postmaster."""
 
+import pytest
+
 from bench.crash import crash
+
+pytestmark = pytest.mark.slow
 
 
 def test_no_kill_loses_doubles_or_tears_what_was_acknowledged() -> None:

@@ -66,5 +66,5 @@ def test_the_same_values_are_the_same_small_file(tmp_path: Path) -> None:
 
 
 def test_numbers_on_a_logarithmic_axis_do_not_overlap() -> None:
-    assert plots.run_in_thread_if_large([10, 1_000, 10_000, 100_000, 200_000]) == [10, 1_000, 10_000, 200_000]
-    assert plots.run_in_thread_if_large([1, 8, 32]) == [1, 8, 32]
+    assert plots.spread([10, 1_000, 10_000, 100_000, 200_000]) == [10, 1_000, 10_000, 200_000]
+    assert plots.spread([1, 8, 32]) == [1, 8, 32]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.replica import Replica
@@ -35,7 +35,7 @@ def standby(postgres: EmbeddedPostgres) -> Iterator[Standby]:
 @pytest.fixture(scope="module")
 def reader_url(postgres: EmbeddedPostgres, settings: Settings, standby: Standby) -> Iterator[str]:
     reads = settings.model_copy(update={"database_replica_url": standby.dsn("quire_app")})
-    yield from serving(create_app(reads, postgres.app_dsn))
+    yield from serving(build_app(reads, postgres.app_dsn))
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_replica_that_was_promoted_is_not_asked_any_more(
 ) -> None:
     """Its log goes on by itself, so that its positions say nothing of the primary's."""
     reads = settings.model_copy(update={"database_replica_url": promoted.dsn("quire_app")})
-    serves = serving(create_app(reads, postgres.app_dsn))
+    serves = serving(build_app(reads, postgres.app_dsn))
     with httpx.Client(base_url=next(serves), timeout=30) as reader:
         wait_for(lambda: metric(reader, USABLE) == 1)
         promoted.promote()

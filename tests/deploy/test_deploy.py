@@ -19,7 +19,7 @@ import yaml
 
 from app import healthcheck
 from app.cli import main
-from app.main import create_app
+from app.main import build_app
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -38,8 +38,8 @@ def instructions(name: str) -> list[str]:
 def check_command(arguments: list[str]) -> None:
     """It is a command of Quire's, with options that it has."""
     with main.make_context("quire", list(arguments), resilient_parsing=True) as context:
-        assert arguments[0] in main.list_commands(context)
-    command = main.commands[arguments[0]]
+        command = main.get_command(context, arguments[0])
+    assert command is not None
     options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {argument for argument in arguments[1:] if argument.startswith("-")} <= options
 
@@ -170,7 +170,7 @@ def test_no_container_may_more_than_it_needs(manifests: list[Json]) -> None:
 
 
 def test_probes_ask_what_there_is(manifests: list[Json]) -> None:
-    paths = create_app(Settings(), "").openapi()["paths"]
+    paths = build_app(Settings(), "").openapi()["paths"]
     asked = []
     for pod in pods(manifests):
         for container in pod["containers"]:

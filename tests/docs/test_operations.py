@@ -16,6 +16,8 @@ import pytest
 
 from app.postgres import embedded, migrate
 
+pytestmark = pytest.mark.slow
+
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
 BACKUPS = PAGE.partition("## Backups")[2].partition("\n## ")[0]
 DUMP, RESTORE, COPY = re.findall(r'^"\$programs/(.*)$', BACKUPS, re.MULTILINE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.cli.commands import WELCOME
+from app.cli.serve import WELCOME
 from tests.examples.scripted_model import calling, scripted_model
 
 ROOT = Path(__file__).parents[2]

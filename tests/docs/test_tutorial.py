@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.cli import main
+from app.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 URL = "http://127.0.0.1:8000"
@@ -44,7 +44,7 @@ def test_the_commands_that_are_no_requests_exist() -> None:
     others = [block.split() for block in blocks("docs/tutorial.md") if "curl" not in block]
     assert len(others) == 3
     for program, command, *_ in others:
-        assert command in (targets if program == "make" else main.commands)
+        assert command in (targets if program == "make" else COMMANDS)
 
 
 def test_what_the_tutorial_says_happens(client: httpx.Client, base_url: str) -> None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+from click.testing import Result
 
 from tests.api.kit import append, assistant, user
+from tests.cli.kit import invoke
 
 
-def quire(base_url: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app", *arguments]
-    env = {**os.environ, "QUIRE_URL": base_url}
-    return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, check=False, timeout=60)
+def quire(base_url: str, *arguments: str, stdin: str | None = None) -> Result:
+    return invoke({"QUIRE_URL": base_url}, *arguments, stdin=stdin)
 
 
 def test_what_is_exported_comes_back_by_import_and_a_second_time_changes_nothing(
@@ -27,7 +24,7 @@ def test_what_is_exported_comes_back_by_import_and_a_second_time_changes_nothing
     before = client.get("/conversations/team%2Ftea/messages").json()
     file = tmp_path / "ann.jsonl"
     done = quire(base_url, "export", "--user", "ann/b", "--output", str(file))
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     delete_every_row()
     first, second = (quire(base_url, "import", str(file)) for _ in range(2))
     assert "1 conversations, 2 messages" in first.stdout, first.stderr
@@ -45,7 +42,7 @@ def test_what_another_service_exports_is_put_in_or_shown(client: httpx.Client, b
         "header", "conversation", "message", "end"
     ]  # fmt: skip
     assert client.get("/conversations/c").status_code == 404
-    assert quire(base_url, *asked).returncode == 0
+    assert quire(base_url, *asked).exit_code == 0
     assert client.get("/conversations/c").json()["user_id"] == "ann"
 
 
@@ -58,6 +55,6 @@ def test_what_cannot_be_done_is_said_and_leaves_no_file(client: httpx.Client, ba
         (["export", "--user", "u", "--url", "http://127.0.0.1:1"], "No answer from http://127.0.0.1:1"),
     ):
         done = quire(base_url, *arguments, stdin="nonsense")
-        assert (done.returncode != 0, words in done.stderr) == (True, True), done.stderr
+        assert (done.exit_code != 0, words in done.stderr) == (True, True), done.stderr
         assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -59,7 +59,7 @@ def scripted_model(*script: Reply) -> Iterator[ScriptedModel]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         model = ScriptedModel(f"http://127.0.0.1:{server.server_port}/v1")
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield model

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
@@ -122,7 +122,7 @@ def test_the_proxy_gives_any_openai_client_memory(postgres: EmbeddedPostgres, se
         return f"It is {found[1]}." if (found := re.search("code .* is (\\S+?)\\.", text_of(asked[-1]))) else "No."
 
     with FakeOpenAI(reply=answers) as api:
-        server = serving(create_app(settings.model_copy(update={"quire_proxy_base_url": api.url}), postgres.app_dsn))
+        server = serving(build_app(settings.model_copy(update={"quire_proxy_base_url": api.url}), postgres.app_dsn))
         command = [sys.executable, str(EXAMPLES / "openai_proxy.py"), "depots/7", f"Mind: {LITERAL}.", "Which is it?"]
         done = run(command, EXAMPLES, next(server))
         next(server, None)

@@ -1,4 +1,4 @@
-"""One service with its worker for a module, and one provider that can be told to fail."""
+"""One service for a module, a worker for each test, and one provider that can be told to fail."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,8 @@ import pytest
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
-from tests.conftest import serving
-from tests.faults.kit import Provider, Sql, Talk, service
+from tests.conftest import Served, serve, working
+from tests.faults.kit import PACE, Provider, Sql, Talk, service
 from tests.jobs.kit import Model
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -22,9 +22,16 @@ def always() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def base_url(postgres: EmbeddedPostgres, settings: Settings, always: Provider) -> Iterator[str]:
-    """Gone with the module: its worker would do other tests' work."""
-    yield from serving(service(settings, postgres.app_dsn, always.api.url))
+def served(postgres: EmbeddedPostgres, settings: Settings, always: Provider) -> Iterator[Served]:
+    with serve(service(settings, postgres.app_dsn, always.api.url, with_worker=False)) as running:
+        yield running
+
+
+@pytest.fixture
+def client(served: Served, clean: None) -> Iterator[httpx.Client]:
+    """The worker stops with the test."""
+    with working(served, PACE), httpx.Client(base_url=served.url, timeout=30) as opened:
+        yield opened
 
 
 @pytest.fixture

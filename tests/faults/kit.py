@@ -9,8 +9,9 @@ from typing import Any
 
 import asyncpg
 import httpx
+from fastapi import FastAPI
 
-from app.main import Models, create_app
+from app.main import Models, build_app
 from app.providers import Chat, Embedder
 from app.providers.breaker import BreakerPolicy
 from app.providers.calls import World
@@ -56,9 +57,9 @@ def models(url: str) -> Models:
     return build
 
 
-def service(settings: Settings, dsn: str, url: str) -> object:
-    """What `quire serve` runs."""
-    return create_app(settings, dsn, with_worker=True, models=models(url), pace=PACE)
+def service(settings: Settings, dsn: str, url: str, *, with_worker: bool = True) -> FastAPI:
+    """Build what `quire serve` runs."""
+    return build_app(settings, dsn, with_worker=with_worker, models=models(url), pace=PACE)
 
 
 def index(request: Json) -> Json:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
@@ -19,7 +19,7 @@ BOUNDED = ("--seed", "1", "--max-examples", "8", "--generation-deterministic")
 
 @pytest.fixture
 def url(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> Iterator[str]:
-    yield from serving(create_app(settings.model_copy(update={"quire_require_keys": True}), postgres.app_dsn))
+    yield from serving(build_app(settings.model_copy(update={"quire_require_keys": True}), postgres.app_dsn))
 
 
 @pytest.mark.parametrize("phases", ["examples,coverage", "fuzzing", "stateful"])

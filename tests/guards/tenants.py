@@ -23,7 +23,7 @@ BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
 
 
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
-    return Runtime(settings, defaults(settings), database, counter, migrate.head())
+    return Runtime(settings, defaults(settings), database, counter, migrate.HEAD)
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
@@ -31,7 +31,7 @@ async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence
     await append(made, tenant, conversation, request, None)
 
 
-async def freeze_gc(made: Runtime, tenant: UUID, turns: int = 60) -> None:
+async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     """A conversation `c` with something in every table."""
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     archived: list[dict[str, Any]] = [

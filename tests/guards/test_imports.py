@@ -1,6 +1,8 @@
 """Imports run one way, as pyproject.toml says; and the core needs nothing but the standard library."""
 
 import ast
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +11,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 OUR_OWN = ("app.core", "app.errors")
 IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "socket", "subprocess", "threading", "time"}
+
+
+HIDDEN = {
+    "api/mcp.py": {"app.api.mcp_server"},  # the MCP SDK
+    "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
+    "providers/build.py": {"app.providers.openai_chat", "app.providers.openai_embeddings"},  # openai; numpy
+    "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
+    "providers/upstream.py": {"app.providers.wire"},  # openai
+}
+"""Imports within functions, each for the heavy package that it brings. All others stand at the top of their modules."""
+
+BY_NAME = {"cli/__init__.py", "telemetry/tracing.py"}
+"""Modules that import what they name in strings: a command; OpenTelemetry, which is an extra."""
+
+HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "sqlalchemy"}
+"""Packages that the API does without until they are needed."""
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -31,3 +49,52 @@ def test_the_core_imports_the_pure_part_of_the_standard_library_and_errors_only(
         for name in imported(file):
             standard = name.split(".")[0] in sys.stdlib_module_names - IMPURE
             assert standard or name.startswith(OUR_OWN), f"{file.name} imports {name}"
+
+
+def hidden(tree: ast.AST) -> Iterator[str]:
+    """What functions import."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    yield node.module or ""
+
+
+def test_imports_are_hidden_in_the_listed_places_only() -> None:
+    found, by_name = {}, set()
+    for file in (ROOT / "app").rglob("*.py"):
+        name, text = str(file.relative_to(ROOT / "app")), file.read_text()
+        if names := set(hidden(ast.parse(text))):
+            found[name] = names
+        if "import_module(" in text or "__import__(" in text:
+            by_name.add(name)
+    assert found == HIDDEN
+    assert by_name == BY_NAME
+
+
+IMPORTING = """
+import json, sys
+done = []
+sys.addaudithook(lambda event, _: done.append(event) if event in ("socket.connect", "subprocess.Popen") else None)
+import app.main
+app.main.create_app()
+print(json.dumps([sorted({name.split(".")[0] for name in sys.modules}), done]))
+"""
+
+
+def test_importing_the_api_starts_nothing_reads_no_setting_and_brings_no_heavy_package() -> None:
+    environment = {**os.environ, "QUIRE_POOL_SIZE": "no number"}
+    done = subprocess.check_output([sys.executable, "-c", IMPORTING], cwd=ROOT, env=environment, text=True)
+    packages, events = json.loads(done)
+    assert HEAVY & set(packages) == set()
+    assert events == []
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    listing = "import sys; from app.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.check_output([sys.executable, "-c", listing], cwd=ROOT, text=True)
+    ours = {name for name in done.splitlines()[-1].split() if name.split(".")[0] == "app"}
+    assert ours == {"app", "app.cli"}
+    assert not {"asyncio", "fastapi", "pydantic", "uvicorn"} & set(done.splitlines()[-1].split())

@@ -1,8 +1,9 @@
 """Two tenants whose conversations have the same names: no statement, whomever it names, touches the other's."""
 
+import asyncio
 import inspect as python_inspect
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import ModuleType
 from uuid import UUID
@@ -12,7 +13,7 @@ import pytest
 
 from app import errors
 from app.core.model import Head
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
@@ -40,7 +41,7 @@ from app.store import (
 from app.store.memories import owner_of
 from app.text import bm25
 from app.text.tokens import TokenCounter
-from tests.guards.tenants import ANN, BOB, fill, freeze_gc, runtime, say
+from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 
 pytestmark = pytest.mark.anyio
 
@@ -178,39 +179,84 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
 
 @pytest.fixture
 async def made(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
-    found = runtime(settings, database, counter)
+    """Two tenants with something in every table, for a test that writes."""
+    return await _populated(runtime(settings, database, counter))
+
+
+@dataclass
+class Seed:
+    """What the tests that only look share: made by the first of them, and anew where another test cleared it."""
+
+    conversation: UUID | None = None
+
+
+@pytest.fixture(scope="module")
+def seed() -> Seed:
+    return Seed()
+
+
+@pytest.fixture
+def seeded(
+    settings: Settings,
+    postgres: EmbeddedPostgres,
+    counter: TokenCounter,
+    seed: Seed,
+    delete_every_row: Callable[[], None],
+    run_as_superuser: Callable[[str], list[asyncpg.Record]],
+) -> None:
+    async def populate_both() -> None:
+        database = await Database.connect(postgres.app_dsn, pool_size=1)
+        await _populated(runtime(settings, database, counter))
+        await database.close()
+
+    sql = f"SELECT uid FROM conversations WHERE tenant_id = '{ANN}' AND id = 'c'"
+    if [row["uid"] for row in run_as_superuser(sql)] != [seed.conversation]:
+        delete_every_row()
+        asyncio.run(populate_both())
+        [seed.conversation] = [row["uid"] for row in run_as_superuser(sql)]
+
+
+@pytest.fixture
+async def shared(postgres: EmbeddedPostgres, seeded: None) -> AsyncIterator[Database]:
+    """The same for tests that change nothing."""
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    yield database
+    await database.close()
+
+
+async def _populated(found: Runtime) -> Runtime:
     for tenant in (ANN, BOB):
-        await freeze_gc(found, tenant)
-        async with database.begin(tenant) as connection:
+        await populate(found, tenant)
+        async with found.database.begin(tenant) as connection:
             await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
     return found
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_a_read_that_names_another_tenant_sees_nothing(made: Runtime, name: str) -> None:
+async def test_a_read_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = READS[name]
     for own, other in ((ANN, BOB), (BOB, ANN)):
-        async with made.database.begin(own) as connection:
+        async with shared.begin(own) as connection:
             assert str(other) not in str(seen := await connection.fetch(sql, own, *arguments))
             assert seen, "it finds its own"
             assert await connection.fetch(sql, other, *arguments) == []
 
 
 @pytest.mark.parametrize("name", NONE_OF_ITS_OWN)
-async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(made: Runtime, name: str) -> None:
+async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = NONE_OF_ITS_OWN[name]
-    async with made.database.begin(ANN) as connection:
+    async with shared.begin(ANN) as connection:
         assert await connection.fetch(sql, BOB, *arguments) == []
 
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_change_that_names_another_tenant_changes_nothing(
-    made: Runtime, superuser: asyncpg.Connection, name: str
+    shared: Database, superuser: asyncpg.Connection, name: str
 ) -> None:
     sql, arguments = CHANGES[name]
     question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
     before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
-    async with made.database.begin(ANN) as connection:
+    async with shared.begin(ANN) as connection:
         assert (await connection.execute(sql, BOB, *arguments)).endswith(" 0")
     assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
 
@@ -463,7 +509,7 @@ async def test_start_up_refuses_a_role_that_row_level_security_does_not_bind(
     if role == "bypass":
         await superuser.fetch("ALTER ROLE quire_app BYPASSRLS")
     try:
-        app = create_app(settings, dsn)
+        app = build_app(settings, dsn)
         with pytest.raises(errors.UnsafeDatabase):
             async with app.router.lifespan_context(app):
                 pytest.fail("it started")

@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from app.postgres import migrate
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
 
@@ -41,6 +44,12 @@ async def as_owner(postgres: EmbeddedPostgres) -> AsyncIterator[AsyncConnection]
         yield connection
         await connection.rollback()
     await engine.dispose()
+
+
+def test_the_schema_that_is_expected_is_the_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(migrate.SCRIPTS))
+    assert ScriptDirectory.from_config(config).get_heads() == [migrate.HEAD]
 
 
 @pytest.mark.anyio

@@ -17,7 +17,7 @@ from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import steps
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 HUGE, SMALL, DIMENSIONS = 5_000, 12, 32
 HUGE_OWNER, SMALL_OWNER = UUID(int=1), UUID(int=2)

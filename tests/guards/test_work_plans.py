@@ -15,7 +15,7 @@ from app.store import spending, unindexed
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 BACKLOG = 20_000
 A_MINUTE = timedelta(minutes=1)

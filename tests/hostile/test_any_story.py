@@ -38,6 +38,8 @@ from tests.jobs.kit import Worker, index_of, shown
 from tests.keys.conftest import mint
 from tests.keys.kit import Mint, bearing
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["api", "base_url", "make_worker", "mint"]
 
 Sql = Callable[[str], list[asyncpg.Record]]

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import asyncpg
 import httpx
+import pytest
 
 from app.postgres.database import Database
 from app.queue import table
@@ -27,6 +28,8 @@ from tests.jobs.conftest import MakeWorker, api, base_url, make_worker
 from tests.jobs.kit import Worker
 from tests.keys.conftest import mint
 from tests.keys.kit import Mint, bearing
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["api", "base_url", "make_worker", "mint", "model"]
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.providers.breaker import BreakerPolicy
@@ -30,13 +30,13 @@ Sql = Callable[[str], list[asyncpg.Record]]
 @pytest.fixture(scope="session")
 def base_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """It only knows that there is a model: an API never asks it."""
-    yield from serving(create_app(settings.model_copy(update={"memory_llm_model": "fake"}), postgres.app_dsn))
+    yield from serving(build_app(settings.model_copy(update={"memory_llm_model": "fake"}), postgres.app_dsn))
 
 
 @pytest.fixture(scope="session")
 def plain_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """Without a model."""
-    yield from serving(create_app(settings, postgres.app_dsn))
+    yield from serving(build_app(settings, postgres.app_dsn))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.demo.transcript import load, steps
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
@@ -22,7 +22,7 @@ BUDGETS = (3000, 8000, 32_000)
 
 @pytest.fixture(scope="module")
 def other_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
-    yield from serving(create_app(settings.model_copy(update={"memory_llm_model": "fake"}), postgres.app_dsn))
+    yield from serving(build_app(settings.model_copy(update={"memory_llm_model": "fake"}), postgres.app_dsn))
 
 
 @pytest.fixture

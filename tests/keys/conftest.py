@@ -6,7 +6,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
@@ -21,7 +21,7 @@ def locked_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
     """A server for all tests that never go in without a key."""
     with FakeOpenAI() as api:
         changes = {"quire_require_keys": True, "quire_proxy_base_url": api.url}
-        yield from serving(create_app(settings.model_copy(update=changes), postgres.app_dsn))
+        yield from serving(build_app(settings.model_copy(update=changes), postgres.app_dsn))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def serve(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> Iterat
     clients: list[httpx.Client] = []
 
     def start(**changes: object) -> httpx.Client:
-        running.append(serving(create_app(settings.model_copy(update=changes), postgres.app_dsn)))
+        running.append(serving(build_app(settings.model_copy(update=changes), postgres.app_dsn)))
         clients.append(httpx.Client(base_url=next(running[-1]), timeout=30))
         clients[-1].get("/nowhere")  # FastAPI makes its routes now: two servers in one process must not do so at once
         return clients[-1]

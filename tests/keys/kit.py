@@ -76,7 +76,7 @@ class Things:
         return Things("nothing", *(str(uuid7()) for _ in range(6)))
 
 
-def freeze_gc(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:
+def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:
     """Something of every kind, of one user; ``ann_key`` is a key that is bound to the user."""
     headers = bearing(key)
     said = [user(f"where is the {mark}?"), call("a"), result("a", f"{mark} " * 2000)]

@@ -1,8 +1,5 @@
 """When keys are needed: from the first one on, at once, in every process; and who may listen where without any."""
 
-import os
-import subprocess
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,26 +9,17 @@ import pytest
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from tests.api.kit import append, ok, problem, turn
+from tests.cli.kit import environment, invoke, quire, read_until, refused, running  # noqa: F401 - a fixture
 from tests.keys.conftest import Serve
 from tests.keys.kit import Sql, bearing
-from tests.test_cli import QUIRE, environment, read_until, refused, running, url_of  # noqa: F401 - a fixture
 
 Env = dict[str, str]
 
 
 @pytest.fixture
 def beside(postgres: EmbeddedPostgres, data_dir: Path) -> Env:
-    """For commands that work on the tests' database, in processes of their own."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))
-    }
-    return {**kept, "DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(data_dir), "QUIRE_PORT": "0"}
-
-
-def quire(env: Mapping[str, str], *arguments: str) -> str:
-    done = subprocess.run([*QUIRE, *arguments], env=env, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    """For commands that work on the tests' database."""
+    return {"DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(data_dir), "QUIRE_PORT": "0"}
 
 
 def test_with_the_first_key_a_running_service_asks_everybody_for_one(serve: Serve, beside: Env) -> None:
@@ -121,12 +109,13 @@ def test_the_command_makes_lists_and_revokes_keys_of_tenants(
     ],
 )
 def test_a_command_that_cannot_be_obeyed_says_why(clean: None, beside: Env, command: list[str], said: str) -> None:
-    done = subprocess.run([*QUIRE, *command], env=beside, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
+    done = invoke(beside, *command)
+    assert done.exit_code == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_only_with_keys_or_by_name_does_it_listen_elsewhere(environment: Env) -> None:  # noqa: F811
     outside = {**environment, "QUIRE_HOST": "0.0.0.0"}
     assert "quire keys create" in refused("serve", outside)
@@ -146,6 +135,7 @@ def test_only_with_keys_or_by_name_does_it_listen_elsewhere(environment: Env) ->
         assert process.wait(timeout=20) == 0
 
 
+@pytest.mark.slow
 def test_without_keys_it_says_so_at_the_start(environment: Env) -> None:  # noqa: F811
     with running("serve", environment) as process:
         hello = read_until(process.stdout, "Ctrl-C stops it")

@@ -11,7 +11,7 @@ from tests.api.kit import Json, append, ok, problem, turn
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture
 from tests.conftest import wait_for
 from tests.keys.conftest import Serve
-from tests.keys.kit import ELSEWHERE, HERE, Mint, Sql, bearing, freeze_gc, key_id
+from tests.keys.kit import ELSEWHERE, HERE, Mint, Sql, bearing, key_id, populate
 
 
 def made(client: httpx.Client, key: str, **body: Any) -> Json:
@@ -243,7 +243,7 @@ def test_a_bound_key_makes_what_it_makes_for_its_user(locked: httpx.Client, mint
 def test_archives_and_memories_of_another_user_cannot_be_called_back(locked: httpx.Client, mint: Mint) -> None:
     """Not by a tool, nor by a window that names them."""
     all_, ann, bob = mint(), mint(user="ann"), mint(user="bob")
-    things = freeze_gc(locked, all_, ann)
+    things = populate(locked, all_, ann)
     locked.headers = httpx.Headers(bearing(bob))
     append(locked, "bobs", turn(1), user_id="bob")
     for tool, arguments in (

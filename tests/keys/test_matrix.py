@@ -12,10 +12,10 @@ from fastapi.routing import APIRoute
 
 from app.api.queries import EveryTurn
 from app.core.caller import ALL_SCOPES
-from app.main import ROUTERS, create_app
+from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
-from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, freeze_gc
+from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, populate
 
 Kind = Literal["open", "alike", "own", "numbers", "unknown", "creates", "filtered", "names", "tenant"]
 
@@ -152,7 +152,7 @@ FOUND_BY = {
 
 
 def test_every_route_has_an_expectation_and_says_what_scope_it_needs() -> None:
-    document = create_app(Settings(), "").openapi()
+    document = build_app(Settings(), "").openapi()
     found = {
         f"{verb} {path}": operation for path, verbs in document["paths"].items() for verb, operation in verbs.items()
     }
@@ -173,7 +173,7 @@ def test_what_is_in_no_document_is_known_here() -> None:
         for verb in route.methods or ()
     }
     assert found == {name for name, route in ROUTES.items() if route.hidden}
-    app = create_app(Settings(), "")
+    app = build_app(Settings(), "")
     plain = [route for route in app.routes if isinstance(route, starlette.routing.Route)]
     assert {route.path for route in plain if not isinstance(route, EveryTurn)} == OPEN_PAGES
     served_first = {
@@ -218,9 +218,9 @@ class Scene:
 @pytest.fixture
 def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     here, ann, bob, elsewhere = mint(), mint(user="ann", name=MARK), mint(user="bob"), mint(ELSEWHERE)
-    things = freeze_gc(locked, here, ann)
-    freeze_gc(locked, here, bob, "bob", "walrus")
-    freeze_gc(locked, elsewhere, elsewhere, "ann", "walrus")
+    things = populate(locked, here, ann)
+    populate(locked, here, bob, "bob", "walrus")
+    populate(locked, elsewhere, elsewhere, "ann", "walrus")
     locked.delete("/conversations/anns", headers=bearing(elsewhere))
     [job, *_] = run_as_superuser(
         "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"

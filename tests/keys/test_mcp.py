@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.api.kit import ok
-from tests.keys.kit import ELSEWHERE, MARK, Mint, bearing, freeze_gc, key_id
+from tests.keys.kit import ELSEWHERE, MARK, Mint, bearing, key_id, populate
 from tests.tools.test_mcp import use
 
 
@@ -37,7 +37,7 @@ def asked(url: str, key: str, where: str, name: str, /, **arguments: Any) -> tup
 
 def test_a_key_sees_over_mcp_what_it_sees_over_http(locked: httpx.Client, locked_url: str, mint: Mint) -> None:
     reads, all_ = mint(user="ann", scopes=("read",)), mint(user="ann")
-    freeze_gc(locked, mint(), reads)
+    populate(locked, mint(), reads)
     text, _ = asked(locked_url, reads, "", "recall_memory", query="likes")  # nobody is named: the key's own user
     assert "likes zebrafish" in text
     assert "a secret zebrafish" not in asked(locked_url, reads, "", "recall_memory", query="secret zebrafish")[0]
@@ -50,7 +50,7 @@ def test_a_key_sees_over_mcp_what_it_sees_over_http(locked: httpx.Client, locked
 
 @pytest.mark.parametrize("query", ["?conversation_id=anns", "?user_id=ann", "?user_id=ann&conversation_id=anns"])
 def test_others_reach_nothing_by_naming_it(locked: httpx.Client, locked_url: str, mint: Mint, query: str) -> None:
-    freeze_gc(locked, mint(), mint(user="ann"))
+    populate(locked, mint(), mint(user="ann"))
     for key in (mint(user="bob"), mint(ELSEWHERE)):
         assert MARK not in asked(locked_url, key, query, "recall_page", page=1)[0]
         assert MARK not in asked(locked_url, key, query, "search_memories", query=MARK)[0]
@@ -58,7 +58,7 @@ def test_others_reach_nothing_by_naming_it(locked: httpx.Client, locked_url: str
 
 def test_a_key_that_is_revoked_is_out_at_once(locked: httpx.Client, locked_url: str, mint: Mint) -> None:
     admin, ann = mint(), mint(user="ann")
-    freeze_gc(locked, admin, ann)
+    populate(locked, admin, ann)
     revoke = partial(locked.delete, f"/keys/{key_id(ann)}", headers=bearing(admin))
 
     async def revoked_meanwhile() -> None:
@@ -74,7 +74,7 @@ def test_a_key_that_is_revoked_is_out_at_once(locked: httpx.Client, locked_url: 
 
 def test_a_session_id_of_anothers_opens_nothing(locked: httpx.Client, mint: Mint) -> None:
     """There are no sessions: what is sent as one changes nothing."""
-    freeze_gc(locked, mint(), mint(user="ann"))
+    populate(locked, mint(), mint(user="ann"))
     call = {"name": "recall_page", "arguments": {"page": 1}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     answers = set()

@@ -12,9 +12,9 @@ from app.core.credentials import Credentials
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, ok, turn
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture
+from tests.cli.kit import environment, running, url_of  # noqa: F401 - a fixture
 from tests.conftest import wait_for
 from tests.keys.kit import HERE, Mint, bearing
-from tests.test_cli import environment, running, url_of  # noqa: F401 - a fixture
 
 TEXT = f"qk_{HERE.hex}_{HERE.hex}_{'5e' * 32}"
 

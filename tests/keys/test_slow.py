@@ -11,9 +11,11 @@ import pytest
 
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, problem, turn, user
+from tests.cli.kit import environment, running, url_of  # noqa: F401 - a fixture
 from tests.conftest import wait_for
 from tests.keys.conftest import Serve
-from tests.test_cli import environment, running, url_of  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.slow
 
 PACE = 0.02
 BYTES_MAX = 3000

@@ -17,7 +17,7 @@ def put_in(client: httpx.Client, key: str, *lines: object) -> httpx.Response:
     return client.post("/import", content=body, headers=bearing(key, **LINES))
 
 
-def freeze_gc(client: httpx.Client, key: str, *user_ids: str) -> None:
+def populate(client: httpx.Client, key: str, *user_ids: str) -> None:
     client.headers = httpx.Headers(bearing(key))
     for user_id in user_ids:
         append(client, f"{user_id}s", turn(1), user_id=user_id)
@@ -26,7 +26,7 @@ def freeze_gc(client: httpx.Client, key: str, *user_ids: str) -> None:
 
 def test_sensitive_memories_are_taken_out_with_the_scope_alone(locked: httpx.Client, mint: Mint) -> None:
     full, plain = mint(), mint(scopes=("read",))
-    freeze_gc(locked, full, "ann")
+    populate(locked, full, "ann")
     for body in (SECRET, OPEN, SECRET | {"conversation_id": "anns"}):
         ok(locked.post("/memories", json=body, headers=bearing(full)), 201)
     for path in ("/users/ann/export", "/conversations/anns/export"):
@@ -38,7 +38,7 @@ def test_sensitive_memories_are_taken_out_with_the_scope_alone(locked: httpx.Cli
 
 def test_a_bound_key_puts_in_its_own_users_lines_alone(locked: httpx.Client, mint: Mint) -> None:
     full, bob = mint(), mint(user="bob")
-    freeze_gc(locked, full, "ann", "bob")
+    populate(locked, full, "ann", "bob")
     memory = {"type": "memory", "id": "00000000-0000-7000-8000-00000000000a", "memory_type": "fact", "content": "x"}
     for line in (
         {"type": "conversation", "id": "new", "user_id": "ann"},
@@ -57,7 +57,7 @@ def test_a_bound_key_puts_in_its_own_users_lines_alone(locked: httpx.Client, min
 
 def test_a_user_who_is_erased_takes_the_keys_along(locked: httpx.Client, mint: Mint) -> None:
     full, ann, bob = mint(), mint(user="ann"), mint(user="bob")
-    freeze_gc(locked, full, "ann", "bob")
+    populate(locked, full, "ann", "bob")
     answer = ok(locked.delete("/users/ann", headers=bearing(ann)))
     assert answer["erased"]["keys"] == 1
     problem(locked.get("/conversations", headers=bearing(ann)), 401)

@@ -12,7 +12,7 @@ from functools import cache
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
@@ -62,7 +62,7 @@ def base_url(postgres: EmbeddedPostgres, settings: Settings, model_url: str) -> 
         "memory_llm_timeout_seconds": 120.0,
         "quire_worker_llm_jobs": 1,
     }
-    yield from serving(create_app(settings.model_copy(update=changes), postgres.app_dsn, with_worker=True))
+    yield from serving(build_app(settings.model_copy(update=changes), postgres.app_dsn, with_worker=True))
 
 
 def test_from_an_append_to_a_window_that_quotes_what_the_model_wrote(

@@ -34,8 +34,8 @@ import click
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.cli.commands import Server
-from app.main import create_app
+from app.cli.server import Server, bound
+from app.main import build_app
 from app.settings import Settings
 from app.telemetry import logs
 
@@ -169,14 +169,14 @@ def main() -> None:
     settings = Settings()
     assert settings.database_url is not None
     logs.set_up(settings.quire_log_level, settings.quire_log_format)
-    app = create_app(settings, settings.database_url, with_worker=True)
+    app = build_app(settings, settings.database_url, with_worker=True)
     app.add_middleware(_Named)
-    with asyncio.Runner(loop_factory=WatchedLoop) as runner:
+    with asyncio.Runner(loop_factory=WatchedLoop) as runner, bound("127.0.0.1", 0, "QUIRE_PORT") as sockets:
         loop = runner.get_loop()
         assert isinstance(loop, WatchedLoop)
         server = _Server(app, settings, loop)
         threading.Thread(target=server.stop_at_end_of_input, daemon=True).start()
-        runner.run(server.serve())
+        runner.run(server.serve(sockets))
         for step in loop.found:
             click.echo(json.dumps(asdict(step)))
 
@@ -185,7 +185,7 @@ class _Server(Server):
     """That of `quire serve`. Nobody waits for it before it listens, so what comes before does not count."""
 
     def __init__(self, app: FastAPI, settings: Settings, loop: WatchedLoop) -> None:
-        super().__init__(app, settings, 0, "{url}".format)
+        super().__init__(app, settings, "{url}".format)
         self._watched = loop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

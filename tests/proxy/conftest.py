@@ -6,7 +6,7 @@ import openai
 import pytest
 from pydantic import SecretStr
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serving
@@ -41,7 +41,7 @@ def proxy_settings(settings: Settings, always: FakeOpenAI) -> Settings:
 
 @pytest.fixture(scope="session")
 def base_url(postgres: EmbeddedPostgres, proxy_settings: Settings) -> Iterator[str]:
-    yield from serving(create_app(proxy_settings, postgres.app_dsn))
+    yield from serving(build_app(proxy_settings, postgres.app_dsn))
 
 
 @pytest.fixture

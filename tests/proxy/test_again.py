@@ -15,7 +15,7 @@ import httpx
 import openai
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, ok, user
@@ -229,14 +229,14 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture(scope="module")
 def other_url(postgres: EmbeddedPostgres, proxy_settings: Settings) -> Iterator[str]:
-    yield from serving(create_app(proxy_settings, postgres.app_dsn))
+    yield from serving(build_app(proxy_settings, postgres.app_dsn))
 
 
 def test_a_stopped_server_finishes_what_nobody_reads(
     client: httpx.Client, postgres: EmbeddedPostgres, proxy_settings: Settings, api: FakeOpenAI, script: Script
 ) -> None:
     api.chat.queue.append(fake.held_within())
-    server = serving(create_app(proxy_settings, postgres.app_dsn))
+    server = serving(build_app(proxy_settings, postgres.app_dsn))
     with leaving(next(server), {"messages": [user("go")]}, **{"X-Quire-Conversation": "c"}) as lines:
         next(lines)
     stopping = threading.Thread(target=lambda: next(server, None))

@@ -7,7 +7,7 @@ import httpx
 import openai
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, user
@@ -25,7 +25,7 @@ def serve(postgres: EmbeddedPostgres, proxy_settings: Settings, clean: None) -> 
     running: list[Iterator[str]] = []
 
     def start(**changes: Any) -> str:
-        running.append(serving(create_app(proxy_settings.model_copy(update=changes), postgres.app_dsn)))
+        running.append(serving(build_app(proxy_settings.model_copy(update=changes), postgres.app_dsn)))
         return next(running[-1])
 
     yield start

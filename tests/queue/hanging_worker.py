@@ -1,4 +1,4 @@
-"""A worker process whose jobs never end: `python -m tests.work.hanging_worker DSN FOLDER`."""
+"""A worker process whose jobs never end: `python -m tests.queue.hanging_worker DSN FOLDER`."""
 
 import asyncio
 import sys

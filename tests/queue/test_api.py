@@ -1,10 +1,7 @@
 """Jobs over HTTP and by the command line."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -14,6 +11,7 @@ import pytest
 from app.ids import uuid7
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, ok, path, problem, turn
+from tests.cli.kit import invoke
 
 Ask = Callable[[str], list[asyncpg.Record]]
 
@@ -101,15 +99,9 @@ def test_work_goes_with_its_conversation(three: httpx.Client) -> None:
 @pytest.fixture
 def quire(postgres: EmbeddedPostgres, data_dir: Path) -> Callable[..., tuple[int, str]]:
     def run(*arguments: str) -> tuple[int, str]:
-        environment: dict[str, Any] = {"DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(data_dir)}
-        done = subprocess.run(
-            [sys.executable, "-m", "app", "jobs", *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, done.stdout + done.stderr
+        environment = {"DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(data_dir)}
+        done = invoke(environment, "jobs", *arguments)
+        return done.exit_code, done.output
 
     return run
 

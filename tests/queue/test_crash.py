@@ -1,6 +1,10 @@
 """SIGKILL of workers, of the API and of PostgreSQL while turns stream in and jobs run."""
 
+import pytest
+
 from bench.crash_work import crash
+
+pytestmark = pytest.mark.slow
 
 
 def test_no_kill_loses_a_turn_or_a_job_or_does_one_twice() -> None:

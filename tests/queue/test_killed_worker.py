@@ -19,7 +19,7 @@ from app.worker import run
 from tests.guards.tenants import runtime
 from tests.queue.kit import conversation, page, put, rows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 def test_the_times_add_up_to_less_than_a_minute() -> None:
@@ -32,7 +32,7 @@ async def test_a_killed_workers_job_runs_again(
 ) -> None:
     await conversation(database, DEFAULT_TENANT, "c", "d")
     await put(database, DEFAULT_TENANT, page("c", 1), page("d", 1))
-    program = [sys.executable, "-m", "tests.work.hanging_worker", postgres.app_dsn, str(data_dir)]
+    program = [sys.executable, "-m", "tests.queue.hanging_worker", postgres.app_dsn, str(data_dir)]
     worker = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
     assert worker.stdout is not None
     for _ in range(2):

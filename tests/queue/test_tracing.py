@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.telemetry.tracing import Tracing
@@ -46,7 +46,7 @@ def collector() -> Iterator[tuple[Collector, str]]:
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield made, f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
@@ -66,7 +66,7 @@ def test_a_job_belongs_to_the_trace_of_its_request_and_no_span_tells_content(
     wanted = Settings(
         quire_data_dir=settings.quire_data_dir, otel_exporter_otlp_endpoint=endpoint, memory_embedding_model="none"
     )
-    for url in serving(create_app(wanted, postgres.app_dsn, with_worker=True)):
+    for url in serving(build_app(wanted, postgres.app_dsn, with_worker=True)):
         with httpx.Client(base_url=url, headers={"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}) as client:
             append(client, "private", [*turn(1), user("the secret question")])
             wait_for(lambda: client.get("/jobs").json()["pending"] + client.get("/jobs").json()["running"] == 0)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, append, assistant, ok, problem, turn, user
@@ -48,7 +48,7 @@ def thinking(llm: FakeOpenAI, postgres: EmbeddedPostgres, settings: Settings, cl
         memory_llm_base_url=llm.url,
         memory_embedding_model="none",
     )
-    for url in serving(create_app(own, postgres.app_dsn)):
+    for url in serving(build_app(own, postgres.app_dsn)):
         with httpx.Client(base_url=url, timeout=60) as client:
             yield client
 

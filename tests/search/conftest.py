@@ -7,13 +7,13 @@ import asyncpg
 import httpx
 import pytest
 
-from app.main import create_app
+from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.runtime import Runtime
 from app.settings import Settings
 from app.text.tokens import TokenCounter
-from tests.conftest import serving
+from tests.conftest import Served, serve, working
 from tests.guards.tenants import runtime
 from tests.providers.fake_openai import FakeOpenAI, ok
 from tests.search.kit import Meanings
@@ -44,11 +44,18 @@ def models(model_api: FakeOpenAI) -> Iterator[FakeOpenAI]:
     model_api.embeddings.default = ok()
 
 
-@pytest.fixture(scope="module")
-def base_url(postgres: EmbeddedPostgres, settings: Settings, model_api: FakeOpenAI) -> Iterator[str]:
-    """It has a worker beside it, which gives the memories their vectors; gone with the module."""
+@pytest.fixture(scope="session")
+def served(postgres: EmbeddedPostgres, settings: Settings, model_api: FakeOpenAI) -> Iterator[Served]:
     asked = {"memory_embedding_model": "bags", "memory_embedding_base_url": model_api.url}
-    yield from serving(create_app(settings.model_copy(update=asked), postgres.app_dsn, with_worker=True))
+    with serve(build_app(settings.model_copy(update=asked), postgres.app_dsn)) as running:
+        yield running
+
+
+@pytest.fixture
+def client(served: Served, clean: None) -> Iterator[httpx.Client]:
+    """The worker that gives memories their vectors stops with the test."""
+    with working(served), httpx.Client(base_url=served.url, timeout=30) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from tests.api.test_concurrency import assert_consistent, at_once
 from tests.guards.test_bounded_reads import nodes, read
 from tests.sync.kit import fork, said, stored, sync, talk
 
+pytestmark = pytest.mark.slow
+
 Ask = Callable[[str], list[asyncpg.Record]]
 
 LENGTH = 10_000

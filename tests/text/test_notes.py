@@ -94,6 +94,7 @@ SENTENCES = [
 ]
 
 
+@pytest.mark.slow  # sentences of such patterns take long to make
 @pytest.mark.parametrize(("needed", "sentences"), SENTENCES)
 @given(data=st.data())
 @settings(suppress_health_check=[HealthCheck.too_slow])

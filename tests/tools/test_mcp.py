@@ -16,8 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from app.api import mcp
-from app.main import create_app
+from app.api import mcp_server
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
 from app.settings import Settings
@@ -194,7 +194,7 @@ def test_odd_arguments_are_answered_in_words(talk: httpx.Client, odd: Any) -> No
 async def test_descriptions_come_in_chinese_too(talk: httpx.Client, base_url: str) -> None:
     async with connected(base_url, f"{TEA}&language=zh") as client:
         for tool in (await client.list_tools()).tools:
-            assert tool.description == mcp.BY_NAME[tool.name].zh
+            assert tool.description == mcp_server.BY_NAME[tool.name].zh
             jsonschema.Draft202012Validator.check_schema(tool.input_schema)
 
 
@@ -238,7 +238,7 @@ def test_a_page_of_another_origin_reaches_nothing(talk: httpx.Client, headers: J
 
 
 def test_other_hosts_are_allowed_by_name(settings: Settings) -> None:
-    found = mcp.security(settings.model_copy(update={"quire_hosts": "quire.example, db:9000,[fe80::1]"}))
+    found = mcp_server.security(settings.model_copy(update={"quire_hosts": "quire.example, db:9000,[fe80::1]"}))
     assert {"quire.example", "quire.example:*", "db:9000", "[fe80::1]", "[fe80::1]:*"} <= set(found.allowed_hosts)
     assert {"https://quire.example", "http://db:9000"} <= set(found.allowed_origins)
     assert "db" not in found.allowed_hosts
@@ -269,7 +269,7 @@ def test_other_methods_are_refused_and_do_not_hang(talk: httpx.Client) -> None:
 
 @pytest.fixture
 def second(postgres: EmbeddedPostgres, settings: Settings, client: httpx.Client) -> Iterator[str]:
-    yield from serving(create_app(settings, postgres.app_dsn))
+    yield from serving(build_app(settings, postgres.app_dsn))
 
 
 async def test_processes_need_no_sticky_sessions(talk: httpx.Client, base_url: str, second: str) -> None:

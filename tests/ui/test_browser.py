@@ -17,7 +17,10 @@ import pytest
 from tests.ui.browser import PROGRAM, Browser, browser
 from tests.ui.made import DEAD, many, nasty, recalled, shipped
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"),
+]
 
 SIZES = {"wide": 1280, "narrow": 375}
 

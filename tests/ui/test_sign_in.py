@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app import errors
-from app.main import create_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
@@ -33,7 +33,7 @@ async def locked(runtime: Runtime, knock: Knock) -> Viewer:
 
 @pytest.fixture(scope="module")
 def locked_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
-    app = create_app(settings, postgres.app_dsn)
+    app = build_app(settings, postgres.app_dsn)
     app.state.ui_door = locked
     yield from serving(app)
 

@@ -129,7 +129,7 @@ async def _erase(
     done.counts["messages"] += len(found)
     derived = await erasing.drop_derived(connection, tenant, known.id, known.uid, seqs, pages, near)
     done.counts.update(derived)
-    await erasing.freeze_gc(
+    await erasing.settle(
         connection, tenant, known.id, seqs, first_page=pages[0], said=(mark(language), _marked(runtime, language)),
         prompt_tokens=more, open_calls=_open_calls(known.tail, found),
     )  # fmt: skip
@@ -403,7 +403,7 @@ async def _forget_made(runtime: Runtime, connection: Connection, tenant: UUID, r
     done.touched.add(known.id)
     page, language = found[0]["page"], known.language or "en"
     done.counts.update(await erasing.drop_derived(connection, tenant, known.id, known.uid, [], [page], [row["seq"]]))
-    await erasing.freeze_gc(
+    await erasing.settle(
         connection, tenant, known.id, [], first_page=page, said=(mark(language), _marked(runtime, language)),
         prompt_tokens=0, open_calls=conversations.calls_text(known.tail),
     )  # fmt: skip

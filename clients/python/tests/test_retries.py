@@ -73,7 +73,7 @@ def service() -> Iterator[tuple[Service, str]]:
             """Says nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield made, f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

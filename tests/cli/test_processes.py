@@ -1,67 +1,18 @@
+"""The commands as processes: what starts, stops, and is refused."""
+
 import os
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO
 
 import httpx
-import psutil
 import pytest
 
+from tests.cli.kit import QUIRE, environment, read_until, refused, running, url_of
 from tests.conftest import wait_for
 
-QUIRE = [sys.executable, "-m", "app"]
+pytestmark = pytest.mark.slow
 
-
-@pytest.fixture
-def environment() -> Iterator[dict[str, str]]:
-    folder = Path(tempfile.mkdtemp(prefix="quire-cli-"))
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))
-    }
-    yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0"}
-    left = [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if str(folder) in " ".join(process.info["cmdline"] or ())
-    ]
-    for process in left:
-        process.kill()
-    shutil.rmtree(folder)
-    assert left == []
-
-
-@contextmanager
-def running(command: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [*QUIRE, command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def read_until(stream: IO[str] | None, wanted: str) -> str:
-    """What was said up to the line that holds the wanted words."""
-    assert stream is not None
-    said = ""
-    for line in stream:
-        said += line
-        if wanted in line:
-            return said
-    raise AssertionError(f"it ended without saying {wanted!r}: {said}")
-
-
-def url_of(process: subprocess.Popen[str]) -> str:
-    hello = read_until(process.stdout, "Ctrl-C stops it")
-    assert "/conversations/demo/messages -H 'content-type: application/json'" in hello
-    return hello.split("/docs")[0].split()[-1]
+__all__ = ["environment"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -141,11 +92,3 @@ def test_a_database_that_is_away_is_said_in_words(environment: dict[str, str]) -
     away = {**environment, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
     for command in ("serve", "worker", "migrate"):
         refused(command, away)
-
-
-def refused(command: str, environment: Mapping[str, str]) -> str:
-    done = subprocess.run([*QUIRE, command], env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1, done.stdout
-    assert "Error: " in done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr

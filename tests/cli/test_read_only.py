@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from tests.api.kit import append, turn, window
-from tests.test_cli import read_until
+from tests.cli.kit import read_until
 
 NOBODY = 65534
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Everything is mounted read-only but the data directory. Tests' interpreter may be in a folder of root's, so reading
 # is allowed everywhere; nothing else is.
 SCRIPT = r"""
@@ -38,7 +38,7 @@ def _is_possible() -> bool:
     return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not _is_possible(), reason="needs root, unshare and setpriv")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not _is_possible(), reason="needs root, unshare and setpriv")]
 
 
 @pytest.fixture

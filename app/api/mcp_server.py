@@ -1,0 +1,148 @@
+"""The recall tools over MCP (streamable HTTP), by the official SDK.
+
+Every request stands alone, so any process of a deployment can answer it. Who asks is said by each request: the
+conversation in the header ``X-Quire-Conversation`` or in the URL (``?conversation_id=``), or a user outside of any
+conversation (``X-Quire-User``, ``?user_id=``); the tenant is found as for every other route.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from urllib.parse import unquote
+
+import mcp_types as types
+from fastapi import Request
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+
+from app import __version__, errors
+from app.api.paths import check_id
+from app.core.caller import Caller
+from app.core.hosts import ANY, named_in
+from app.core.model import Language
+from app.recall import tools
+from app.recall.tools import Tool
+from app.runtime import Runtime
+from app.services.tools import tool_calls
+from app.services.tools.tool_calls import Asker, ToolCall
+from app.settings import Settings
+
+BODY_MAX_BYTES = 1024 * 1024
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - to listen on; nobody is called so
+NOBODY = (
+    "Nobody is named whose memories these are: put conversation_id or user_id into the server's URL, or send the "
+    "header X-Quire-Conversation or X-Quire-User."
+)
+
+BY_NAME = {tool.name: tool for tool in tools.MCP_TOOLS}
+
+Context = ServerRequestContext[Any, Request]
+
+
+def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
+    """To be run for as long as the app serves."""
+
+    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        request = _request(context)
+        user_id, conversation_id = _named(request)
+        offered = [
+            tool
+            for tool in tools.MCP_TOOLS
+            if tool is not tools.RECALL_PAGE or user_id is None or conversation_id is not None
+        ]
+        language: Language = "zh" if request.query_params.get("language") == "zh" else "en"
+        return types.ListToolsResult(tools=[_tool(tool, language) for tool in offered])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = BY_NAME.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no such tool; there are {', '.join(BY_NAME)}.")
+        request = _request(context)
+        try:
+            return await _call(runtime, request.state.caller, request, ToolCall(tool, params.arguments or {}))
+        except errors.QuireError as error:
+            return _result(error.detail, is_error=True)
+
+    server = Server(
+        tools.MCP_NAME,
+        version=__version__,
+        title="Quire",
+        instructions=tools.prompt("mcp")["en"],
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    return StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        stateless=True,
+        security_settings=security(runtime.settings),
+        max_request_body_size=min(BODY_MAX_BYTES, runtime.settings.quire_body_max_bytes),
+    )
+
+
+def security(settings: Settings) -> TransportSecuritySettings:
+    """Which hosts and origins may ask: a page in a browser must not reach a service on its reader's machine."""
+    own = () if settings.quire_host in WILDCARDS else (settings.quire_host,)
+    named = sorted(named_in(settings.quire_hosts, *own))
+    if ANY in named:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    hosts = [host for name in (*LOOPBACK, *named) for host in ([name] if _has_port(name) else [name, f"{name}:*"])]
+    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+
+
+def _has_port(name: str) -> bool:
+    return ":" in name.rsplit("]", 1)[-1]
+
+
+async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCall) -> types.CallToolResult:
+    named, conversation_id = _named(request)
+    user_id = caller.user(named, ("query", "user_id"))
+    if user_id is None and conversation_id is None:
+        return _result(NOBODY, is_error=True)
+    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+        if given is not None:
+            check_id(given, ["query", name])
+    tenant = caller.tenant
+    asking: Asker = await tool_calls.asker(runtime, tenant, user_id, conversation_id, sensitive=caller.sensitive)
+    if call.tool is tools.REMEMBER:
+        caller.require("write")
+        answer = await tool_calls.remember(runtime, tenant, asking, call.arguments)
+    else:
+        answer = await tool_calls.run(runtime, tenant, asking, call)
+        await tool_calls.keep(runtime, tenant, asking, [answer], "")
+    return _result(answer.content, is_error=answer.is_error)
+
+
+def _request(context: Context) -> Request:
+    return cast(Request, context.request)
+
+
+def _named(request: Request) -> tuple[str | None, str | None]:
+    """User and conversation, each by its header (percent-encoded) or by the URL."""
+    user_id, conversation_id = (
+        unquote(request.headers[header]) if header in request.headers else request.query_params.get(parameter)
+        for header, parameter in (("x-quire-user", "user_id"), ("x-quire-conversation", "conversation_id"))
+    )
+    return user_id, conversation_id
+
+
+def _tool(tool: Tool, language: Language) -> types.Tool:
+    reads = tool is not tools.REMEMBER
+    annotations = types.ToolAnnotations(
+        read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
+    return types.Tool(
+        name=tool.name,
+        description=tool.description(language),
+        input_schema=tool.schema(language),
+        annotations=annotations,
+    )
+
+
+def _result(text: str, *, is_error: bool) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)

@@ -1,0 +1,95 @@
+"""`quire keys`."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import click
+
+from app.api.body import parse_model
+from app.api.keys import checked
+from app.api.schemas import KeyBody
+from app.cli.shared import OfTenant, on_database, tenant_of
+from app.core.caller import SCOPES, Caller
+from app.postgres.database import Database
+from app.postgres.tenants import is_keyed
+from app.services.keys import OPEN_SECONDS, make, revoke, view
+from app.store import keys as stored_keys
+
+KEY_TIMES = (("expires", "expires_at"), ("revoked", "revoked_at"), ("last used", "last_used_at"))
+LISTED_AT_ONCE = 200
+
+
+@click.group()
+def keys() -> None:
+    """Create, list and revoke API keys. The service can be running or not."""
+
+
+@keys.command(name="create")
+@click.option("--name", default="key", show_default=True, help="To tell it from others.")
+@click.option(
+    "--scope", "scopes", multiple=True, default=("read", "write"), show_default=True, type=click.Choice(SCOPES)
+)
+@click.option("--user", default=None, help="The only user it can see; all users if left out.")
+@click.option("--days", type=click.IntRange(1, 36_500), default=None, help="Days until it expires; never if left out.")
+@OfTenant
+def create_key(name: str, scopes: tuple[str, ...], user: str | None, days: int | None, tenant: str | None) -> None:
+    """Make a key and print it. It cannot be shown again.
+
+    From the first key on, the service asks every caller for one.
+    """
+    until = datetime.now(UTC) + timedelta(days=days) if days else None
+
+    async def work(database: Database) -> None:
+        body = parse_model(KeyBody, {"name": name, "scopes": list(scopes), "user_id": user, "expires_at": until})
+        caller = Caller(await tenant_of(database, tenant))
+        first = not await is_keyed(database)
+        async with database.begin(caller.tenant) as connection:
+            _, made = await make(connection, caller, checked(body))
+        if first:
+            await asyncio.sleep(OPEN_SECONDS)
+        click.echo(made.reveal())
+
+    on_database(work)
+
+
+@keys.command(name="list")
+@OfTenant
+def list_keys(tenant: str | None) -> None:
+    """List every key of a tenant, the newest first."""
+
+    async def work(database: Database) -> None:
+        found = await tenant_of(database, tenant)
+        after: UUID | None = None
+        while True:
+            async with database.snapshot(found) as connection:
+                rows = await stored_keys.browse(connection, found, None, after, LISTED_AT_ONCE)
+            for shown in map(view, rows):
+                times = [f"{what} {shown[at]}" for what, at in KEY_TIMES if shown[at]]
+                whose = f"user {shown['user_id']}" if shown["user_id"] is not None else "all users"
+                click.echo("  ".join([shown["prefix"], shown["name"], ",".join(shown["scopes"]), whose, *times]))
+            if len(rows) < LISTED_AT_ONCE:
+                return
+            after = rows[-1]["id"]
+
+    on_database(work)
+
+
+@keys.command(name="revoke")
+@click.argument("key")
+def revoke_key(key: str) -> None:
+    """Revoke KEY: what `quire keys list` shows first, or the whole key."""
+
+    async def work(database: Database) -> None:
+        parts = key.split("_")
+        try:
+            tenant, wanted = UUID(hex=parts[1]), UUID(hex=parts[2])
+        except (IndexError, ValueError):
+            raise click.ClickException("KEY begins with qk_, as `quire keys list` shows it.") from None
+        async with database.begin(tenant) as connection:
+            shown = await revoke(connection, Caller(tenant), wanted)
+        click.echo(f"{shown['prefix']} lets nobody in since {shown['revoked_at']}.")
+
+    on_database(work)

@@ -1,0 +1,56 @@
+"""`quire serve`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from app.cli.server import Server, bound, check_database
+from app.cli.shared import database_of, read_settings
+from app.main import build_app
+from app.settings import Settings
+from app.signals import stop_on_signals
+
+WELCOME = """\
+Quire is up. Its API, to read and to try: {url}/docs
+
+Store a message (the conversation is made with it):
+
+  curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
+-d '{{"user_id":"me","messages":[{{"role":"user","content":"Hello"}}]}}'
+
+Then fetch the context window for the next model call:
+
+  curl -s '{url}/conversations/demo/context?budget=8000'{header}
+
+{door}
+What a model would see, and why: {url}/ui
+
+Ctrl-C stops it. {where}
+"""
+KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
+KEYS_NEEDED = "Every request needs an API key; `quire keys create` makes one."
+NO_KEYS = "There are no API keys: whoever reaches this address may do everything. `quire keys create` ends that."
+
+
+@click.command()
+@click.option("--host", help="Address to listen on, instead of QUIRE_HOST.")
+@click.option("--port", type=int, help="Port to listen on, instead of QUIRE_PORT; 0 picks a free one.")
+def serve(host: str | None, port: int | None) -> None:
+    """Serve the API and do its jobs in one process, with a database of its own unless DATABASE_URL is set."""
+    settings = read_settings(quire_host=host, quire_port=port)
+    with (
+        stop_on_signals() as stopping,
+        bound(settings.quire_host, settings.quire_port, "QUIRE_PORT (or --port)") as sockets,
+        database_of(settings, stopping) as dsn,
+    ):
+        needs_key = check_database(settings, dsn, stopping)
+        app = build_app(settings, dsn, with_worker=settings.quire_worker)
+        Server(app, settings, partial(_welcome, settings, needs_key)).serve_until(stopping, sockets)
+
+
+def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:
+    where = f"The data is in {settings.quire_data_dir}." if settings.database_url is None else ""
+    header, door = (KEY_HEADER, KEYS_NEEDED) if needs_key else ("", NO_KEYS)
+    return WELCOME.format(url=url, where=where, header=header, door=door)

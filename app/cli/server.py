@@ -1,0 +1,150 @@
+"""The HTTP server of `quire serve` and `quire worker`: its sockets, its safety, its lifetime."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import click
+import uvicorn
+from fastapi import FastAPI
+
+from app import errors
+from app.api.deadlines import impatient
+from app.cli.shared import connected, errors_in_words
+from app.core.hosts import is_loopback
+from app.main import freeze_gc
+from app.postgres.tenants import is_keyed
+from app.settings import Settings
+from app.signals import Stopping
+
+GRACEFUL_SECONDS = 5
+NOT_HERE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
+"""What binding to one of several addresses of a name fails with where this machine has not all of them."""
+
+
+@contextmanager
+def bound(host: str, port: int, setting: str) -> Iterator[list[socket.socket]]:
+    """Sockets that are bound and do not listen yet, so that a port in use is found before anything is started.
+
+    ``setting`` is what sets the port. Raises ClickException.
+    """
+    with ExitStack() as opened:
+        try:
+            sockets = _bound(host, port, opened)
+        except OSError as error:
+            raise click.ClickException(why_not(error, host, port, setting)) from error
+        yield sockets
+
+
+def _bound(host: str, port: int, opened: ExitStack) -> list[socket.socket]:
+    sockets, away = [], None
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, _, _, _, address in dict.fromkeys(found):
+        try:
+            own = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            own.bind(address)
+        except OSError as error:
+            if error.errno not in NOT_HERE:
+                raise
+            away = error
+        else:
+            sockets.append(own)
+    if not sockets and away is not None:
+        raise away
+    return sockets
+
+
+def why_not(error: OSError, host: str, port: int, setting: str) -> str:
+    """Why nothing can listen there, and what to change."""
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} of {host} is in use. Stop what listens there, or set {setting} to another port (0: any)."
+    if error.errno == errno.EACCES:
+        return f"Port {port} of {host} is reserved. Set {setting} to a port from 1024 on."
+    return f"Cannot listen on {host}: {error.strerror}. Set QUIRE_HOST to an address of this machine."
+
+
+def check_database(settings: Settings, dsn: str, stopping: Stopping) -> bool:
+    """Whether callers need a key. Raises ClickException for an unsafe database, or a door that would be open.
+
+    Uvicorn, which starts next, could only answer with a traceback.
+    """
+
+    async def ask() -> bool:
+        async with connected(settings, dsn) as database:
+            try:
+                return await is_keyed(database)
+            except errors.StorageUnavailable:  # the schema is not there yet: /readyz says so
+                return False
+
+    with errors_in_words():
+        needs_key = stopping.run(ask()) or settings.quire_require_keys
+    if not needs_key and not is_loopback(settings.quire_host) and not settings.quire_allow_unauthenticated:
+        raise click.ClickException(
+            f"QUIRE_HOST={settings.quire_host} can be reached from other machines and there are no API keys."
+            " Make one with `quire keys create`, set QUIRE_REQUIRE_KEYS=true, listen on 127.0.0.1, or set"
+            " QUIRE_ALLOW_UNAUTHENTICATED=true if something in front checks callers."
+        )
+    return needs_key
+
+
+class Server(uvicorn.Server):
+    """uvicorn that says hello once it listens: what ``hello`` makes of its URL."""
+
+    def __init__(self, app: FastAPI, settings: Settings, hello: Callable[..., str]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="uvloop",
+                http=impatient(
+                    settings.quire_header_seconds, settings.quire_body_seconds, settings.quire_reading_seconds
+                ),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACEFUL_SECONDS,
+            )
+        )
+        self._api = app
+        self._hello = hello
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts listening; with port 0 only now the port is known."""
+        for own in sockets or ():
+            try:
+                own.listen(self.config.backlog)  # uvloop, which does so again, would not say that it failed
+            except OSError as error:  # another process listens there since the port was bound
+                raise click.ClickException(f"Cannot listen: {error.strerror}.") from error
+        await super().startup(sockets)
+        if not self.started:
+            return
+        freeze_gc()
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        click.echo(self._hello(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"))
+        asyncio.get_running_loop().run_in_executor(None, self._describe)
+
+    def _describe(self) -> None:
+        """Make the routes and their document beside the first requests, which would wait for them a quarter of a
+        second.
+        """
+        self._api.openapi()
+        gc.freeze()
+
+    def serve_until(self, stopping: Stopping, sockets: list[socket.socket]) -> None:
+        """Uvicorn handles SIGINT and SIGTERM itself while it serves, and raises them again afterwards."""
+
+        def stop() -> None:
+            self.should_exit = True
+
+        stopping.check()
+        with stopping.telling(stop):
+            self.run(sockets)

@@ -1,0 +1,48 @@
+"""`quire worker`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from app import worker as jobs
+from app.cli.server import Server, bound, check_database
+from app.cli.shared import database_of, errors_in_words, read_settings
+from app.main import OPERATIONS, build_app, freeze_gc, runtime_of
+from app.settings import Settings
+from app.signals import Stopping, stop_on_signals
+
+WORKER_UP = "The worker is up. Ctrl-C stops it."
+WORKER_WELCOME = f"{WORKER_UP} Its state: {{url}}/healthz, {{url}}/readyz, {{url}}/metrics"
+
+
+@click.command()
+def worker() -> None:
+    """Do the background jobs only. Any number of workers can run beside `quire serve`, anywhere.
+
+    With QUIRE_WORKER_PORT it answers /healthz, /readyz and /metrics there.
+    """
+    settings = read_settings()
+    with stop_on_signals() as stopping:
+        if settings.quire_worker_port is None:
+            with database_of(settings, stopping) as dsn, errors_in_words():
+                stopping.run(_work(settings, dsn, stopping))
+            return
+        with (
+            bound(settings.quire_host, settings.quire_worker_port, "QUIRE_WORKER_PORT") as sockets,
+            database_of(settings, stopping) as dsn,
+        ):
+            check_database(settings, dsn, stopping)
+            app = build_app(settings, dsn, with_worker=True, routers=OPERATIONS)
+            Server(app, settings, WORKER_WELCOME.format).serve_until(stopping, sockets)
+
+
+async def _work(settings: Settings, dsn: str, stopping: Stopping) -> None:
+    stop = asyncio.Event()
+    async with runtime_of(settings, dsn) as runtime:
+        freeze_gc()
+        click.echo(WORKER_UP)
+        loop = asyncio.get_running_loop()
+        with stopping.telling(lambda: loop.call_soon_threadsafe(stop.set)):
+            await jobs.run(runtime, stop)

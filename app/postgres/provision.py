@@ -1,0 +1,32 @@
+"""The database to serve from: the one that is named, or an embedded one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app import errors
+from app.postgres import embedded, migrate
+from app.postgres.migrate import Run
+
+
+@contextmanager
+def provided(database_url: str | None, data_dir: Path, run: Run = asyncio.run) -> Iterator[str]:
+    """The DSN: ``database_url`` as it is; else that of an embedded server, up to date, left at the end.
+
+    Blocks. Of several processes the first one starts the server and the last one stops it. Raises StorageUnavailable.
+    """
+    if database_url is not None:
+        yield database_url
+        return
+    try:
+        postgres = embedded.start(data_dir)
+    except (embedded.EmbeddedPostgresError, OSError) as error:
+        raise errors.StorageUnavailable(f"The embedded PostgreSQL could not be started. {error}") from error
+    try:
+        migrate.upgrade(postgres.owner_dsn, run)
+        yield postgres.app_dsn
+    finally:
+        postgres.stop()

@@ -1,0 +1,49 @@
+"""Why a database cannot be used, in words that name its host and never its password."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+
+CONNECT_SECONDS: Final = 5.0
+"""Longest that a connection can take to open."""
+
+KINDS: Final = (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""What opening a connection raises."""
+
+
+def why_not(error: Exception, dsn: str) -> str:
+    """Why there is no connection, without what could be a password."""
+    return next(words for kinds, words in WHY_NOT if isinstance(error, kinds)).format(
+        where=_place(dsn), kind=type(error).__name__, seconds=CONNECT_SECONDS
+    )
+
+
+WHY_NOT: Final = (
+    (
+        (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
+        "{where} refuses the role or its password.",
+    ),
+    (asyncpg.InvalidCatalogNameError, "{where} has no database of this name."),
+    (asyncpg.TooManyConnectionsError, "{where} has no connection left."),
+    (ConnectionRefusedError, "Nothing listens at {where}."),
+    (socket.gaierror, "{where} is not known by this name."),
+    (TimeoutError, "{where} did not answer within {seconds:.0f} s."),
+    (Exception, "{where} cannot be used ({kind})."),
+)
+
+
+def _place(dsn: str) -> str:
+    """Host and port, or the folder of a socket."""
+    try:
+        parts = urlsplit(dsn)
+        port = parts.port or 5432
+    except ValueError:
+        return "The database"
+    host = parts.hostname or next(iter(parse_qs(parts.query).get("host", ())), None)
+    if host is None:
+        return "The database"
+    return f"{host}:{port}" if not host.startswith("/") else f"{host} (a socket)"

@@ -1,0 +1,126 @@
+"""What the command line says before anything is started."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from fastapi import FastAPI
+
+from app import __version__
+from app.cli import COMMANDS, main
+from app.cli.server import Server, bound
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Commands set up logs for a process of their own."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def quire(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(main, list(arguments), env=environment)
+
+
+def refusal(*arguments: str, **environment: str) -> str:
+    done = quire(*arguments, **environment)
+    assert done.exit_code == 1, done.output
+    return done.output
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def closed() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert quire("--version").output == f"quire {__version__}\n"
+
+
+def test_every_listed_command_is_there_and_says_what_it_does() -> None:
+    listing = quire("--help").output
+    for name, listed in COMMANDS.items():
+        command = getattr(import_module(listed.module), listed.name)
+        assert isinstance(command, click.Command)
+        assert command.name == name
+        assert command.help
+        assert f"  {name} " in listing
+
+
+def test_an_unknown_command_is_refused() -> None:
+    done = quire("serv")
+    assert done.exit_code == 2
+    assert "No such command" in done.output
+
+
+@pytest.mark.parametrize("by", ["option", "setting"])
+def test_a_port_in_use_is_said_before_a_database_is_started(tmp_path: Path, taken: int, by: str) -> None:
+    data = tmp_path / "data"
+    arguments = ("serve", "--port", str(taken)) if by == "option" else ("serve",)
+    said = refusal(*arguments, QUIRE_DATA_DIR=str(data), QUIRE_PORT=str(taken) if by == "setting" else "1")
+    assert f"Port {taken} of 127.0.0.1 is in use" in said
+    assert "QUIRE_PORT" in said
+    assert "--port" in said
+    assert not data.exists()
+
+
+def test_a_workers_port_in_use_names_its_own_setting(tmp_path: Path, taken: int) -> None:
+    said = refusal("worker", QUIRE_DATA_DIR=str(tmp_path / "data"), QUIRE_WORKER_PORT=str(taken))
+    assert "QUIRE_WORKER_PORT" in said
+    assert "--port" not in said
+
+
+def test_an_address_of_another_machine_is_refused(tmp_path: Path) -> None:
+    said = refusal("serve", "--host", "192.0.2.1", QUIRE_DATA_DIR=str(tmp_path / "data"))
+    assert "Cannot listen on 192.0.2.1" in said
+    assert "QUIRE_HOST" in said
+
+
+def test_options_come_before_settings_and_are_checked_like_them(tmp_path: Path) -> None:
+    said = refusal("serve", "--port", "99999", QUIRE_DATA_DIR=str(tmp_path / "data"), QUIRE_PORT="8000")
+    assert "QUIRE_PORT: Input should be less than or equal to 65535" in said
+
+
+def test_a_port_that_is_taken_in_the_meantime_is_said_in_words() -> None:
+    """Two sockets can be bound to one port; the second one to listen is refused."""
+    with bound("127.0.0.1", 0, "QUIRE_PORT") as first:
+        port = first[0].getsockname()[1]
+        with bound("127.0.0.1", port, "QUIRE_PORT") as second:
+            first[0].listen()
+            with pytest.raises(click.ClickException, match="Cannot listen"):
+                Server(FastAPI(), Settings(), "{url}".format).run(second)
+
+
+@pytest.mark.parametrize("command", ["serve", "worker", "migrate"])
+def test_a_database_that_is_away_is_named_without_its_password(closed: int, command: str) -> None:
+    url = f"postgresql://quire_app:s3cret@127.0.0.1:{closed}/quire"
+    said = refusal(command, DATABASE_URL=url, QUIRE_PORT="0")
+    assert f"Nothing listens at 127.0.0.1:{closed}" in said
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate"])
+def test_a_database_that_refuses_says_why(postgres: EmbeddedPostgres, command: str) -> None:
+    said = refusal(command, DATABASE_URL=postgres.app_dsn.replace("/quire?", "/elsewhere?"), QUIRE_PORT="0")
+    assert "has no database of this name" in said
+    assert "postgres/cluster" in said or "/quire-" in said
