@@ -150,6 +150,10 @@ def defaults(settings: Settings) -> Defaults:
         summary_max=settings.memory_max_summary_tokens,
         summary_enabled=settings.memory_enable_summary,
         chapter_lines=settings.memory_chapter_lines,
+        head_share=settings.memory_head_share,
+        condensed_share=settings.memory_condensed_share,
+        keep_share=settings.memory_keep_share,
+        recall_share=settings.memory_recall_share,
     )
     limits = Limits(messages=settings.quire_messages_max)
     return Defaults(policy, limits, settings.memory_context_window, settings.memory_output_reserve)

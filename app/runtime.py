@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
+from app.core.conversation import Conversation
 from app.core.model import Context, Epoch
 from app.core.profile import Defaults
 from app.core.rate import Bucket
@@ -23,7 +24,6 @@ from app.postgres.replica import Replica
 from app.providers import Chat, Embedder
 from app.providers.upstream import Upstream
 from app.settings import Settings
-from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.core.budget import BUDGET_MAX
+from app.core.budget import BUDGET_MAX, ZONES_MAX
 
 
 class Settings(BaseSettings):
@@ -163,7 +163,7 @@ class Settings(BaseSettings):
         4096, ge=0, description="Tokens of the context window kept free for the model's answer."
     )
     memory_full_recent_count: int = Field(
-        10, ge=1, description="Messages that stay verbatim after paging, rounded out to whole pages."
+        10, ge=1, description="Messages that stay verbatim after a cut, at least, where they fit MEMORY_KEEP_SHARE."
     )
     memory_enable_summary: bool = Field(True, description="Keep a rolling summary of what left the window.")
     memory_summary_threshold: int = Field(10, ge=1, description="Messages before the first summary.")
@@ -182,7 +182,30 @@ class Settings(BaseSettings):
     memory_archive_ttl_days: int = Field(
         0, ge=0, le=36_500, description="Days after which an archived tool result is erased. 0: never."
     )
-    memory_active_pages: int = Field(40, ge=1, description="Pages before paging is due.")
+    memory_active_pages: int = Field(
+        0, ge=0, description="Maximum pages in the window's body before it is cut. 0: as many as fit."
+    )
+    memory_head_share: float = Field(
+        0.10, ge=0, le=0.5, description="Maximum share of the body's room for the head after a cut."
+    )
+    memory_condensed_share: float = Field(
+        0.15, ge=0, le=0.8, description="Maximum share of the body's room for condensed messages after a cut."
+    )
+    memory_keep_share: float = Field(
+        0.20,
+        ge=0.05,
+        le=0.8,
+        description="Maximum share of the body's room that stays verbatim after a cut. The three shares"
+        " together must be"
+        " at most 0.9; the rest is growth.",
+    )
+    memory_recall_share: float | None = Field(
+        None,
+        ge=0.05,
+        le=0.8,
+        description="Share of the available tokens reserved for recalls and for what a query brings in. Unset: 0.15, at"
+        " most 6,000 tokens, and 0.45 for requests with a query.",
+    )
     memory_unlist_after_turns: int = Field(
         40, ge=1, description="Turns without a recall after which a page leaves the contents page (m)."
     )
@@ -221,6 +244,17 @@ class Settings(BaseSettings):
         2, ge=1, le=1000, description="Concurrent calls to the embedding API per process."
     )
     memory_embedding_batch: int = Field(64, ge=1, le=2048, description="Texts per call to the embedding API.")
+
+    @field_validator("memory_keep_share")
+    @classmethod
+    def _leave_growth(cls, value: float, info: ValidationInfo) -> float:
+        taken = value + sum(info.data.get(name, 0.0) for name in ("memory_head_share", "memory_condensed_share"))
+        if round(taken, 6) > ZONES_MAX:
+            raise ValueError(
+                f"with MEMORY_HEAD_SHARE and MEMORY_CONDENSED_SHARE it must be at most {ZONES_MAX}, so that the window"
+                f" has room to grow; together they are {taken:.4g}"
+            )
+        return value
 
 
 class InvalidSettingsError(ValueError):

@@ -22,10 +22,11 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
+from app.core.scope import owner_of
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import archives, memories
-from app.store.memories import Hit, owner_of
+from app.store.memories import Hit
 from app.text import bm25, tokens
 from bench import conversation_results, house, probes, replay, tables
 from bench.house import House

@@ -28,9 +28,10 @@ from starlette.routing import Route
 
 from app.core import relevance
 from app.core.canonical import dumps
+from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store.memories import BY_WORDS, SEARCH, Meaning, owner_of
+from app.store.memories import BY_WORDS, SEARCH, Meaning
 from app.text import bm25
 from app.text.language import script_counts
 

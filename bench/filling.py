@@ -16,8 +16,8 @@ from uuid import UUID
 
 import asyncpg
 
+from app.core.scope import owner_of
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store.memories import owner_of
 from bench.cost import BUDGET
 from bench.house import QUIRE, Api, House, environment_of, serving
 from bench.search_sizes import random_vector

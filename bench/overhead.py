@@ -25,11 +25,11 @@ from time import process_time
 import asyncpg
 
 from app.core.relevance import spread
+from app.core.scope import owner_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import Embedder, local_embeddings
 from app.providers.openai_embeddings import OpenAIEmbedder
 from app.store.embeddings import literal, model_id
-from app.store.memories import owner_of
 from bench import filling
 from bench.bare import Known
 from bench.cost import BUDGET, bodies, build

@@ -30,12 +30,12 @@ EPOCHS = "opening epochs"
 REST = "the rest"
 PARTS: Sequence[tuple[str, str]] = (
     (r"/app/extractive/|/rjieba", "lines, titles, notes, key terms"),
-    (r"/app/bm25\.py|/app/han\.py", "terms of keyword search"),
-    (r"/app/tokens\.py|/tiktoken/", "counting tokens"),
-    (r"/asyncpg/|/app/db\.py|/app/store/", "statements and their driver"),
-    (r"/app/core/|/app/services/|/app/queue/|/app/ids\.py|/app/text\.py", "decisions, their values and JSON"),
+    (r"/app/text/(bm25|chinese_scripts)\.py", "terms of keyword search"),
+    (r"/app/text/tokens\.py|/tiktoken/", "counting tokens"),
+    (r"/asyncpg/|/app/postgres/|/app/store/", "statements and their driver"),
+    (r"/app/core/|/app/services/|/app/queue/|/app/ids\.py|/app/text/", "decisions, their values and JSON"),
     (
-        r"/fastapi/|/starlette/|/pydantic|/app/api/|/app/services\.py|/app/metrics\.py",
+        r"/fastapi/|/starlette/|/pydantic|/app/api/|/app/runtime\.py|/app/telemetry/",
         "FastAPI, middleware, reading the request",
     ),
     (r"/uvicorn/|/httptools/", "HTTP server and socket"),
@@ -93,7 +93,9 @@ def seen(file: Path) -> Counter[str]:
 
 
 def part_of(frames: Sequence[str]) -> str:
-    if any("/flows/epochs.py" in frame for frame in frames) and any("_append_locked" in frame for frame in frames):
+    if any("/conversations/epochs.py" in frame for frame in frames) and any(
+        "_append_locked" in frame for frame in frames
+    ):
         return EPOCHS
     for frame in reversed(frames):
         for pattern, part in PARTS:

@@ -22,13 +22,13 @@ from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT
 from app.text import tokens
-from bench import evidence, money
+from bench import evidence, money, window_use
 from bench.evidence import Evidence
 from bench.house import Api, House
 from bench.sizes import until_idle
 from bench.tables import Table
 
-BUDGETS = (4_000, 8_000, 32_000)
+BUDGETS = (4_000, 8_000, 16_000, 32_000)
 DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" / "data").is_dir()), Path("none"))
 """Transcripts that are not part of the project: beside it, or further up."""
 GOAL = 0.9
@@ -164,6 +164,8 @@ def run(house: House, *, quick: bool) -> list[Table]:
     counter = Counter(house.folder / "vocabularies")
     rows: list[Sequence[str]] = []
     faults: list[Sequence[str]] = []
+    used: list[Sequence[str]] = []
+    of_all: dict[int, list[Sequence[window_use.Shown]]] = {budget: [] for budget in BUDGETS}
     long: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
     rooms: list[Room] = []
     known: dict[str, evidence.Texts] = {}
@@ -173,14 +175,19 @@ def run(house: House, *, quick: bool) -> list[Table]:
             here = [found[budget] for found in replays]
             rows.append(_stability(name, budget, here, counter))
             faults.append(_faults(name, budget, here))
+            shown = [_shown(one, counter) for one in here]
+            used.append(window_use.row(name, budget, shown))
+            of_all[budget] += shown
             rooms += [_room(f"{name} {i}", budget, one, counter) for i, one in enumerate(here, 1) if one.is_long]
             long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
+    used += [window_use.row("all", budget, shown) for budget, shown in of_all.items()]
     until_idle(house.api)  # long texts are indexed by jobs
     gathered = {
         room.conversation: evidence.gather(house.api, room.conversation, room.history, known, counter.text)
         for room in {room.conversation: room for room in rooms}.values()
     }
-    return [_stability_table(rows, long), _budget_table(faults), _money_table(rooms), _evidence_table(rooms, gathered)]
+    tables = [_stability_table(rows, long), window_use.table(used), _budget_table(faults)]
+    return [*tables, _money_table(rooms), _evidence_table(rooms, gathered)]
 
 
 def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
@@ -247,6 +254,23 @@ def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
         f"{sent:,}",
         f"{1 - sent / whole:.0%}",
     )
+
+
+def _shown(one: Replay, counter: Counter) -> list[window_use.Shown]:
+    history = [
+        (evidence.texts_of(json.loads(said.text)) if said.role != "system" else (), said.tokens) for said in one.history
+    ]
+    return [
+        window_use.Shown(
+            [
+                ("tools " + window.tools, counter.text(window.tools)),
+                *((m, counter.message(m)) for m in window.messages),
+            ],
+            frozenset(evidence.texts_of(json.loads(message)) for message in window.messages),
+            history[:call],
+        )
+        for window, call in zip(one.series[CALLS], one.calls, strict=True)
+    ]
 
 
 WAYS = ("whole history", "newest", "rolling summary", "Quire")

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from app.core.messages import Limits, read
+from app.core.scope import owner_of
 from app.errors import BudgetTooSmall
 from app.main import defaults
 from app.postgres import migrate
@@ -24,12 +25,12 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
 from app.runtime import Runtime
-from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.append import append
 from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.requests import PostedMessages
 from app.services.memory import searching
 from app.services.memory.searching import SearchRequest
 from app.settings import Settings
-from app.store.memories import owner_of
 from app.text import bm25, tokens
 from bench import house, replay, talks
 from bench.house import House
@@ -78,7 +79,7 @@ async def _run(opened: House, *, quick: bool) -> list[Table]:
 async def _load(runtime: Runtime, talk: Talk) -> None:
     for at in range(0, len(talk.messages), APPENDED_AT_ONCE):
         drafts = read(list(talk.messages[at : at + APPENDED_AT_ONCE]), Limits())
-        await append(runtime, DEFAULT_TENANT, talk.id, AppendRequest(drafts, user_id=talk.id), None)
+        await append(runtime, DEFAULT_TENANT, talk.id, PostedMessages(drafts, user_id=talk.id), None)
 
 
 async def _embedded(runtime: Runtime) -> None:

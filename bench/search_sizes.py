@@ -13,11 +13,12 @@ from uuid import UUID
 import asyncpg
 import psutil
 
+from app.core.scope import owner_of
 from app.ids import uuid7
 from app.postgres.database import Connection, Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import embeddings, memories
-from app.store.memories import Meaning, owner_of
+from app.store.memories import Meaning
 from app.text import bm25
 from bench import words
 from bench.house import House

@@ -15,14 +15,14 @@ from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json, work_on
 from app.api.paths import check_id
 from app.api.runtime import Wired
-from app.api.scope import IdempotencyKey, Reader, Writer
+from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import Limits
 from app.postgres.database import Connection
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import ArchiveRequest, Wanted
@@ -40,7 +40,9 @@ EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea 
     responses=links.ARCHIVED,
     openapi_extra=json_body(schemas.ArchiveBody, EXAMPLE),
 )
-async def archive_result(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
+async def archive_result(
+    request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
+) -> Response:
     """Archive one tool result outside any message list, for agents that keep their own history.
 
     Show the model `placeholder` instead of the result. A result up to the archive threshold is passed through:
@@ -50,13 +52,13 @@ async def archive_result(request: Request, runtime: Wired, caller: Writer, key: 
     body = parse_model(schemas.ArchiveBody, value)
     wanted = _checked(caller, body, runtime.defaults.limits)
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         found, conversation = await archiving.archive(runtime, connection, caller.tenant, wanted)
         text = await run_in_thread_if_large(len(wanted.result), dumps, found)
-        return Said.about(text, conversation, wanted.user_id)
+        return StoredResponse.about(text, conversation, wanted.user_id)
 
-    once = await work_on(request, Once.of, caller, key, "POST", request.url.path, value)
-    return json_text(await do_once(runtime.database, caller.tenant, once, work), status=201)
+    idempotency = await work_on(request, IdempotencyKey.of, caller, key, "POST", request.url.path, value)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
 
 
 def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
@@ -151,19 +153,19 @@ async def get_archive(
 
 @router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)
 async def delete_archive(
-    request: Request, runtime: Wired, caller: Writer, uuid: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, uuid: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Erase an archive. From now on its placeholder says so in every window. Other archives of the same content
     stay.
     """
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         owner, done = await erasing.erase_archive(runtime, connection, caller.tenant, uuid, caller.scope)
         touched.update(done.touched)
-        return Said(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
+        return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
     touched: set[str] = set()
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    answer = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     erasing.forget(runtime, caller.tenant, touched)
     return json_text(answer)

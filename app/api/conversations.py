@@ -16,22 +16,24 @@ from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json, storable
 from app.api.paths import ConversationId, check_id
+from app.api.policies import policy_text
 from app.api.runtime import Wired
-from app.api.scope import IdempotencyKey, Reader, Writer
+from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.messages import METADATA_MAX
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations import epochs
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Erasure
 from app.services.views import inspect, progress
 from app.store import archives, conversations, messages, page_index
-from app.store.conversations import Conversation, NewConversation
+from app.store.conversations import NewConversation
 
 router = APIRouter(tags=["conversations"])
 
@@ -49,7 +51,9 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
         schemas.ConversationCreate, {"id": "demo", "user_id": "me", "model": "gpt-4o", "budget": 8000}
     ),
 )
-async def create_conversation(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
+async def create_conversation(
+    request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
+) -> Response:
     """Create a conversation. The id can be your own; 409 if it is taken."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationCreate, value)
@@ -59,15 +63,15 @@ async def create_conversation(request: Request, runtime: Wired, caller: Writer, 
     uid = uuid7()
     new = await _new(runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         if not await conversations.create(connection, caller.tenant, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
             raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
         made = await conversations.get(connection, caller.tenant, new.id)
-        return Said.about(dumps(inspect.conversation_view(made)), made)
+        return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
-    once = Once.of(caller, key, "POST", request.url.path, value)
-    return json_text(await do_once(runtime.database, caller.tenant, once, work), status=201)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
 
 
 async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
@@ -80,7 +84,7 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
         system_tokens=await runtime.count(body.system) + epochs.FRAME if body.system else 0,
         model=storable(body.model, "model"),
         budget=body.budget,
-        policy=_policy(body.settings),
+        policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
         metadata=_metadata(body),
     )
 
@@ -91,10 +95,6 @@ def _metadata(body: schemas.ConversationChange) -> str:
         message = f"must have at most {METADATA_MAX} characters as JSON"
         raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
     return text
-
-
-def _policy(overrides: schemas.PolicyOverrides | None) -> str:
-    return dumps(overrides.model_dump(exclude_none=True)) if overrides else "{}"
 
 
 @router.get("/conversations", response_model=schemas.ConversationList)
@@ -150,7 +150,7 @@ async def get_conversation(runtime: Wired, caller: Reader, conversation_id: Conv
     openapi_extra=json_body(schemas.ConversationChange, {"title": "Plans for the launch", "budget": 16000}),
 )
 async def change_conversation(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Rename a conversation, or change its system prompt, model, budget, settings or metadata.
 
@@ -163,25 +163,27 @@ async def change_conversation(
         storable(getattr(body, field), field)
     system_tokens = await runtime.count(body.system) + epochs.FRAME if body.system else 0
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
-        changed = _changed(known, body, system_tokens)
+        changed = _changed(runtime, known, body, system_tokens)
         moves = (changed.system, changed.model, changed.budget, changed.policy) != (
             known.system, known.model, known.budget, known.policy,
         )  # fmt: skip
         await conversations.change(connection, caller.tenant, conversation_id, changed, moves_zones=moves)
         found = await conversations.get(connection, caller.tenant, conversation_id)
-        return Said.about(dumps(inspect.conversation_view(found)), found)
+        return StoredResponse.about(dumps(inspect.conversation_view(found)), found)
 
-    once = Once.of(caller, key, "PATCH", request.url.path, value)
-    response = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
+    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.conversations.pop((caller.tenant, conversation_id), None)
     return json_text(response)
 
 
-def _changed(known: Conversation, body: schemas.ConversationChange, system_tokens: int) -> NewConversation:
+def _changed(
+    runtime: Runtime, known: Conversation, body: schemas.ConversationChange, system_tokens: int
+) -> NewConversation:
     new = NewConversation(
         id=known.id, uid=known.uid, title=known.title, system=known.system, system_tokens=known.system_tokens,
         model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
@@ -196,7 +198,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
     if "budget" in given:
         new = replace(new, budget=body.budget)
     if "settings" in given:
-        new = replace(new, policy=_policy(body.settings))
+        new = replace(new, policy=policy_text(runtime.defaults, body.settings, ("body", "settings")))
     if "metadata" in given:
         new = replace(new, metadata=_metadata(body))
     return new
@@ -204,7 +206,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
 
 @router.delete("/conversations/{conversation_id}", response_model=schemas.Erased, responses=links.CONVERSATION_ERASED)
 async def delete_conversation(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Erase a conversation and everything derived from it. Returns the number of deleted rows per table.
 
@@ -224,7 +226,7 @@ async def delete_message(
     caller: Writer,
     conversation_id: ConversationId,
     message: Annotated[str, Path(max_length=64, description="the message's `seq` or `id`")],
-    key: IdempotencyKey = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase a message and everything derived from it. A mark keeps its place, so calls and results stay paired.
 
@@ -245,7 +247,7 @@ async def delete_page(
     caller: Writer,
     conversation_id: ConversationId,
     page: int,
-    key: IdempotencyKey = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase every message of a page, and everything derived from them."""
     if not 1 <= page < 2**31:
@@ -270,16 +272,16 @@ async def _erase(
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
         what, done = await erase(connection, known)
         touched.update(done.touched)
-        return Said.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
+        return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
 
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    response = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     erasing.forget(runtime, caller.tenant, touched)
     runtime.work_came.set()
     return json_text(response)

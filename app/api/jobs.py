@@ -12,11 +12,11 @@ from app import errors
 from app.api import cursors, schemas
 from app.api.answers import json_text, json_value
 from app.api.runtime import Wired
-from app.api.scope import Admin, IdempotencyKey
+from app.api.scope import Admin, IdempotencyKeyHeader
 from app.core.canonical import dumps
 from app.postgres.database import Connection
 from app.queue import table
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.views import progress
 
 router = APIRouter(tags=["jobs"])
@@ -45,7 +45,7 @@ async def list_jobs(
 
 @router.post("/jobs/{job_id}/retry", response_model=schemas.Job)
 async def retry_job(
-    request: Request, runtime: Wired, caller: Admin, job_id: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Admin, job_id: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Retry a dead letter at once, with a fresh count of attempts. A job that is not dead stays unchanged.
 
@@ -53,13 +53,13 @@ async def retry_job(
     """
     caller.require_all_users()
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         row = await table.retry(connection, caller.tenant, job_id)
         if row is None:
             raise errors.NotFound("There is no such job. Finished jobs are removed.")
-        return Said(dumps(progress.job_view(row)))
+        return StoredResponse(dumps(progress.job_view(row)))
 
-    once = Once.of(caller, key, "POST", request.url.path, None)
-    response = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, None)
+    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.work_came.set()
     return json_text(response)

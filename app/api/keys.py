@@ -15,12 +15,12 @@ from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.runtime import Wired
-from app.api.scope import Admin, IdempotencyKey
+from app.api.scope import Admin, IdempotencyKeyHeader
 from app.core.canonical import dumps
 from app.core.credentials import Credentials
 from app.postgres.database import Connection
 from app.services import keys as flow
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.keys import KeyRequest
 from app.store import keys
 
@@ -34,7 +34,7 @@ router = APIRouter(tags=["keys"])
     responses=links.KEY_MADE,
     openapi_extra=json_body(schemas.KeyBody, {"name": "the agent", "scopes": ["read", "write", "admin"]}),
 )
-async def create_key(request: Request, runtime: Wired, caller: Admin, key: IdempotencyKey = None) -> Response:
+async def create_key(request: Request, runtime: Wired, caller: Admin, key: IdempotencyKeyHeader = None) -> Response:
     """Create an API key. `key` is shown in this response only; a repeated request returns it as null.
 
     A key cannot grant scopes or user access that its creator lacks. From the deployment's first key on, every request
@@ -44,13 +44,13 @@ async def create_key(request: Request, runtime: Wired, caller: Admin, key: Idemp
     wanted = checked(parse_model(schemas.KeyBody, value))
     secret: list[Credentials] = []
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         view, made = await flow.make(connection, caller, wanted)
         secret.append(made)
-        return Said(dumps({**view, "key": None}))  # what is kept for a repeated request lets nobody in
+        return StoredResponse(dumps({**view, "key": None}))  # what is kept for a repeated request lets nobody in
 
-    once = Once.of(caller, key, "POST", request.url.path, value)
-    answer = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     await flow.made_known(runtime)
     if secret:
         answer = answer.removesuffix("null}") + dumps(secret[0].reveal()) + "}"
@@ -88,12 +88,12 @@ async def list_keys(
 
 @router.delete("/keys/{key_id}", response_model=schemas.Key)
 async def revoke_key(
-    request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Revoke a key, at once and in every process. It stays in the list."""
 
-    async def work(connection: Connection) -> Said:
-        return Said(dumps(await flow.revoke(connection, caller, key_id)))
+    async def work(connection: Connection) -> StoredResponse:
+        return StoredResponse(dumps(await flow.revoke(connection, caller, key_id)))
 
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    return json_text(await do_once(runtime.database, caller.tenant, once, work))
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))

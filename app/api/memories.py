@@ -17,7 +17,7 @@ from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.runtime import Wired
-from app.api.scope import READS, IdempotencyKey, Reader, Writer
+from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
 from app.core.caller import Caller
@@ -27,7 +27,7 @@ from app.core.scope import scope_of
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection
 from app.runtime import Runtime
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.memory import expanding, remembering, searching
 from app.services.memory.remembering import MemoryRequest
@@ -50,18 +50,18 @@ Part = Literal["body", "query"]
     responses=links.REMEMBERED,
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
-async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKey = None) -> Response:
+async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None) -> Response:
     """Store a memory of a user or a conversation. Search finds it from now on."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         moment, conversation = await remembering.remember(runtime, connection, caller.tenant, wanted)
         text = await run_in_thread_if_large(len(wanted.content), lambda: dumps(searching.detail(moment)))
-        return Said.about(text, conversation, wanted.user_id)
+        return StoredResponse.about(text, conversation, wanted.user_id)
 
-    once = Once.of(caller, key, "POST", request.url.path, value)
-    answer = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.work_came.set()
     return json_text(answer, status=201)
 
@@ -108,20 +108,22 @@ def _user(caller: Caller, named: str | None, conversation_id: str | None, part: 
 
 @router.delete("/memories/{memory_key:uuid}", response_model=schemas.MemoryErased)
 async def forget(
-    request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         owner, done = await erasing.erase_memory(
             runtime, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
         )
         touched.update(done.touched)
-        return Said(dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner)
+        return StoredResponse(
+            dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner
+        )
 
     touched: set[str] = set()
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    answer = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     erasing.forget(runtime, caller.tenant, touched)
     return json_text(answer)
 

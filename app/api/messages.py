@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from uuid import UUID
 
+import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
@@ -23,10 +24,10 @@ from app.core.canonical import dumps
 from app.core.messages import MODEL_MAX, read
 from app.core.model import Context
 from app.runtime import Runtime
-from app.services.conversations.append import Appended, AppendRequest, append
+from app.services.conversations.append import Appended, append
 from app.services.conversations.context import ContextRequest, context
-from app.services.conversations.sync import SyncRequest, sync
-from app.services.idempotency import Once
+from app.services.conversations.requests import PostedMessages, SyncedList, read_list
+from app.services.idempotency import IdempotencyKey
 from app.services.views import inspect
 from app.store import conversations, messages
 
@@ -89,12 +90,14 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
     wanted = _wanted(runtime, caller, query)
-    once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
+    idempotency = await work_on(
+        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
+    )
     reported = body.reported_usage.value() if body.reported_usage else None
-    sent = AppendRequest(
+    sent = PostedMessages(
         drafts, user_id, system, bound_to=caller.user_id, reported_usage=reported, is_large=is_large(request)
     )
-    done = await append(runtime, caller.tenant, conversation_id, sent, once)
+    done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
     return await _appended(runtime, caller.tenant, conversation_id, done, wanted, status=201)
 
 
@@ -122,12 +125,15 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
         check_id(body.user_id, ["body", "user_id"])
     user_id = caller.user(body.user_id)
     wanted = _wanted(runtime, caller, query)
-    once = await work_on(request, Once.of, caller, idempotency_key(request), "POST", request.url.path, value)
-    asked = SyncRequest(
-        body.messages, user_id, body.system, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
+    idempotency = await work_on(
+        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
+    )
+    listed = await anyio.to_thread.run_sync(read_list, body.messages, body.system, runtime.defaults.limits)
+    sent = SyncedList(
+        listed, user_id, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
         reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),
     )  # fmt: skip
-    done = await sync(runtime, caller.tenant, conversation_id, asked, once)
+    done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
     return await _appended(runtime, caller.tenant, conversation_id, done, wanted, status=200)
 
 

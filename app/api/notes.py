@@ -16,20 +16,20 @@ from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import ConversationId
 from app.api.runtime import Wired
-from app.api.scope import IdempotencyKey, Reader, Writer
+from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.neutral import flat
 from app.core.times import time_text
 from app.core.topics import most_mentioned
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.runtime import Runtime
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.views.inspect import ALL
 from app.store import conversations, notes, page_index
-from app.store.conversations import Conversation
 
 router = APIRouter(tags=["notes"])
 
@@ -60,7 +60,7 @@ async def list_notes(
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French."}),
 )
 async def add_note(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Add a standing note. The next window shows it and begins a new epoch."""
 
@@ -81,7 +81,7 @@ async def change_note(
     caller: Writer,
     conversation_id: ConversationId,
     note: UUID,
-    key: IdempotencyKey = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Edit a standing note."""
 
@@ -101,17 +101,17 @@ async def delete_note(
     caller: Writer,
     conversation_id: ConversationId,
     note: UUID,
-    key: IdempotencyKey = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase a standing note. The next window no longer has it."""
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         known = await _locked(connection, caller, conversation_id)
         done = await erasing.erase_note(connection, caller.tenant, known, note)
-        return Said.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), known)
+        return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), known)
 
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    response = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.conversations.pop((caller.tenant, conversation_id), None)
     return json_text(response)
 
@@ -133,14 +133,14 @@ async def _write(
         raise errors.Invalid(errors=[{"loc": ["body", "text"], "msg": message}])
     tokens = await runtime.count(text)
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         known = await _locked(connection, caller, conversation_id)
         response = await write(connection, text, tokens)
         await conversations.begin_generation(connection, caller.tenant, conversation_id)
-        return Said.about(response, known)
+        return StoredResponse.about(response, known)
 
-    once = Once.of(caller, key, request.method, request.url.path, value)
-    response = await do_once(runtime.database, caller.tenant, once, work)
+    idempotency = IdempotencyKey.of(caller, key, request.method, request.url.path, value)
+    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.conversations.pop((caller.tenant, conversation_id), None)
     return response
 

@@ -68,7 +68,7 @@ def read_query(request: Request, model: type[Query]) -> Query:
 
 
 def idempotency_key(request: Request) -> str | None:
-    """As it was sent; `flows.once` says what it may be."""
+    """As it was sent; `services.idempotency` says what it may be."""
     return request.headers.get(IDEMPOTENCY_KEY["name"])
 
 

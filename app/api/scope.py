@@ -21,7 +21,7 @@ from app.services.keys import Knock
 
 BEARER = "bearer "
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
-"""What an Idempotency-Key may be, for the OpenAPI document; `flows.once` says so in words."""
+"""What an Idempotency-Key may be, for the OpenAPI document; `services.idempotency` says so in words."""
 
 
 async def _caller(request: Request) -> Caller:
@@ -92,7 +92,7 @@ _KEY_NAME = "Idempotency-Key"
 _KEY_DESCRIPTION = "The same request with the same key runs once and returns the same response for 24 hours."
 _KEY_RULES: dict[str, Any] = {"minLength": 1, "maxLength": 255, "pattern": PRINTABLE}
 
-IdempotencyKey = Annotated[
+IdempotencyKeyHeader = Annotated[
     str | None, Header(alias=_KEY_NAME, description=_KEY_DESCRIPTION, json_schema_extra=_KEY_RULES)
 ]
 IDEMPOTENCY_KEY: dict[str, Any] = {

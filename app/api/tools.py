@@ -12,11 +12,11 @@ from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, json_body, parse_model, read_json, read_text
 from app.api.paths import ConversationId
 from app.api.runtime import Wired
-from app.api.scope import READS, IdempotencyKey, Reader
+from app.api.scope import READS, IdempotencyKeyHeader, Reader
 from app.core.model import Language
 from app.recall import tools
 from app.recall.tools import ToolFormat
-from app.services.idempotency import Once
+from app.services.idempotency import IdempotencyKey
 from app.services.tools import attp, tool_calls
 
 router = APIRouter(tags=["tools"])
@@ -33,7 +33,7 @@ async def call_tool(
     caller: Reader,
     conversation_id: ConversationId,
     name: str,
-    key: IdempotencyKey = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
 
@@ -43,9 +43,9 @@ async def call_tool(
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ToolCallBody, value)
     call = tool_calls.checked(name, body.arguments)
-    once = Once.of(caller, key, "POST", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
     said = await tool_calls.run_once(
-        runtime, caller.tenant, conversation_id, call, once, bound_to=caller.user_id, sensitive=caller.sensitive
+        runtime, caller.tenant, conversation_id, call, idempotency, bound_to=caller.user_id, sensitive=caller.sensitive
     )
     return json_text(said)
 
@@ -68,7 +68,7 @@ ATTP_BODY["requestBody"]["content"]["application/toml"] = {"schema": {"type": "s
 
 @router.post("/conversations/{conversation_id}/attp", response_model=schemas.AttpResult, openapi_extra=ATTP_BODY)
 async def run_attp(
-    request: Request, runtime: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Run an ATTP document: TOML with a thought and either code that calls the recall tools or a final message.
 
@@ -81,9 +81,15 @@ async def run_attp(
         document = await read_text(request, max_bytes=most)
     else:
         document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
-    once = Once.of(caller, key, "POST", request.url.path, document)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, document)
     said = await attp.run_once(
-        runtime, caller.tenant, conversation_id, document, once, bound_to=caller.user_id, sensitive=caller.sensitive
+        runtime,
+        caller.tenant,
+        conversation_id,
+        document,
+        idempotency,
+        bound_to=caller.user_id,
+        sensitive=caller.sensitive,
     )
     return json_text(said)
 

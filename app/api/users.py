@@ -15,12 +15,13 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
+from app.api.policies import policy_text
 from app.api.runtime import Wired
-from app.api.scope import IdempotencyKey, Reader, Writer
+from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.database import Connection
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, exporting
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
@@ -40,7 +41,7 @@ OWN = ("path", "user_id")
 
 @router.delete("/users/{user_id}", response_model=schemas.Erased)
 async def delete_user(
-    request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKey = None
+    request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Erase all data of a user: conversations, archives, memories, keys. Returns the number of rows per table.
 
@@ -48,16 +49,19 @@ async def delete_user(
     stopped.
     """
     caller.user(user_id, OWN)
-    once = Once.of(caller, key, "DELETE", request.url.path, None)
-    if once is not None and (known := await once.answered(runtime.database, caller.tenant)) is not None:
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    if (
+        idempotency is not None
+        and (known := await idempotency.find_response(runtime.database, caller.tenant)) is not None
+    ):
         return json_text(known)
     done = await erasing.erase_user(runtime, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
-    async def work(_: Connection) -> Said:
-        return Said(answer)
+    async def work(_: Connection) -> StoredResponse:
+        return StoredResponse(answer)
 
-    return json_text(await do_once(runtime.database, caller.tenant, once, work))
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
 
 
 NDJSON = "application/x-ndjson"
@@ -136,11 +140,12 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
     require_plain(request.headers)
     lines = _lines(request, runtime.settings.quire_body_max_bytes)
-    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(_settings, caller.user_id)))
 
+    def settings(value: dict[str, Any]) -> str:
+        overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
+        return policy_text(runtime.defaults, overrides, ["settings"])
 
-def _settings(value: dict[str, Any]) -> str:
-    return dumps(parse_model(schemas.PolicyOverrides, value, ["settings"]).model_dump(exclude_none=True))
+    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(settings, caller.user_id)))
 
 
 async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:

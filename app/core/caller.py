@@ -25,7 +25,7 @@ ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
 class Caller:
     tenant: UUID
     user_id: str | None = None
-    """The one user that it sees; None: all of the tenant's. Stores and flows know it as ``bound_to``."""
+    """The one user that it sees; None: all of the tenant's. Stores and services know it as ``bound_to``."""
     scopes: frozenset[str] = ALL_SCOPES
     key: UUID | None = None
     """The public part of its key."""

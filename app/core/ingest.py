@@ -1,7 +1,7 @@
 """Giving new messages their place in a conversation, and the forms in which windows will show them.
 
-``place`` decides seq, page, call group and kind; ``shape`` decides the texts. Both depend on the conversation
-through ``Tail`` alone, the little that an append must know of what came before.
+``place`` decides seq, page, call group and kind; ``shown_forms`` decides the texts. Both depend on the conversation
+through ``ConversationEnd`` alone, the little that an append must know of what came before.
 
 A page begins with a user message. (The first page also takes in what precedes the first user message.) A user
 message that carries tool results in Anthropic form continues the page instead, for it answers the calls before.
@@ -13,14 +13,15 @@ is the caller's own, and for what a recall tool brought in, whose frames are Qui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking
+from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
 from app.core.model import Kind, Language, Policy
 from app.core.neutral import neutral
+from app.core.nul import replace_nul
 
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
@@ -38,7 +39,7 @@ class OpenCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class ConversationEnd:
     """The end of a conversation, as far as the next message's place depends on it."""
 
     last_seq: int = 0
@@ -52,7 +53,7 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnsweredCall:
     result: Result
     call: OpenCall
 
@@ -67,66 +68,70 @@ class Placement:
     user_seq: int
     group: int
     kind: Kind
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[AnsweredCall, ...] = ()
+
+    @property
+    def opens_page(self) -> bool:
+        return self.user_seq == self.seq
 
 
-def place(tail: Tail, drafts: Sequence[Draft]) -> tuple[list[Placement], Tail]:
+def place(end: ConversationEnd, drafts: Sequence[Draft]) -> tuple[list[Placement], ConversationEnd]:
     placements = []
     for index, draft in enumerate(drafts):
-        placement, tail = _place_one(tail, draft, index)
+        placement, end = _place_one(end, draft, index)
         placements.append(placement)
-    return placements, tail
+    return placements, end
 
 
-def _place_one(tail: Tail, draft: Draft, index: int) -> tuple[Placement, Tail]:
-    seq = tail.last_seq + 1
-    answers = _answers(tail, draft)
-    page, user_seq = max(tail.last_page, 1), tail.user_seq
+def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
+    seq = end.last_seq + 1
+    answers = _answered_calls(end, draft)
+    page, user_seq = max(end.last_page, 1), end.user_seq
     group = seq
     open_calls: tuple[OpenCall, ...] = ()
-    prompt_through = tail.prompt_through
+    prompt_through = end.prompt_through
     kind: Kind = "message"
     if answers:
-        kind, group = "result", tail.group
+        kind, group = "result", end.group
         answered = {answer.call.id for answer in answers}
         # Text beside the results ends the group: nothing can come between a call and its results.
-        open_calls = () if draft.view else tuple(c for c in tail.open_calls if c.id not in answered)
+        open_calls = () if draft.view else tuple(c for c in end.open_calls if c.id not in answered)
     elif draft.results and not draft.view:
-        kind, group, open_calls = "orphan", seq, tail.open_calls
-    elif draft.role in ("system", "developer") and tail.last_seq == tail.prompt_through:
+        kind, group, open_calls = "orphan", seq, end.open_calls
+    elif draft.role in ("system", "developer") and end.last_seq == end.prompt_through:
         kind, prompt_through = "prompt", seq
     elif draft.role == "user":
-        page = tail.last_page + 1 if tail.user_seq else page
+        page = end.last_page + 1 if end.user_seq else page
         user_seq = seq
     elif draft.calls:
         kind = "call"
         open_calls = tuple(OpenCall(c.id, c.name, c.arguments[:OPEN_ARGUMENTS_MAX]) for c in draft.calls)
     placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
     after = replace(
-        tail,
+        end,
         last_seq=seq,
         last_page=page,
         user_seq=user_seq,
         prompt_through=prompt_through,
-        group=tail.group if kind == "orphan" else group,
+        group=end.group if kind == "orphan" else group,
         open_calls=open_calls,
     )
     return placement, after
 
 
-def _answers(tail: Tail, draft: Draft) -> tuple[Answer, ...]:
+def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
     """The results that answer an open call; of two for one call, the first."""
-    open_calls = {call.id: call for call in tail.open_calls}
+    open_calls = {call.id: call for call in end.open_calls}
     answers = []
     for result in draft.results:
         call = open_calls.pop(result.call_id, None)
         if call is not None:
-            answers.append(Answer(result, call))
+            answers.append(AnsweredCall(result, call))
     return tuple(answers)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShownForms:
     """How windows show a message: lists of chat messages in OpenAI form."""
 
     view: list[dict[str, Any]]
@@ -142,7 +147,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class FormTokens:
     """Tokens of a message's forms."""
 
     full: int
@@ -151,24 +156,31 @@ class Weights:
     """0 where no recall tool brought anything in."""
 
 
-def weights(
-    shape: Shape, kind: Kind, weigh: Callable[[Sequence[dict[str, Any]]], int], count: Callable[[str], int]
-) -> Weights:
-    """What a message weighs in each form; nothing while it is in no zone.
+def form_tokens(forms: ShownForms, kind: Kind, counts: Mapping[str, int]) -> FormTokens:
+    """Return what a message weighs in each form; nothing while it is in no zone. ``counts``: tokens by text.
 
     As sent in Anthropic form it keeps its thinking, which the OpenAI form has not: the larger one is charged,
     so that the window fits in either.
     """
     if kind in ("prompt", "orphan"):
-        return Weights(0, 0, 0)
-    full = weigh(shape.view) + sum(count(text) + 3 for text in thinking(shape))
-    short = weigh(shape.short if shape.short is not None else shape.view)
-    return Weights(full, min(full, short), weigh(shape.loaded) if shape.loaded is not None else 0)
+        return FormTokens(0, 0, 0)
+    full = weight(forms.view, counts) + sum(counts[text] + 3 for text in thinking(forms))
+    short = weight(forms.short if forms.short is not None else forms.view, counts)
+    return FormTokens(full, min(full, short), weight(forms.loaded, counts) if forms.loaded is not None else 0)
 
 
-def thinking(shape: Shape) -> list[str]:
+def weight(chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int]) -> int:
+    """Return the tokens of chat messages, by those of their texts."""
+    total = 0
+    for message in chat_messages:
+        texts, overhead = weigh(message)
+        total += overhead + sum(counts[text] for text in texts)
+    return total
+
+
+def thinking(forms: ShownForms) -> list[str]:
     """The texts that a message has as sent in Anthropic form only."""
-    blocks = shape.anthropic["content"] if shape.anthropic else []
+    blocks = forms.anthropic["content"] if forms.anthropic else []
     return [dumps(block) for block in blocks if block["type"] in THINKING_PARTS]
 
 
@@ -188,13 +200,13 @@ def archived_answers(
     ]
 
 
-def shape(
+def shown_forms(
     placement: Placement,
     placeholders: Mapping[int, str],
     policy: Policy,
     language: Language,
     recall_tools: frozenset[str],
-) -> Shape:
+) -> ShownForms:
     """The forms of a placed message. ``placeholders`` are the texts that stand for archived answers, by index."""
     draft = placement.draft
     marks = {
@@ -209,7 +221,7 @@ def shape(
     # Calls beside the content are OpenAI's form: such a message is turned into Anthropic's like any other.
     as_sent = draft.is_anthropic and not draft.original.get("tool_calls")
     anthropic = _as_sent(placement, {**marks, **placeholders}) if as_sent else None
-    return Shape(
+    return ShownForms(
         view=view,
         short=short if short != view else None,
         loaded=loaded,
@@ -241,7 +253,7 @@ def _said(placement: Placement) -> dict[str, Any]:
     return {**view, "content": _disarmed(view["content"])}
 
 
-def _result_content(answer: Answer, recall_tools: frozenset[str]) -> Any:
+def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
     result = answer.result
     content = result.content if isinstance(result.content, str | list) else result.text
     return content if answer.call.name in recall_tools else _disarmed(content)
@@ -334,7 +346,7 @@ def _loaded_mark(call: OpenCall, language: Language) -> str:
 def _without_nul(value: Any) -> Any:
     """NUL has no place in what a model is sent; the original keeps it."""
     if isinstance(value, str):
-        return value.replace("\x00", "\ufffd") if "\x00" in value else value
+        return replace_nul(value)
     if isinstance(value, list):
         return [_without_nul(item) for item in value]
     if isinstance(value, dict):

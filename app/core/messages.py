@@ -320,6 +320,10 @@ def has_thinking(view: dict[str, Any]) -> bool:
     )
 
 
+FRAME_TOKENS = 4
+"""What one chat message's frame takes."""
+
+
 def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
     """The texts of a chat message whose tokens count, and the tokens of its structure.
 
@@ -328,7 +332,7 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
     within the conversation, and a blank user message, are told apart by a word more.
     """
     texts: list[str] = []
-    overhead = 12 if view["role"] in ("system", "developer") else 4
+    overhead = 12 if view["role"] in ("system", "developer") else FRAME_TOKENS
     content = view.get("content")
     if view["role"] == "user" and isinstance(content, str) and not content.strip():
         overhead = 8

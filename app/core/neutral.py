@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from app.core.nul import replace_nul
+
 INDENT = "  "
 """Before each later line of a quoted text."""
 
@@ -33,7 +35,7 @@ def unframed(text: str) -> str:
 
     NUL, which has no place in what a model is sent, goes too: passages and orphans come with it.
     """
-    return (_FRAME.sub("‹", text) if "<" in text else text).replace("\x00", "\ufffd")
+    return replace_nul(_FRAME.sub("‹", text) if "<" in text else text)
 
 
 def neutral(text: str) -> str:

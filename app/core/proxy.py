@@ -29,7 +29,7 @@ ANYTHING = b"an answer".ljust(DIGEST_BYTES)
 PREFIXES_MAX = 64
 """So many of the newest beginnings of a list may be where a conversation ended."""
 
-Said = tuple[str, bytes]
+RoleAndDigest = tuple[str, bytes]
 """Role and digest of a message."""
 
 
@@ -50,7 +50,9 @@ class Met:
     """Messages of a fork that lie before stored ones, so that they cannot be appended."""
 
 
-def meet(said: Sequence[Said], same: int, tail: Sequence[Said], *, is_whole: bool, retried: bool) -> Met:
+def meet(
+    said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool, retried: bool
+) -> Met:
     """Both begin with ``same`` messages. ``tail``: what is stored beyond them, oldest first; all of it, or (not
     ``is_whole``) its end. ``retried``: the client says that it sent the request before.
     """
@@ -72,7 +74,7 @@ def meet(said: Sequence[Said], same: int, tail: Sequence[Said], *, is_whole: boo
     return Met(first + found.new_from, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
 
-def _ended(said: Sequence[Said], tail: Sequence[Said], end: int, *, retried: bool) -> Met:
+def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, *, retried: bool) -> Met:
     """The list ends after so many messages of the tail. Only answers to it follow there, or it is asked again."""
     answers = 0
     while end + answers < len(tail) and tail[end + answers][0] == "assistant":
@@ -86,7 +88,7 @@ def _ended(said: Sequence[Said], tail: Sequence[Said], end: int, *, retried: boo
     return Met(first)
 
 
-def _turn(said: Sequence[Said]) -> int:
+def _turn(said: Sequence[RoleAndDigest]) -> int:
     """Where the list's last turn begins: after the last answer that is not its end."""
     for at in range(len(said) - 1, 0, -1):
         if said[at - 1][0] == "assistant":
@@ -94,7 +96,7 @@ def _turn(said: Sequence[Said]) -> int:
     return 0
 
 
-def _asked_last(turn: Sequence[Said], tail: Sequence[Said]) -> int | None:
+def _asked_last(turn: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> int | None:
     """Where in the tail the turn ends, if nothing but answers follows there."""
     listed, stored = _blurred(turn), _blurred(tail)
     end = len(tail)
@@ -107,7 +109,7 @@ def _asked_last(turn: Sequence[Said], tail: Sequence[Said]) -> int | None:
     return None
 
 
-def _blurred(said: Sequence[Said]) -> list[bytes]:
+def _blurred(said: Sequence[RoleAndDigest]) -> list[bytes]:
     return [ANYTHING if role == "assistant" else digest for role, digest in said]
 
 

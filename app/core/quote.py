@@ -84,6 +84,12 @@ def plain_text(messages: Sequence[dict[str, Any]]) -> str:
     return "\n".join(text for message in messages for text in _texts(message))
 
 
+def speaker_of(messages: Sequence[dict[str, Any]]) -> str | None:
+    """Return the name that comes with chat messages; a tool's is not a speaker's."""
+    names = (message.get("name") for message in messages if message.get("role") != "tool")
+    return next((name for name in names if isinstance(name, str) and name.strip()), None)
+
+
 def _texts(message: dict[str, Any]) -> list[str]:
     content = message.get("content")
     texts = [content] if isinstance(content, str) and content else []

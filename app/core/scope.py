@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from uuid import NAMESPACE_URL, UUID, uuid5
+
 
 def scope_of(user_id: str | None, conversation_id: str | None) -> str:
-    """The user's, or the one conversation's where no user is known."""
+    """Return the user's scope, or the one conversation's where no user is known."""
     return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
 
 
 def user_of(scope: str) -> str | None:
-    """The user of a scope, None for that of a conversation."""
+    """Return the user of a scope; None for that of a conversation."""
     return scope[2:] if scope.startswith("u:") else None
+
+
+def owner_of(scope: str) -> UUID:
+    """Return the scope as an index key of fixed size."""
+    return uuid5(NAMESPACE_URL, f"quire:{scope}")

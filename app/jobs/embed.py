@@ -19,6 +19,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
+from app.core.nul import with_nul
 from app.core.vector_text import Utterance, result_text, turn_text
 from app.postgres.database import Connection
 from app.postgres.tenants import tenants
@@ -28,7 +29,6 @@ from app.queue.table import ATTEMPTS_MAX, Claimed, finish
 from app.runtime import Runtime
 from app.services.memory import recalling
 from app.store import archives, embeddings, messages
-from app.store.messages import with_nul
 
 BATCHES_MAX = 20
 """Batches of one job: with a local model, and texts of usual length, some twenty seconds' work."""

@@ -17,8 +17,11 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
+from app.core.conversation import Conversation
 from app.core.excerpts import Excerpt, cut, rooms
 from app.core.neutral import neutral
+from app.core.nul import without_nul
+from app.core.scope import owner_of
 from app.core.topics import merged
 from app.extractive.summary import topics as extractive_topics
 from app.ids import uuid7
@@ -34,9 +37,6 @@ from app.runtime import Runtime
 from app.services.memory import searching
 from app.services.memory.archiving import vectors
 from app.store import conversations, messages, notes, page_index, remembered
-from app.store.conversations import Conversation
-from app.store.memories import owner_of
-from app.store.messages import without_nul
 from app.store.page_index import NewPageIndex, Unindexed
 from app.store.remembered import Remembered
 from app.store.windows import LINES_PER_PAGE

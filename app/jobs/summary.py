@@ -12,6 +12,7 @@ from typing import Any
 
 from app.concurrency import run_in_thread_if_large
 from app.core import summarising
+from app.core.conversation import Conversation
 from app.core.excerpts import Excerpt, cut
 from app.core.model import Language
 from app.core.neutral import flat
@@ -25,7 +26,6 @@ from app.queue import enqueue, table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.store import conversations, messages, page_index, summaries
-from app.store.conversations import Conversation
 from app.store.summaries import Summary
 from app.text.language import scalar
 

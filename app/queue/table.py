@@ -43,6 +43,7 @@ from uuid import UUID, uuid4
 import asyncpg
 from asyncpg import Record
 
+from app.core.nul import replace_nul
 from app.errors import StorageUnavailable
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Connection, Database
@@ -268,7 +269,7 @@ async def release(database: Database, claimed: Claimed, *, error: str | None = N
 
 
 def _storable(error: str) -> str:
-    return error.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()[:ERROR_MAX]
+    return replace_nul(error).encode("utf-8", "replace").decode()[:ERROR_MAX]
 
 
 # --- Mending ----------------------------------------------------------------------------------------

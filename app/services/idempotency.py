@@ -15,42 +15,43 @@ from uuid import UUID
 from app import errors
 from app.core.caller import Caller
 from app.core.canonical import dumps
-from app.core.scope import scope_of
+from app.core.conversation import Conversation
+from app.core.scope import owner_of, scope_of
 from app.postgres.database import Connection, Database
 from app.store import idempotency
-from app.store.conversations import Conversation
-from app.store.memories import owner_of
 
 KEY_MAX = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """An answer, and of whom it says anything: where something is erased, only what may say it is looked at."""
+class StoredResponse:
+    """A response, and whose data it can hold: where something is erased, only what can repeat it is looked at."""
 
-    response: str
+    text: str
     owner: UUID = idempotency.UNKNOWN
-    """Of the scope; see store.memories.owner_of."""
+    """Of the scope; see core.scope.owner_of."""
 
     @staticmethod
-    def about(response: str, conversation: Conversation | None, user_id: str | None = None) -> Said:
-        """Of a conversation or a user. One who is named with a conversation of nobody's may be any other."""
+    def about(text: str, conversation: Conversation | None, user_id: str | None = None) -> StoredResponse:
+        """Return a response about a conversation or a user. A user named with a conversation that has none can be any
+        other.
+        """
         if conversation is None:
-            return Said(response, owner_of(scope_of(user_id, None)))
+            return StoredResponse(text, owner_of(scope_of(user_id, None)))
         if conversation.user_id is None and user_id is not None:
-            return Said(response)
-        return Said(response, owner_of(scope_of(conversation.user_id, conversation.id)))
+            return StoredResponse(text)
+        return StoredResponse(text, owner_of(scope_of(conversation.user_id, conversation.id)))
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotencyKey:
     key: str
     digest: bytes
     """SHA-256 over the method, the path and the canonical body: what "the same request" means."""
 
     @staticmethod
-    def of(caller: Caller, key: str | None, method: str, path: str, body: object) -> Once | None:
-        """None without a key. Raises Invalid."""
+    def of(caller: Caller, key: str | None, method: str, path: str, body: object) -> IdempotencyKey | None:
+        """Return the key of a request; None without one. Raises Invalid."""
         if key is None:
             return None
         if not 0 < len(key) <= KEY_MAX or not key.isprintable():
@@ -58,14 +59,24 @@ class Once:
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": f"must be 1 to {KEY_MAX} printable characters"}],
             )
         digest = hashlib.sha256(f"{method} {path}\n{dumps(body)}".encode()).digest()
-        return Once(caller.idempotency_key(key), digest)
+        return IdempotencyKey(caller.idempotency_key(key), digest)
 
-    async def answered(self, database: Database, tenant: UUID) -> str | None:
-        """The answer that was given to this request, if it was. Raises IdempotencyMismatch for another one."""
+    async def find_response(self, database: Database, tenant: UUID) -> str | None:
+        """Return the response that this request got, if it did. Raises IdempotencyMismatch for another request."""
         async with database.snapshot(tenant) as connection:
-            return await self.answer(connection, tenant)
+            return await self._find(connection, tenant)
 
-    async def answer(self, connection: Connection, tenant: UUID) -> str | None:
+    async def claim(self, connection: Connection, tenant: UUID) -> str | None:
+        """Take the key for this transaction, waiting for another that holds it; return its response if it gave one."""
+        if await idempotency.claim(connection, tenant, self.key, self.digest):
+            return None
+        return await self._find(connection, tenant)
+
+    async def store(self, connection: Connection, tenant: UUID, response: StoredResponse) -> None:
+        """Store the response, in the transaction that does the work."""
+        await idempotency.store(connection, tenant, self.key, response.text, response.owner)
+
+    async def _find(self, connection: Connection, tenant: UUID) -> str | None:
         found = await idempotency.find(connection, tenant, self.key)
         if found is None:
             return None
@@ -76,25 +87,18 @@ class Once:
             )
         return str(found["response"])
 
-    async def claim(self, connection: Connection, tenant: UUID) -> str | None:
-        """Take the key for this transaction, waiting for another that holds it; its answer if it gave one."""
-        if await idempotency.claim(connection, tenant, self.key, self.digest):
-            return None
-        return await self.answer(connection, tenant)
 
-    async def correct(self, connection: Connection, tenant: UUID, said: Said) -> None:
-        """Store the answer, in the transaction that does the work."""
-        await idempotency.correct(connection, tenant, self.key, said.response, said.owner)
-
-
-async def do_once(
-    database: Database, tenant: UUID, once: Once | None, work: Callable[[Connection], Awaitable[Said]]
+async def run_idempotently(
+    database: Database,
+    tenant: UUID,
+    key: IdempotencyKey | None,
+    work: Callable[[Connection], Awaitable[StoredResponse]],
 ) -> str:
-    """Do ``work`` in a transaction, or give the answer that an equal request got. ``work`` returns the answer."""
+    """Do ``work`` in a transaction and return its response, or return the one that an equal request got."""
     async with database.begin(tenant) as connection:
-        if once is not None and (answer := await once.claim(connection, tenant)) is not None:
-            return answer
-        said = await work(connection)
-        if once is not None:
-            await once.correct(connection, tenant, said)
-        return said.response
+        if key is not None and (response := await key.claim(connection, tenant)) is not None:
+            return response
+        done = await work(connection)
+        if key is not None:
+            await key.store(connection, tenant, done)
+        return done.text

@@ -11,9 +11,9 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
+from app.core.rows import NewArchive
 from app.postgres.database import Connection
 from app.store.idempotency import UNKNOWN
-from app.store.messages import NewArchive
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
 
@@ -111,13 +111,13 @@ async def browse(
 # A content that is there is locked, so that nobody who erases its last other archive takes it away meanwhile.
 INSERT_CONTENT = """
 INSERT INTO archive_contents AS t (tenant_id, scope, digest, content, nul_offsets, length, tokens)
-VALUES ($1, $2, $3, $4, $5::text::int[], $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length
 """
 INSERT = """
 INSERT INTO archives
   (tenant_id, id, scope, digest, user_id, conversation_id, seq, tool_name, tool_input, query_summary, result_summary,
    key_terms, sources, placeholder, language, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::text[], $13::text::text[], $14, $15, $16)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 """
 
 

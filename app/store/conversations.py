@@ -14,52 +14,11 @@ from asyncpg import Record
 
 from app.core.calibration import OURS
 from app.core.canonical import dumps
-from app.core.ingest import OpenCall, Tail
-from app.core.model import Language, Layout, Totals
+from app.core.conversation import Conversation
+from app.core.ingest import ConversationEnd, OpenCall
+from app.core.model import Layout, Totals
 from app.errors import NotFound
 from app.postgres.database import Connection
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """A conversation's row, with the layout of its own budget's epoch."""
-
-    id: str
-    uid: UUID
-    created_at: datetime
-    updated_at: datetime
-    user_id: str | None = None
-    title: str | None = None
-    system: str | None = None
-    model: str | None = None
-    budget: int | None = None
-    token_percent: int = OURS
-    """Tokens that its model makes of a hundred of ours, as far as was reported."""
-    policy: str = "{}"
-    """Overrides of the paging settings, a JSON object."""
-    metadata: str = "{}"
-    """The caller's own, a JSON object."""
-    version: int = 0
-    tail: Tail = Tail()  # noqa: RUF009 - frozen
-    totals: Totals = Totals()  # noqa: RUF009 - frozen
-    prompt_tokens: int = 0
-    system_tokens: int = 0
-    language: Language | None = None
-    revision: int = 0
-    indexed_through: int = 0
-    """Up to this page all have an index."""
-    summary_through: int = 0
-    """What the newest summary covers."""
-    epoch: int = 0
-    chain: bytes | None = b""
-    """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
-    asked: bytes | None = None
-    """The chain where the newest request through the proxy ended; None if there was none."""
-    answered: bytes | None = None
-    """The chain after the first answer that the proxy gave in it."""
-    own: tuple[int, Layout] | None = None
-    """Tokens available to the stored epoch, and its layout; None before the first epoch."""
-
 
 LAYOUT_COLUMNS = (
     "condensed_from",
@@ -90,7 +49,7 @@ SELECT {CONVERSATION_FIELDS}, {EPOCH_FIELDS}
 
 
 def read_conversation(row: Record) -> Conversation:
-    tail = Tail(
+    end = ConversationEnd(
         last_seq=row["last_seq"],
         last_page=row["last_page"],
         user_seq=row["user_seq"],
@@ -111,13 +70,13 @@ def read_conversation(row: Record) -> Conversation:
         layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
         own = (row["e_available"], layout)
     chain = row["chain"]
-    if chain is None and not tail.last_seq:
+    if chain is None and not end.last_seq:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "summary_through", "asked", "answered")
     values = {name: row[name] for name in (*plain, *more, *through)}
-    return Conversation(**values, tail=tail, totals=totals, chain=chain, own=own)
+    return Conversation(**values, end=end, totals=totals, chain=chain, own=own)
 
 
 def unknown() -> NotFound:
@@ -362,5 +321,5 @@ def policy_overrides(conversation: Conversation) -> dict[str, Any]:
     return overrides
 
 
-def calls_text(tail: Tail) -> str:
-    return dumps([[call.id, call.name, call.arguments] for call in tail.open_calls])
+def calls_text(end: ConversationEnd) -> str:
+    return dumps([[call.id, call.name, call.arguments] for call in end.open_calls])

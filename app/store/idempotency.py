@@ -20,7 +20,7 @@ CLAIM = """
 INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, $2, $3, '')
 ON CONFLICT (tenant_id, key) DO NOTHING RETURNING key
 """
-CORRECT = "UPDATE idempotency SET response = $3, owner = $4 WHERE tenant_id = $1 AND key = $2"
+STORE = "UPDATE idempotency SET response = $3, owner = $4 WHERE tenant_id = $1 AND key = $2"
 PRUNE = "DELETE FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval"
 
 
@@ -32,9 +32,9 @@ async def claim(connection: Connection, tenant: UUID, key: str, digest: bytes) -
     return await connection.fetchrow(CLAIM, tenant, key, digest) is not None
 
 
-async def correct(connection: Connection, tenant: UUID, key: str, response: str, owner: UUID) -> None:
+async def store(connection: Connection, tenant: UUID, key: str, response: str, owner: UUID) -> None:
     """``owner`` is that of the only scope of which the response says anything, or UNKNOWN."""
-    await connection.execute(CORRECT, tenant, key, response, owner)
+    await connection.execute(STORE, tenant, key, response, owner)
 
 
 async def prune(connection: Connection, tenant: UUID) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID
 
 from app.core.relevance import (
     CHANCE,
@@ -26,12 +26,7 @@ from app.postgres.database import Connection
 from app.text import bm25
 from app.text.bm25 import DIMENSIONS
 
-__all__ = ["Hit", "Meaning", "find", "first_id", "owner_of", "relevance", "search"]
-
-
-def owner_of(scope: str) -> UUID:
-    """The scope as an index key of fixed size."""
-    return uuid5(NAMESPACE_URL, f"quire:{scope}")
+__all__ = ["Hit", "Meaning", "find", "first_id", "relevance", "search"]
 
 
 def first_id(time: datetime) -> UUID:

@@ -2,120 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from uuid import UUID
 
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
-from app.core.ingest import Tail
-from app.core.model import Language, Totals
+from app.core.append import Append
+from app.core.nul import with_nul
+from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage
 from app.core.sync import DIGEST_BYTES
 from app.postgres.database import Connection, Database
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.store.conversations import calls_text
-
-
-@dataclass(frozen=True, slots=True)
-class NewMessage:
-    """A row of ``messages``; the field order is that of the statement's parameters."""
-
-    seq: int
-    id: UUID
-    client_id: str | None
-    page: int
-    user_seq: int
-    call_group: int
-    kind: str
-    role: str
-    body: str
-    view: str | None
-    short: str | None
-    loaded: str | None
-    anthropic: str | None
-    parts: int
-    calls: int
-    results: int
-    full_tokens: int
-    short_tokens: int
-    loaded_tokens: int
-    full_before: int
-    short_before: int
-    line: str
-    line_tokens: int
-    archive_ids: str
-    """A PostgreSQL array literal: arrays of arrays cannot be unnested."""
-    digest: bytes
-    chain: bytes | None
-    """None where that of the message before is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewPage:
-    page: int
-    first_seq: int
-    title: str
-    title_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewNote:
-    """A standing note that was found in a message."""
-
-    id: UUID
-    seq: int
-    text: str
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewArchive:
-    """An archive and its content. ``scope`` is who may read it."""
-
-    id: UUID
-    scope: str
-    digest: bytes
-    user_id: str | None
-    conversation_id: str | None
-    seq: int | None
-    tool_name: str
-    tool_input: str
-    query_summary: str
-    result_summary: str
-    key_terms: str
-    """A PostgreSQL array literal, as ``sources``."""
-    sources: str
-    placeholder: str
-    language: str
-    expires_at: datetime | None
-    content: str
-    nul_offsets: str
-    length: int
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewMemory:
-    """A passage of a message or of an archive, as search finds it."""
-
-    id: UUID
-    owner: UUID
-    type: str
-    conversation_id: str | None
-    conversation_uid: UUID | None
-    seq: int | None
-    page: int | None
-    archive_id: UUID | None
-    start: int
-    length: int
-    terms: str
-    """A sparsevec literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,46 +32,17 @@ class IdempotentResponse:
     owner: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
-    """Everything one append writes. ``uid`` and ``version`` say on what it was decided."""
-
-    conversation_id: str
-    uid: UUID
-    version: int
-    """-1: the conversation is new, and ``uid`` will be its."""
-    user_id: str | None
-    title: str | None
-    system: str | None
-    system_tokens: int
-    language: Language | None
-    prompt_tokens: int
-    tail: Tail
-    totals: Totals
-    chain: bytes | None
-    asked: bytes | None
-    answered: bytes | None
-    created_at: datetime
-    messages: Sequence[NewMessage]
-    pages: Sequence[NewPage] = ()
-    memories: Sequence[NewMemory] = ()
-    notes: Sequence[NewNote] = ()
-    archives: Sequence[NewArchive] = ()
-    work: Sequence[NewWork] = ()
-    embeds: bool = False
-    """Whether the memories are to get vectors."""
-    once: IdempotentResponse | None = None
-
-
-def array_literal(texts: Sequence[str]) -> str:
-    """A PostgreSQL text array, each element quoted."""
-    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+def _array_literal(values: Sequence[object]) -> str:
+    """Return a PostgreSQL array, each element quoted. Arrays of arrays cannot be unnested, but their texts can."""
+    quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
     return "{" + ",".join(quoted) + "}"
 
 
 _TYPES: dict[str, str] = {
     "Kind": "text",
+    "Role": "text",
     "Lane": "text",
+    "Language": "text",
     "int": "int",
     "str": "text",
     "str | None": "text",
@@ -177,7 +52,12 @@ _TYPES: dict[str, str] = {
     "bytes | None": "bytea",
     "int | None": "int",
     "datetime | None": "timestamptz",
+    "tuple[str, ...]": "text",
+    "tuple[int, ...]": "text",
+    "tuple[UUID, ...]": "text",
 }
+STATEMENTS_KEPT = 256
+"""Texts of statements that are kept: some dozens serve nearly all appends, though shapes there are thousands of."""
 FEW = 4
 """Rows of a table that are written out in a statement, a parameter for each value. Unnesting arrays takes the server
 a function scan with a store for each column, and the driver a look at each element: half of what an append of two
@@ -230,7 +110,7 @@ _FIRST = 6
 
 
 @dataclass(frozen=True)
-class Shape:
+class StatementShape:
     """What an append's statement depends on. Numbers are of rows: 0, up to FEW, or more than that."""
 
     new: bool
@@ -244,22 +124,22 @@ class Shape:
     once: bool
 
     @staticmethod
-    def of(append: Append) -> Shape:
-        return Shape(
-            new=append.version < 0,
+    def of(append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> StatementShape:
+        return StatementShape(
+            new=append.is_new,
             messages=min(len(append.messages), FEW + 1),
             pages=min(len(append.pages), FEW + 1),
             memories=min(len(append.memories), FEW + 1),
             notes=min(len(append.notes), FEW + 1),
             archives=min(len(append.archives), FEW + 1),
-            work=min(len(append.work), FEW + 1),
-            embeds=append.embeds,
-            once=append.once is not None,
+            work=min(len(work), FEW + 1),
+            embeds=append.follow_up.embeds is not None,
+            once=once is not None,
         )
 
 
-@cache
-def append_sql(shape: Shape) -> str:
+@lru_cache(STATEMENTS_KEPT)
+def append_sql(shape: StatementShape) -> str:
     """One statement that stores an append whole or not at all, and returns a row if it did.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client
@@ -325,60 +205,78 @@ def append_sql(shape: Shape) -> str:
     return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
 
 
-def _arguments(tenant: UUID, append: Append) -> list[object]:
-    tail, totals = append.tail, append.totals
-    arguments: list[object] = [str(tenant), append.conversation_id, append.uid, append.version, append.created_at]
-    arguments += [tail.last_seq, tail.last_page, tail.user_seq, tail.prompt_through, tail.group, calls_text(tail)]
-    arguments += [totals.full, totals.short, totals.history, append.prompt_tokens, append.language, append.created_at]
-    arguments += [append.chain, append.asked, append.answered]
-    if append.version < 0:
-        arguments += [append.user_id, append.title, append.system, append.system_tokens]
+def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> list[object]:
+    after, created_at = append.conversation, append.conversation.updated_at
+    end, totals = after.end, after.totals
+    version = -1 if append.is_new else after.version - 1
+    arguments: list[object] = [str(tenant), after.id, after.uid, version, created_at]
+    arguments += [end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end)]
+    arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
+    arguments += [after.chain, after.asked, after.answered]
+    if append.is_new:
+        arguments += [after.user_id, after.title, after.system, after.system_tokens]
     for row, rows in (
         (NewMessage, append.messages),
         (NewPage, append.pages),
         (NewMemory, append.memories),
         (NewNote, append.notes),
         (NewArchive, append.archives),
-        (NewWork, append.work),
+        (NewWork, work),
     ):
         arguments += _listed(row, rows) if len(rows) <= FEW else columns_of(row, rows)
-    if append.once:
-        arguments += [append.once.key, append.once.digest, append.once.response, append.once.owner]
+    if once:
+        arguments += [once.key, once.digest, once.response, once.owner]
     return arguments
 
 
 def _listed(row: type, rows: Sequence[object]) -> list[object]:
     """Rows as ``_values`` numbers its parameters, one row after the other."""
-    values_of = attrgetter(*_names(row))
-    return [value for one in rows for value in values_of(one)]
+    values_of, arrays = attrgetter(*_names(row)), _arrays(row)
+    listed = [value for one in rows for value in values_of(one)]
+    for i in arrays:
+        for at in range(i, len(listed), len(_names(row))):
+            listed[at] = _array_literal(listed[at])
+    return listed
 
 
 def columns_of(row: type, rows: Sequence[object]) -> list[object]:
     """Rows as the arrays that ``unnest`` takes, in the order of the fields."""
-    return [[getattr(r, name) for r in rows] for name in _names(row)]
+    columns = [[getattr(r, name) for r in rows] for name in _names(row)]
+    for i in _arrays(row):
+        columns[i] = list(map(_array_literal, columns[i]))
+    return list(columns)
 
 
-def _statement(append: Append) -> str:
-    return append_sql(Shape.of(append))
+@cache
+def _arrays(row: type) -> list[int]:
+    """Which of a row's fields are arrays."""
+    return [i for i, f in enumerate(fields(row)) if str(f.type).startswith("tuple[")]
 
 
-async def append_alone(database: Database, tenant: UUID, append: Append) -> bool:
+async def append_alone(
+    database: Database, tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None
+) -> bool:
     """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
-    return await database.fetch_row(_statement(append), *_arguments(tenant, append)) is not None
+    sql = append_sql(StatementShape.of(append, work, once))
+    return await database.fetch_row(sql, *_arguments(tenant, append, work, once)) is not None
 
 
 MEMORIES_AT_ONCE = 1_000
 """Passages that one statement stores: some seconds' worth of a statement's time on a slow machine."""
 
 
-async def append_within(connection: Connection, tenant: UUID, append: Append) -> bool:
+async def append_within(
+    connection: Connection, tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None
+) -> bool:
     """The same inside a transaction that holds the conversation's lock, for any number of memories."""
     at_once = len(append.memories) <= MEMORIES_AT_ONCE
     rest = () if at_once else append.memories
     first = append if at_once else replace(append, memories=())
-    if await connection.fetchrow(_statement(first), *_arguments(tenant, first)) is None:
+    sql = append_sql(StatementShape.of(first, work, once))
+    if await connection.fetchrow(sql, *_arguments(tenant, first, work, once)) is None:
         return False
-    await remember(connection, tenant, rest, append.created_at, embeds=append.embeds)
+    embeds = append.follow_up.embeds is not None
+    await remember(connection, tenant, rest, append.conversation.updated_at, embeds=embeds)
     return True
 
 
@@ -562,23 +460,6 @@ async def archived_texts(connection: Connection, tenant: UUID, ids: Sequence[UUI
     return await run_in_thread_if_large(
         size, lambda: {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows}
     )
-
-
-def without_nul(text: str) -> tuple[str, list[int]]:
-    """A text that PostgreSQL can hold, and where NUL was in it."""
-    if "\x00" not in text:
-        return text, []
-    return text.replace("\x00", "\ufffd"), [nul.start() for nul in re.finditer("\x00", text)]
-
-
-def with_nul(text: str, offsets: Sequence[int]) -> str:
-    """The inverse of ``without_nul``."""
-    if not offsets:
-        return text
-    characters = list(text)
-    for offset in offsets:
-        characters[offset] = "\x00"
-    return "".join(characters)
 
 
 # Pages with what is known of their recalls.

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from app import errors
 from app.core.budget import BUDGET_MAX, model_window
+from app.core.conversation import Conversation
 from app.core.model import Context, Format
 from app.core.render import origins
 from app.core.topics import Topic
@@ -23,7 +24,6 @@ from app.services.conversations.context import ContextRequest, context
 from app.services.memory import archiving
 from app.services.views import inspect, progress
 from app.store import archives, messages, notes, page_index
-from app.store.conversations import Conversation
 from app.ui import pictures
 from app.ui.html import query_of
 from app.ui.jobs import grouped

@@ -14,6 +14,7 @@ from app.api import cursors
 from app.api.paths import ConversationId
 from app.api.runtime import Wired
 from app.api.scope import knock
+from app.core.conversation import Conversation
 from app.postgres.database import Connection
 from app.queue import table
 from app.services.memory import archiving, searching
@@ -21,7 +22,6 @@ from app.services.memory.archiving import Wanted
 from app.services.memory.searching import SearchRequest
 from app.services.views import inspect, progress
 from app.store import archives, conversations
-from app.store.conversations import Conversation
 from app.text import bm25
 from app.ui import conversation as one
 from app.ui.assets import ASSETS

@@ -178,7 +178,7 @@ BAD_QUERIES = [
         ("POST", MESSAGES, {"messages": [user(1)]}, ["body", "messages", 0, "content"]),
         ("POST", MESSAGES, {"messages": [user()], "tenant_id": "x"}, ["body", "tenant_id"]),
         ("POST", MESSAGES, {"messages": [user("\ud800")]}, ["body", "messages", 0, "content"]),
-        ("POST", "/conversations", {"settings": {"active_pages": 0}}, ["body", "settings", "active_pages"]),
+        ("POST", "/conversations", {"settings": {"active_pages": -1}}, ["body", "settings", "active_pages"]),
         ("POST", "/conversations/c/context", {"model": "nobody's"}, ["body", "model"]),
         ("POST", "/conversations/c/context", {"system": "\x00"}, ["body", "system"]),
         ("GET", "/conversations/c/context?model=nobody", None, ["query", "model"]),
@@ -276,8 +276,12 @@ BAD_CHANGES: list[tuple[Json, str]] = [
     ({"model": "m" * 201}, "model"), ({"model": "\x00"}, "model"), ({"metadata": []}, "metadata"),
     ({"metadata": {"a": "x" * 16_384}}, "16384"),
     ({"tenant_id": "x"}, "tenant_id"), ({"seq": 1}, "seq"), ({"epoch": 1}, "epoch"),
-    ({"settings": {"active_pages": 0}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
+    ({"settings": {"active_pages": -1}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
     ({"settings": {"archive_threshold": 10**20}}, "archive_threshold"), ({"settings": []}, "settings"),
+    ({"settings": {"keep_share": -0.1}}, "keep_share"), ({"settings": {"recall_share": 0.9}}, "recall_share"),
+    ({"settings": {"keep_share": 1e300}}, "keep_share"), ({"settings": {"condensed_share": "0.1"}}, "condensed_share"),
+    ({"settings": {"keep_share": 0.7}}, "keep_share"),  # with the deployment's 0.1 and 0.15 for the others
+    ({"settings": {"head_share": 0.3, "condensed_share": 0.6}}, "at most 0.9"),
 ]  # fmt: skip
 
 

@@ -1,26 +1,28 @@
-"""The executable specification: append and window, made of core functions and nothing else.
+"""A reference model of the invariants: a conversation in memory, appended to and shown by the product's own functions.
 
-It does what ``append``, ``epochs`` and ``context`` of app/services/conversations do with the database between them:
-read, place, shape, weigh, keep as rows with offsets; then lay out, freeze the head, show the rows zone by zone,
-assemble, render.
+What the services do with the database between those functions is done here with lists: rows are kept, and what jobs
+found out is known from a revision on.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import count as count_from
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from app.core import contents, head, paging
+from app.core.append import decide
 from app.core.assemble import assemble, with_tail
 from app.core.canonical import dumps
 from app.core.contents import Line, PageEntry, PageNames
+from app.core.conversation import Conversation
 from app.core.head import SummaryLine
-from app.core.ingest import Placement, Shape, Tail, archived_answers, place, shape, weights
+from app.core.ingest import AnsweredCall, Placement, ShownForms
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
     Entry,
@@ -36,11 +38,12 @@ from app.core.model import (
     Totals,
     Window,
 )
-from app.core.neutral import neutral
 from app.core.paging import ledger_reach
-from app.core.placeholder import ArchiveCard, placeholder
+from app.core.placeholder import ArchiveCard
+from app.core.preparation import Arrival, Basis, Lines, Passage, Prepared, Rules, prepare, results_to_count, texts
 from app.core.profile import Profile, profile
 from app.core.render import Rendered, render, tools_text
+from app.core.rows import NewMessage
 from app.core.summarising import due_through
 from app.core.topics import Topic, merged
 from tests.core.conversations import Message, Transcript
@@ -58,37 +61,80 @@ def count(text: str) -> int:
     return len(text) // 4 + 1
 
 
-def weight(chat_messages: Sequence[Message]) -> int:
-    weighed = [weigh(message) for message in chat_messages]
-    return sum(overhead + sum(map(count, texts)) for texts, overhead in weighed)
+def row_weight(row: Row) -> int:
+    weighed = [weigh(message) for message in row.shape.view]
+    return sum(overhead + sum(map(count, found)) for found, overhead in weighed)
 
 
 def topics(titles: Sequence[str]) -> list[str]:
     return [title[:12] for title in titles[:3]]
 
 
+class BookReader:
+    """What is found out of texts, as simply as it can be."""
+
+    def language(self, text: str) -> Language:
+        return "en" if text.isascii() else "zh"
+
+    def lines(self, placement: Placement) -> Lines:
+        said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
+        line = " ".join(said.split())[:80]
+        return Lines(line, line[:40])
+
+    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
+        return ArchiveCard(
+            uuid=uuid,
+            tool_name=answer.call.name,
+            query_summary=answer.call.arguments,
+            created_at=now,
+            length=len(answer.result.text),
+            result_summary=answer.result.text[:200],
+            key_terms=("terms", language),
+            sources=(),
+        )
+
+    def passages(self, text: str, speaker: str | None) -> list[Passage]:
+        return [(0, len(text), speaker or "")] if text else []
+
+
 @dataclass(frozen=True)
 class Row:
-    """A stored message."""
+    """A stored message, and what it was made of."""
 
-    placement: Placement
-    shape: Shape
-    entry: Entry
-    loaded_tokens: int
-    line: Line
-    title: str
-    archives: tuple[str, ...]
+    prepared: Prepared
+    message: NewMessage
+    revision: int
+
+    @property
+    def placement(self) -> Placement:
+        return self.prepared.placement
+
+    @property
+    def shape(self) -> ShownForms:
+        return self.prepared.forms
 
     @cached_property
-    def texts(self) -> tuple[str, str | None, str | None, str | None]:
-        """As it is stored: verbatim, condensed where that differs, with what was loaded, in Anthropic form."""
-        found = self.shape
-        return (
-            joined(found.view),
-            joined(found.short) if found.short is not None and self.entry.short < self.entry.full else None,
-            joined(found.loaded) if found.loaded is not None else None,
-            dumps(found.anthropic) if found.anthropic is not None else None,
-        )
+    def entry(self) -> Entry:
+        found = self.message
+        return Entry(
+            seq=found.seq, page=found.page, group=found.call_group, kind=found.kind,
+            full=found.full_tokens, short=found.short_tokens,
+            full_before=found.full_before, short_before=found.short_before,
+            user_seq=found.user_seq, revision=self.revision,
+        )  # fmt: skip
+
+    @property
+    def line(self) -> Line:
+        found = self.message
+        return Line(found.seq, "tool" if found.results else found.role, found.line, found.line_tokens)
+
+    @property
+    def title(self) -> str:
+        return self.message.line[:40]
+
+    @property
+    def archives(self) -> tuple[str, ...]:
+        return tuple(map(str, self.message.archive_ids))
 
 
 @dataclass(frozen=True)
@@ -96,11 +142,15 @@ class Seen:
     """What one GET saw, and what it was made of."""
 
     rows: tuple[Row, ...]
-    totals: Totals
+    conversation: Conversation
     wanted: Profile
     epoch: Epoch
     window: Window
     rendered: Rendered
+
+    @property
+    def totals(self) -> Totals:
+        return self.conversation.totals
 
     @property
     def layout(self) -> Layout:
@@ -129,12 +179,12 @@ class Book:
     language: Language = "en"
     system: str = SYSTEM
     rows: list[Row] = field(default_factory=list)
-    tail: Tail = field(default_factory=Tail)
-    totals: Totals = field(default_factory=Totals)
+    conversation: Conversation = field(default_factory=lambda: Conversation("c", UUID(int=1), NOW, NOW))
     revision: int = 0
     recalls: list[tuple[int, int, int, int]] = field(default_factory=list)
     """Page, count, page at the time, revision."""
     deleted: set[int] = field(default_factory=set)
+    archived: Iterator[int] = field(default_factory=lambda: count_from(1))
     names: dict[int, tuple[int, PageNames]] = field(default_factory=dict)
     """What jobs wrote of pages, with the revision."""
     mentions: list[tuple[Topic, int]] = field(default_factory=list)
@@ -143,59 +193,31 @@ class Book:
     notes: list[tuple[int, int, int, SummaryLine]] = field(default_factory=list)
     """Seq, revision, the revision that replaced it, the note."""
 
+    @property
+    def totals(self) -> Totals:
+        return self.conversation.totals
+
     # --- Append ---------------------------------------------------------------------------------------
 
     def append(self, messages: Sequence[Message]) -> list[Row]:
-        drafts = read(list(messages), Limits())
-        placements, self.tail = place(self.tail, drafts)
-        added = [self._add(placement) for placement in placements]
-        self.totals = replace(self.totals, last_seq=self.tail.last_seq, last_page=self.tail.last_page)
+        arrivals = [Arrival(draft) for draft in read(list(messages), Limits())]
+        basis = Basis(
+            self.conversation, is_new=not self.rows, arrivals=arrivals, origin="caller", policy=self.policy,
+            language=self.language, rules=Rules(recall_tools=RECALL_TOOLS), now=NOW,
+        )  # fmt: skip
+        counts = {text: count(text) for text in results_to_count(basis)}
+        preparation = prepare(basis, counts, BookReader(), self._archive_id)
+        counts |= {text: count(text) for text in texts(basis, preparation)}
+        appended = decide(basis, preparation, counts, uuid4)
+        self.conversation = appended.conversation
+        prepared = zip(preparation.messages, appended.messages, strict=True)
+        added = [Row(one, message, self.revision) for one, message in prepared]
+        self.rows += added
         return added
 
-    def _add(self, placement: Placement) -> Row:
-        results = {answer.result.text: count(answer.result.text) for answer in placement.answers}
-        cards = {i: self._card(placement, i) for i in archived_answers(placement, self.policy, RECALL_TOOLS, results)}
-        placeholders = {i: placeholder(card, self.language) for i, card in cards.items()}
-        found = shape(placement, placeholders, self.policy, self.language, RECALL_TOOLS)
-        weighed = weights(found, placement.kind, weight, count)
-        totals = self.totals
-        said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
-        line = neutral(" ".join(said.split())[:80])
-        row = Row(
-            placement=placement,
-            shape=found,
-            entry=Entry(
-                seq=placement.seq, page=placement.page, group=placement.group, kind=placement.kind,
-                full=weighed.full, short=weighed.short, full_before=totals.full, short_before=totals.short,
-                user_seq=placement.user_seq, revision=self.revision,
-            ),
-            loaded_tokens=weighed.loaded,
-            line=Line(placement.seq, "tool" if placement.answers else placement.draft.role, line, count(line)),
-            title=line[:40],
-            archives=tuple(str(card.uuid) for card in cards.values()),
-        )  # fmt: skip
-        replaced = sum(count(placement.answers[i].result.text) - count(text) for i, text in placeholders.items())
-        self.totals = replace(
-            totals,
-            full=totals.full + weighed.full,
-            short=totals.short + weighed.short,
-            history=totals.history + weighed.full + replaced,
-        )
-        self.rows.append(row)
-        return row
-
-    def _card(self, placement: Placement, answer: int) -> ArchiveCard:
-        found = placement.answers[answer]
-        return ArchiveCard(
-            uuid=UUID(int=(7 << 76) + placement.seq * 1000 + answer + 1),
-            tool_name=found.call.name,
-            query_summary=found.call.arguments,
-            created_at=NOW,
-            length=len(found.result.text),
-            result_summary=found.result.text[:200],
-            key_terms=("terms",),
-            sources=(),
-        )
+    def _archive_id(self) -> UUID:
+        """Return an id that is the same however the messages are batched."""
+        return UUID(int=(7 << 76) + next(self.archived))
 
     def recall(self, page: int) -> None:
         """A recall tool is used on a page."""
@@ -240,7 +262,7 @@ class Book:
 
     def profile(self, budget: int, form: Format = "openai") -> Profile:
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
-        system = count(self.system) + 4 + sum(weight(row.shape.view) for row in self._prompt())
+        system = count(self.system) + 4 + sum(row_weight(row) for row in self._prompt())
         return profile(self.policy, budget, Fixed(tools_tokens=count(dumps(tools)), system_tokens=system))
 
     def window(self, budget: int, form: Format = "openai", tail: Sequence[TailItem] = ()) -> Seen:
@@ -250,7 +272,7 @@ class Book:
         window = with_tail(assemble(epoch, self.items(epoch.layout), wanted.fixed, budget, self.totals), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)
-        return Seen(tuple(self._kept()), self.totals, wanted, epoch, window, rendered)
+        return Seen(tuple(self._kept()), self.conversation, wanted, epoch, window, rendered)
 
     def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
         entries = [row.entry for row in self._kept()] if from_scratch else self.entries(ledger_reach(wanted.shares))
@@ -281,7 +303,7 @@ class Book:
         notes = self._notes(layout)
         if room <= 0 or last_page < 1:
             return Head(unlisted=last_page, notes_left_out=len(notes))
-        noted = head.take(notes, int(room * head.NOTES_SHARE))
+        noted = head.take(notes, head.notes_room(room, policy))
         room -= sum(line.tokens + head.BULLET for line in noted)
         archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
         for_summary = head.summary_room(room, policy)
@@ -347,26 +369,26 @@ class Book:
         return [self._item(row, layout) for row in shown if row.entry.kind != "prompt"]
 
     def _item(self, row: Row, layout: Layout) -> Item:
-        entry, draft = row.entry, row.placement.draft
+        entry, found = row.entry, row.message
         verbatim = entry.seq >= layout.verbatim_from
-        view, short, loaded, anthropic = row.texts
+        view = found.view if found.view is not None else found.body
         return Item(
             seq=entry.seq,
             page=entry.page,
             group=entry.group,
             kind=entry.kind,
-            role="tool" if entry.kind == "result" else draft.role,
-            text=view if verbatim or short is None else short,
-            parts=len(row.shape.view),
+            role="tool" if entry.kind == "result" else found.role,
+            text=view if verbatim or found.short is None else found.short,
+            parts=found.parts,
             tokens=entry.full if verbatim else entry.short,
-            calls=len(draft.calls),
-            results=len(row.placement.answers),
+            calls=found.calls,
+            results=found.results,
             full_after=entry.full_after,
-            loaded_text=loaded if entry.page == self.totals.last_page else None,
-            loaded_tokens=row.loaded_tokens,
-            short_text=short if verbatim else None,
+            loaded_text=found.loaded if entry.page == self.totals.last_page else None,
+            loaded_tokens=found.loaded_tokens,
+            short_text=found.short if verbatim else None,
             short_tokens=entry.short,
-            anthropic=anthropic if verbatim else None,
+            anthropic=found.anthropic if verbatim else None,
             archive_ids=row.archives,
         )
 
@@ -386,10 +408,6 @@ def plain(row: Row) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part["type"] == "text")
-
-
-def joined(chat_messages: Sequence[Message]) -> str:
-    return ",".join(dumps(message) for message in chat_messages)
 
 
 def read_whole(transcript: Transcript, policy: Policy) -> Iterator[Book]:

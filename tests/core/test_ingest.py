@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 
-from app.core.ingest import Shape, Tail, archived_answers, place, shape
+from app.core.ingest import ConversationEnd, ShownForms, archived_answers, place, shown_forms
 from app.core.messages import Limits, read
 from app.core.model import Language, Policy
 from tests.core.conversations import Message, Transcript, calls, result, sizes, transcripts, user
@@ -17,13 +17,13 @@ POLICY = Policy(archive_threshold=100, condensed_tool_max=10)
 
 
 def places(*messages: Message) -> list[tuple[int, int, int, str]]:
-    placements, _ = place(Tail(), read(list(messages), Limits()))
+    placements, _ = place(ConversationEnd(), read(list(messages), Limits()))
     return [(p.seq, p.page, p.group, p.kind) for p in placements]
 
 
-def shapes(*messages: Message, policy: Policy = POLICY, language: Language = "en") -> list[Shape]:
-    placements, _ = place(Tail(), read(list(messages), Limits()))
-    return [shape(p, {}, policy, language, RECALL) for p in placements]
+def shapes(*messages: Message, policy: Policy = POLICY, language: Language = "en") -> list[ShownForms]:
+    placements, _ = place(ConversationEnd(), read(list(messages), Limits()))
+    return [shown_forms(p, {}, policy, language, RECALL) for p in placements]
 
 
 def system(text: str) -> Message:
@@ -65,8 +65,8 @@ def test_results_of_an_orphan_message_still_leave_its_words() -> None:
 
 @given(transcripts(), sizes)
 def test_places_do_not_depend_on_the_batches(transcript: Transcript, other: tuple[int, ...]) -> None:
-    def placed(split: Transcript) -> tuple[list[Any], Tail]:
-        tail, found = Tail(), []
+    def placed(split: Transcript) -> tuple[list[Any], ConversationEnd]:
+        tail, found = ConversationEnd(), []
         for batch in split.batches:
             placements, tail = place(tail, read(list(batch), Limits()))
             found += [(p.seq, p.page, p.user_seq, p.group, p.kind, p.answers) for p in placements]
@@ -107,7 +107,9 @@ def test_long_results_are_archived_but_never_what_a_recall_tool_brought_back() -
     recall = {"id": "b", "type": "function", "function": {"name": "recall_page", "arguments": "{}"}}
     asked = calls("a")
     asked["tool_calls"].append(recall)
-    placements, _ = place(Tail(), read([user("go"), asked, result("a", "x" * 101), result("b", "x" * 101)], Limits()))
+    placements, _ = place(
+        ConversationEnd(), read([user("go"), asked, result("a", "x" * 101), result("b", "x" * 101)], Limits())
+    )
     assert [archived_answers(p, POLICY, RECALL, {}) for p in placements] == [[], [], [0], []]
     by_tokens = Policy(archive_threshold=1000, archive_threshold_tokens=9)
     assert archived_answers(placements[2], by_tokens, RECALL, {"x" * 101: 10}) == [0]
@@ -115,8 +117,8 @@ def test_long_results_are_archived_but_never_what_a_recall_tool_brought_back() -
 
 
 def test_nul_is_in_no_view_and_stays_in_the_original() -> None:
-    placements, _ = place(Tail(), read([user("a\x00b")], Limits()))
-    assert shape(placements[0], {}, POLICY, "en", RECALL).view == [user("a\ufffdb")]
+    placements, _ = place(ConversationEnd(), read([user("a\x00b")], Limits()))
+    assert shown_forms(placements[0], {}, POLICY, "en", RECALL).view == [user("a\ufffdb")]
     assert placements[0].draft.original == user("a\x00b")
 
 

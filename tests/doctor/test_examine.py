@@ -61,7 +61,10 @@ def test_a_sound_deployment_has_nothing_to_mend(postgres: EmbeddedPostgres, data
     ("dsn", "words"),
     [
         ("postgresql://ann:s3cret@127.0.0.1:1/quire", "Nothing listens at 127.0.0.1:1."),
-        ("postgresql://ann:s3cret@no-such-host.invalid/quire", "The host name of no-such-host.invalid:5432 cannot be resolved."),
+        (
+            "postgresql://ann:s3cret@no-such-host.invalid/quire",
+            "The host name of no-such-host.invalid:5432 cannot be resolved.",
+        ),
         ("postgresql://ann:s3cret@127.0.0.1:port/quire", "cannot be used"),
     ],
 )

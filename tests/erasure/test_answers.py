@@ -8,8 +8,8 @@ import asyncpg
 import httpx
 import pytest
 
+from app.core.scope import owner_of
 from app.store.idempotency import UNKNOWN
-from app.store.memories import owner_of
 from tests.api.kit import Json, assistant, call, created, ok, path, result, user
 from tests.archive.conftest import Grep
 from tests.archive.made import made

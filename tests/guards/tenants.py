@@ -12,7 +12,8 @@ from app.main import defaults
 from app.postgres import migrate
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime
-from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.append import append
+from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
 from app.store import conversations, notes, page_index, summaries
@@ -27,7 +28,7 @@ def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Ru
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
-    request = AppendRequest(read(list(messages), Limits()), user_id="u")
+    request = PostedMessages(read(list(messages), Limits()), user_id="u")
     await append(made, tenant, conversation, request, None)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from app import errors
 from app.core.model import Head
+from app.core.scope import owner_of
 from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
@@ -38,7 +39,6 @@ from app.store import (
     summaries,
     windows,
 )
-from app.store.memories import owner_of
 from app.text import bm25
 from app.text.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
@@ -136,7 +136,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2)),
     "set the epoch": (windows.SET_EPOCH, ("c", 1)),
-    "correct an answer": (idempotency.CORRECT, ("k", "forged", UUID(int=1))),
+    "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),

@@ -165,7 +165,7 @@ async def test_an_append_finds_its_conversation_by_index(connection: Connection)
     many = messages.FEW + 1
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
-            shape = messages.Shape(new, count, rest, rest, rest, rest, rest, embeds, once)
+            shape = messages.StatementShape(new, count, rest, rest, rest, rest, rest, embeds, once)
             nodes = await _nodes(connection, messages.append_sql(shape))
             assert "Seq Scan" not in nodes, shape
             assert new or nodes & {"Index Scan", "Index Only Scan"}, shape

@@ -7,7 +7,8 @@ from app import worker
 from app.core.messages import Limits, read
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT, is_keyed, tenants
-from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.append import append
+from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
 from app.store import conversations
@@ -59,7 +60,7 @@ async def test_a_tool_that_was_asked_of_one_conversation_does_not_read_the_next_
         assert known is not None
         await conversations.erase(connection, ANN, known)
     drafts = read([{"role": "user", "content": "my zebrafish"}], Limits())
-    await append(made, ANN, "c", AppendRequest(drafts, user_id="another"), None)
+    await append(made, ANN, "c", PostedMessages(drafts, user_id="another"), None)
     call = tool_calls.checked("recall_page", {"page": 1})
     answer = await tool_calls.run(made, ANN, asking, call)
     assert answer.is_error

@@ -14,7 +14,8 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import RefusedInput, TemporaryError, Vector
 from app.queue import table
 from app.runtime import Runtime
-from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.append import append
+from app.services.conversations.requests import PostedMessages
 from app.services.memory import searching
 from app.services.memory.searching import Found, SearchRequest
 from tests.api.kit import Json
@@ -74,7 +75,7 @@ class Meanings:
 
 
 async def say(made: Runtime, conversation: str, messages: Sequence[Json], user: str = "u") -> None:
-    request = AppendRequest(read(list(messages), Limits()), user_id=user)
+    request = PostedMessages(read(list(messages), Limits()), user_id=user)
     await append(made, DEFAULT_TENANT, conversation, request, None)
 
 

@@ -11,7 +11,7 @@ import pytest
 from app.core.sync import LOOK_BACK
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.services.conversations.sync import PROBES
+from app.services.conversations.selection import PROBES
 from app.store import messages
 from tests.api.kit import Json, append, assistant, call, created, ok, path, result, system, user
 from tests.api.test_concurrency import assert_consistent, at_once

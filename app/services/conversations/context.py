@@ -24,6 +24,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
+from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
@@ -38,7 +39,6 @@ from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
 from app.store import conversations, messages, windows
-from app.store.conversations import Conversation
 from app.store.windows import WindowParts
 
 LOAD_FRAME = 60
@@ -136,7 +136,7 @@ async def _read(
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
     own = hashlib.sha256(dumps([request.system, request.tools]).encode()).digest()
-    return (tenant, conversation_id, request.budget, request.model, request.format, own)
+    return (tenant, conversation_id, request.budget, request.model, request.format, bool(request.query), own)
 
 
 async def _with_tools(
@@ -241,7 +241,7 @@ async def _profile(
     else:
         own = await runtime.count(request.system) + epochs.FRAME if request.system else 0
     fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, conversation.token_percent), offered
+    return profile(policy, budget, fixed, conversation.token_percent, has_query=bool(request.query)), offered
 
 
 async def _epoch(
@@ -260,10 +260,8 @@ async def _epoch(
         same = remembered.uid == conversation.uid and remembered.available == available
         if same and remembered.epoch.layout.holds(conversation.totals):
             return remembered.epoch, parts
-    elif conversation.own is not None and parts.own_epoch is not None:
-        own = FoundEpoch(conversation.uid, conversation.own[0], parts.own_epoch)
-        if own.available == available and own.epoch.layout.holds(conversation.totals):
-            return own.epoch, parts
+    elif parts.own_epoch is not None and epochs.is_current(conversation, wanted):
+        return parts.own_epoch, parts
 
     async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
         async with database.snapshot(tenant) as connection:

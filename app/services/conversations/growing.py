@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from app.core.conversation import Conversation
 from app.core.growth import Point, growth
 from app.postgres.database import Connection
 from app.store import growth as stored
-from app.store.conversations import Conversation
 
 TURNS_MAX = 60
 

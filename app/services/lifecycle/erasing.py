@@ -23,15 +23,16 @@ from asyncpg import Record
 
 from app import errors
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.erasure import CALL_NAME, ERASED, Forms, Repeats, erased_forms, mark, swapped, without_content
 from app.core.groups import chat_messages
-from app.core.ingest import Tail
+from app.core.ingest import ConversationEnd
 from app.core.messages import weigh
 from app.core.model import Language
 from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.quote import plain_text
-from app.core.scope import scope_of
+from app.core.scope import owner_of, scope_of
 from app.extractive.lines import result_line
 from app.postgres.database import Connection
 from app.queue import enqueue
@@ -39,8 +40,6 @@ from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.memory import archiving
 from app.store import archives, conversations, erasing, keys, messages, notes, remembered
-from app.store.conversations import Conversation
-from app.store.memories import owner_of
 
 MESSAGES_AT_ONCE = 200
 LOADED_AT_ONCE = 200
@@ -131,7 +130,7 @@ async def _erase(
     done.counts.update(derived)
     await erasing.settle(
         connection, tenant, known.id, seqs, first_page=pages[0], said=(mark(language), _marked(runtime, language)),
-        prompt_tokens=more, open_calls=_open_calls(known.tail, found),
+        prompt_tokens=more, open_calls=_open_calls(known.end, found),
     )  # fmt: skip
     await _redo(runtime, connection, tenant, known, pages)
     scope = scope_of(known.user_id, known.id)
@@ -189,7 +188,7 @@ def _marked(runtime: Runtime, language: Language) -> int:
     return runtime.tokens.count(mark(language))
 
 
-def _open_calls(tail: Tail, found: Sequence[Record]) -> str:
+def _open_calls(end: ConversationEnd, found: Sequence[Record]) -> str:
     """The calls that await results, without what an erased one said."""
     gone = {
         call["id"]
@@ -200,9 +199,9 @@ def _open_calls(tail: Tail, found: Sequence[Record]) -> str:
     }
     kept = [
         replace(c, name=c.name if c.name in TOOL_NAMES else CALL_NAME, arguments="{}") if c.id in gone else c
-        for c in tail.open_calls
+        for c in end.open_calls
     ]
-    return conversations.calls_text(replace(tail, open_calls=tuple(kept)))
+    return conversations.calls_text(replace(end, open_calls=tuple(kept)))
 
 
 async def _redo(
@@ -405,7 +404,7 @@ async def _forget_made(runtime: Runtime, connection: Connection, tenant: UUID, r
     done.counts.update(await erasing.drop_derived(connection, tenant, known.id, known.uid, [], [page], [row["seq"]]))
     await erasing.settle(
         connection, tenant, known.id, [], first_page=page, said=(mark(language), _marked(runtime, language)),
-        prompt_tokens=0, open_calls=conversations.calls_text(known.tail),
+        prompt_tokens=0, open_calls=conversations.calls_text(known.end),
     )  # fmt: skip
     await _redo(runtime, connection, tenant, known, [page])
 

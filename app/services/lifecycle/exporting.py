@@ -16,9 +16,11 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.nul import with_nul
 from app.core.originals import as_sent
-from app.core.scope import scope_of
+from app.core.scope import owner_of, scope_of
 from app.core.sync import INNER
 from app.core.times import time_text
 from app.errors import StorageUnavailable
@@ -27,9 +29,6 @@ from app.runtime import Runtime
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.views import inspect
 from app.store import conversations, messages, notes, portable
-from app.store.conversations import Conversation
-from app.store.memories import owner_of
-from app.store.messages import with_nul
 
 MESSAGES_AT_ONCE = 100
 OTHERS_AT_ONCE = 50

@@ -19,17 +19,22 @@ from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.messages import Draft, Limits, read
 from app.core.neutral import flat
+from app.core.nul import without_nul
 from app.core.placeholder import ArchiveCard
-from app.core.scope import scope_of
+from app.core.preparation import Arrival, KeptArchive
+from app.core.rows import NewMemory, archive_row
+from app.core.scope import owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations import epochs
-from app.services.conversations.append import AppendRequest, Imported, append
+from app.services.conversations.append import append
+from app.services.conversations.requests import ImportedMessages
 from app.services.lifecycle.lines import (
     AnyLine,
     ArchiveLine,
@@ -45,12 +50,10 @@ from app.services.lifecycle.lines import (
     RecallLine,
     SummaryLine,
 )
-from app.services.memory.archiving import all_vectors, make_archive, vectors
+from app.services.memory.archiving import all_vectors, vectors
 from app.services.memory.remembering import searchable
 from app.store import archives, conversations, messages, notes, page_index, portable, remembered, summaries
-from app.store.conversations import Conversation, NewConversation
-from app.store.memories import owner_of
-from app.store.messages import NewMemory, without_nul
+from app.store.conversations import NewConversation
 from app.store.page_index import NewPageIndex
 from app.store.remembered import Remembered
 from app.store.summaries import Summary
@@ -202,7 +205,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
         raise Conflict("The conversation id is taken by another user.")
     (job.done if made else job.matched)["conversations"] += 1
     runtime.conversations.pop((job.tenant, line.id), None)
-    return _Into(known.id, known.uid, known.user_id, known.tail.last_seq, fresh=made)
+    return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
 
 
 async def _message(job: _Import, number: int, line: MessageLine) -> None:
@@ -257,19 +260,13 @@ async def _flush(job: _Import) -> None:
     into = job.into
     lines = [line for _, line, _ in waiting]
     await _check_archives(job, waiting)
-    cards = {
-        (index, call): (_card(card), card.expires_at)
-        for index, line in enumerate(lines)
-        for call, card in line.archives.items()
-    }
-    imported = Imported(
-        first_seq=into.last_seq + 1, created_at=lines[0].created_at or datetime.now(UTC),
-        ids=[line.id for line in lines], cards=cards,
-        archives=any("archives" in line.model_fields_set for line in lines),
-    )  # fmt: skip
-    inner = frozenset(index for index, line in enumerate(lines) if line.inner)
-    drafts = [draft for _, _, draft in waiting]
-    request = AppendRequest(drafts, imported=imported, bound_to=job.limit.user_id, inner=inner)
+    knows_archives = any("archives" in line.model_fields_set for line in lines)
+    request = ImportedMessages(
+        [_arrival(line, draft, knows_archives=knows_archives) for _, line, draft in waiting],
+        first_seq=into.last_seq + 1,
+        created_at=lines[0].created_at or datetime.now(UTC),
+        bound_to=job.limit.user_id,
+    )
     try:
         await append(job.runtime, job.tenant, into.id, request, None)
     except QuireError as error:
@@ -283,7 +280,12 @@ async def _flush(job: _Import) -> None:
     into.last_seq += len(waiting)
     into.fresh = True
     job.done["messages"] += len(waiting)
-    job.done["archives"] += len(cards)
+    job.done["archives"] += sum(len(line.archives) for line in lines)
+
+
+def _arrival(line: MessageLine, draft: Draft, *, knows_archives: bool) -> Arrival:
+    archives = {call: KeptArchive(_card(card), card.expires_at) for call, card in line.archives.items()}
+    return Arrival(draft, line.id, is_inner=line.inner, archives=archives if knows_archives else None)
 
 
 def _card(card: Card) -> ArchiveCard:
@@ -342,7 +344,7 @@ async def _revision(connection: Connection, tenant: UUID, known: Conversation) -
 
 async def _page(job: _Import, connection: Connection, known: Conversation, line: PageLine) -> bool:
     tenant = job.tenant
-    if line.page >= known.totals.last_page and known.tail.last_seq == 0:
+    if line.page >= known.totals.last_page and known.end.last_seq == 0:
         raise Invalid("The page is not imported yet.", errors=[{"loc": ["page"], "msg": "precedes its messages"}])
     if await page_index.exists(connection, tenant, known.id, line.page):
         return False
@@ -477,7 +479,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
         if place is None:
             where = (known.id if known else None, None)
             expires_at = line.card.expires_at
-            new = make_archive(card, line.result, tokens, line.tool_input, scope, where, line.language, expires_at)
+            new = archive_row(card, line.result, tokens, line.tool_input, scope, where, line.language, expires_at)
             await archives.insert(connection, tenant, new)
             await connection.execute(portable.DATE_ARCHIVE, tenant, card.uuid, line.created_at)
             rows = [

@@ -17,16 +17,16 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.conversation import Conversation
 from app.core.erasure import erased_forms, pruned_mark
 from app.core.groups import chat_messages
+from app.core.nul import without_nul
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.lifecycle import erasing
 from app.store import conversations, pruning
-from app.store.conversations import Conversation
-from app.store.messages import without_nul
 
 MESSAGES_AT_ONCE = 50
 CONVERSATIONS_AT_ONCE = 100

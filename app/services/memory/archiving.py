@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +15,17 @@ from asyncpg import Record
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.model import Language, Policy
 from app.core.neutral import without_ranges
-from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased, placeholder
+from app.core.nul import with_nul
+from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased
 from app.core.profile import policy_of
-from app.core.quote import plain_text
+from app.core.quote import plain_text, speaker_of
 from app.core.relevance import FOUND_MIN, PASSAGES
-from app.core.scope import scope_of, user_of
+from app.core.rows import NewArchive, NewMemory, archive_row
+from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
@@ -32,12 +34,10 @@ from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
 from app.runtime import Runtime
-from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped, speaker_of
+from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
 from app.store import archives, conversations, memories, messages
-from app.store.conversations import Conversation
-from app.store.memories import Hit, owner_of
-from app.store.messages import NewArchive, NewMemory, array_literal, with_nul, without_nul
+from app.store.memories import Hit
 from app.text import bm25
 from app.text.language import language as language_of
 
@@ -75,11 +75,17 @@ class _Prepared:
 
 
 def make_card(
-    tool_name: str, tool_input: str, text: str, declared: Sequence[str], language: Language, now: datetime
+    uuid: UUID,
+    tool_name: str,
+    tool_input: str,
+    text: str,
+    declared: Sequence[str],
+    language: Language,
+    now: datetime,
 ) -> ArchiveCard:
     """What Quire says of a result. Reads up to 200 000 characters of it: a matter for a thread when it is long."""
     return ArchiveCard(
-        uuid=uuid7(),
+        uuid=uuid,
         tool_name=tool_name,
         query_summary=query_summary(tool_name, tool_input),
         created_at=now,
@@ -87,41 +93,6 @@ def make_card(
         result_summary=summarize(text, language=language),
         key_terms=tuple(key_terms(text)),
         sources=tuple(sources(text, declared)),
-    )
-
-
-def make_archive(
-    card: ArchiveCard,
-    text: str,
-    tokens: int,
-    tool_input: str,
-    scope: str,
-    place: tuple[str | None, int | None],
-    language: Language,
-    expires_at: datetime | None,
-) -> NewArchive:
-    """The row of an archived result. ``place`` is its conversation and message, where it has them."""
-    content, offsets = without_nul(text)
-    return NewArchive(
-        id=card.uuid,
-        scope=scope,
-        digest=hashlib.sha256(text.encode()).digest(),
-        user_id=user_of(scope),
-        conversation_id=place[0],
-        seq=place[1],
-        tool_name=card.tool_name,
-        tool_input=tool_input.replace("\x00", "\ufffd"),
-        query_summary=card.query_summary,
-        result_summary=card.result_summary,
-        key_terms=array_literal(card.key_terms),
-        sources=array_literal(card.sources),
-        placeholder=placeholder(card, language),
-        language=language,
-        expires_at=expires_at,
-        content=content,
-        nul_offsets=f"{{{','.join(map(str, offsets))}}}",
-        length=card.length,
-        tokens=tokens,
     )
 
 
@@ -197,9 +168,9 @@ def _prepare(
     user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
     scope = scope_of(user_id, request.conversation_id)
     card = make_card(
-        request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
+        uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
     )
-    new = make_archive(
+    new = archive_row(
         card, request.result, tokens, request.tool_input, scope, (request.conversation_id, None), language,
         expires_at,
     )  # fmt: skip

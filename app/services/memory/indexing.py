@@ -13,7 +13,8 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
-from app.core.scope import scope_of
+from app.core.rows import NewMemory
+from app.core.scope import owner_of, scope_of
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
@@ -21,7 +22,6 @@ from app.runtime import Runtime
 from app.services.memory import recalling
 from app.services.memory.archiving import ends, vectors
 from app.store import archives, memories, messages
-from app.store.messages import NewMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ async def _insert(
     found: list[tuple[int, int, str]],
 ) -> None:
     scope = row["scope"] if of.archive else scope_of(row["user_id"], row["conversation_id"])
-    owner = memories.owner_of(scope)
+    owner = owner_of(scope)
     embeds = runtime.embedder is not None
     rows = [
         NewMemory(

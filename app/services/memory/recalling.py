@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from asyncpg import Record
 
@@ -12,7 +11,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.budget import fair
 from app.core.groups import chat_messages
 from app.core.model import Language
-from app.core.quote import Said, page_text, plain_text
+from app.core.quote import Said, page_text, plain_text, speaker_of
 from app.runtime import Runtime
 
 TOKEN_CHARACTERS_MAX = 8
@@ -73,9 +72,3 @@ def speaker(row: Record) -> str | None:
     """The name of who a stored message is from, if it was sent with one."""
     view = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
     return speaker_of(chat_messages(view))
-
-
-def speaker_of(said: Sequence[dict[str, Any]]) -> str | None:
-    """The name that comes with chat messages; a tool's is not a speaker's."""
-    names = (message.get("name") for message in said if message.get("role") != "tool")
-    return next((name for name in names if isinstance(name, str) and name.strip()), None)

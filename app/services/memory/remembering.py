@@ -9,7 +9,9 @@ from uuid import UUID
 import anyio.to_thread
 
 from app import errors
-from app.core.scope import scope_of
+from app.core.conversation import Conversation
+from app.core.nul import without_nul
+from app.core.scope import owner_of, scope_of
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
@@ -17,9 +19,6 @@ from app.runtime import Runtime
 from app.services.memory import searching
 from app.services.memory.archiving import all_vectors
 from app.store import conversations, memories, remembered
-from app.store.conversations import Conversation
-from app.store.memories import owner_of
-from app.store.messages import without_nul
 from app.store.remembered import Remembered
 from app.text.language import fold
 

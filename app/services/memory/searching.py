@@ -17,6 +17,9 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance as relevances
 from app.core import scope as scopes
+from app.core.conversation import Conversation
+from app.core.nul import with_nul
+from app.core.scope import owner_of
 from app.core.times import time_text
 from app.core.vector_text import last_speaker, middle, query_text
 from app.extractive.lines import message_line
@@ -26,9 +29,7 @@ from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory.recalling import said_text
 from app.store import archives, conversations, embeddings, memories, messages, remembered
-from app.store.conversations import Conversation
 from app.store.memories import Hit, Meaning, relevance
-from app.store.messages import with_nul
 from app.text import bm25
 from app.text.language import fold_each, scalar, script_counts
 
@@ -186,7 +187,7 @@ async def _search(
             raise conversations.unknown()
         scope, uid = scope_of(conversation), conversation.uid
     hits, total = await memories.search(
-        connection, tenant, memories.owner_of(scope), query.terms or keywords,
+        connection, tenant, owner_of(scope), query.terms or keywords,
         meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
         until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
@@ -219,7 +220,7 @@ async def find(
 ) -> list[Hit]:
     """The best passages for a query, the best first."""
     hits, _ = await memories.search(
-        connection, tenant, memories.owner_of(scope), query.terms,
+        connection, tenant, owner_of(scope), query.terms,
         meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit,
     )  # fmt: skip
     return hits
@@ -229,7 +230,7 @@ async def memory(
     connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
 ) -> SearchHit | None:
     """One memory with its text; with a scope, only if it is that scope's."""
-    hit = await memories.find(connection, tenant, key, memories.owner_of(scope) if scope is not None else None)
+    hit = await memories.find(connection, tenant, key, owner_of(scope) if scope is not None else None)
     found = await moments(connection, tenant, [hit], sensitive=sensitive) if hit else []
     return found[0] if found else None
 

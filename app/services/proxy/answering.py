@@ -19,9 +19,11 @@ from typing import Any
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.deltas import Deltas
 from app.core.messages import Limits, read
 from app.core.model import Context
+from app.core.preparation import Arrival
 from app.core.profile import budget_of
 from app.core.proxy import Calls, added, joined, names_of, offered, sound_calls, whose
 from app.core.render import origins
@@ -31,12 +33,12 @@ from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import OverdueError, Upstream
 from app.recall import tools
 from app.runtime import Runtime
-from app.services.conversations.append import AppendRequest, append
+from app.services.conversations.append import append
 from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.requests import ProxyAnswer
 from app.services.proxy.proxying import Asked
 from app.services.tools import tool_calls
 from app.store import conversations, messages, spending
-from app.store.conversations import Conversation
 from app.text.language import scalar
 
 STORE_TRIES = 6
@@ -74,7 +76,7 @@ async def _stored(runtime: Runtime, asked: Asked) -> Turn | None:
     """
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
-    if await asked.once(asked.through).answered(runtime.database, asked.tenant) is None:
+    if await asked.answer_key(asked.through).find_response(runtime.database, asked.tenant) is None:
         return None
     async with runtime.database.snapshot(asked.tenant) as connection:
         rows = await messages.history(
@@ -228,7 +230,7 @@ class _Work:
         """The window's messages without the answers that there are already, where another one is wanted."""
         if not self._asked.answers:
             return shown
-        answers = range(self._asked.through + 1, self._asked.conversation.tail.last_seq + 1)
+        answers = range(self._asked.through + 1, self._asked.conversation.end.last_seq + 1)
         places = origins(window.window, window.system, "openai")
         return [
             message
@@ -321,19 +323,12 @@ class _Work:
         except errors.Invalid:  # a provider's ids or names that are none: what was said is kept all the same
             text = "\n".join(filter(None, [self._deltas.text, *(dumps(m.get("tool_calls")) for m in stored[inner:])]))
             drafts, inner = read([{"role": "assistant", "content": text}], UNLIMITED), 0
-
-        async def same(_: Connection, known: Conversation | None, whole: AppendRequest) -> AppendRequest:
-            if known is None or known.uid != asked.conversation.uid:
-                raise conversations.unknown()
-            return whole
-
-        request = AppendRequest(drafts, answers=answers, inner=frozenset(range(inner)))
-        once = asked.once(asked.conversation.tail.last_seq) if answers else None
-        if answers and not asked.answers:
-            once = asked.once(asked.through)
+        arrivals = [Arrival(draft, is_inner=index < inner) for index, draft in enumerate(drafts)]
+        request = ProxyAnswer(arrivals, asked.conversation.uid, is_whole=answers)
+        key = asked.answer_key(asked.conversation.end.last_seq if asked.answers else asked.through)
         for tried in range(1, STORE_TRIES + 1):
             try:
-                await append(self._services, asked.tenant, asked.conversation.id, request, once, same)
+                await append(self._services, asked.tenant, asked.conversation.id, request, key if answers else None)
             except errors.NotFound:
                 _logger.info("an answer is not stored: its conversation was erased")
                 return

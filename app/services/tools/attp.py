@@ -15,7 +15,7 @@ from app.recall.arguments import Mistake
 from app.recall.attp import Document
 from app.recall.sandbox import Limits, Outcome, Reply
 from app.runtime import Runtime
-from app.services.idempotency import Once
+from app.services.idempotency import IdempotencyKey
 from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Answer, Asker, ToolCall
 
@@ -45,7 +45,7 @@ async def run_once(
     tenant: UUID,
     conversation_id: str,
     text: str,
-    once: Once | None,
+    idempotency: IdempotencyKey | None,
     *,
     bound_to: str | None = None,
     sensitive: bool = False,
@@ -54,7 +54,7 @@ async def run_once(
 
     Raises NotFound for an unknown conversation. Whatever is wrong with the document or its code is said in words.
     """
-    if once is not None and (known := await once.answered(runtime.database, tenant)) is not None:
+    if idempotency is not None and (known := await idempotency.find_response(runtime.database, tenant)) is not None:
         return known
     asking = await tool_calls.asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
     language = asking.language({})
@@ -65,7 +65,7 @@ async def run_once(
         answer = _failed(None, str(mistake), calls)
     else:
         answer = await _answer(runtime, tenant, asking, document, calls, language)
-    return await tool_calls.keep(runtime, tenant, asking, calls.answers, dumps(answer), once)
+    return await tool_calls.keep(runtime, tenant, asking, calls.answers, dumps(answer), idempotency)
 
 
 async def _answer(

@@ -22,7 +22,9 @@ from app.core import scope as scopes
 from app.core.budget import loaded, loaded_max
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.model import Language
+from app.core.nul import replace_nul
 from app.core.quote import archive_text, memories_text, moment_text
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection
@@ -31,14 +33,13 @@ from app.recall.arguments import Mistake, read
 from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
-from app.services.idempotency import Once, Said, do_once
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.memory import archiving, recalling, remembering, searching
 from app.services.memory.archiving import Wanted
 from app.services.memory.recalling import CUT, clipped
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchHit, SearchRequest
 from app.store import conversations, messages
-from app.store.conversations import Conversation
 from app.text.language import language as language_of
 
 KEYWORD_MAX = 100
@@ -112,7 +113,7 @@ async def run_once(
     tenant: UUID,
     conversation_id: str,
     call: ToolCall,
-    once: Once | None,
+    idempotency: IdempotencyKey | None,
     *,
     bound_to: str | None = None,
     sensitive: bool = False,
@@ -121,32 +122,37 @@ async def run_once(
 
     ``bound_to``: the one user whose conversations are there.
     """
-    if once is not None and (known := await once.answered(runtime.database, tenant)) is not None:
+    if idempotency is not None and (known := await idempotency.find_response(runtime.database, tenant)) is not None:
         return known
     asking = await asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
     answer = await run(runtime, tenant, asking, call)
     said = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
-    return await keep(runtime, tenant, asking, [answer], said, once)
+    return await keep(runtime, tenant, asking, [answer], said, idempotency)
 
 
 async def keep(
-    runtime: Runtime, tenant: UUID, asking: Asker, answers: Sequence[Answer], said: str, once: Once | None = None
+    runtime: Runtime,
+    tenant: UUID,
+    asking: Asker,
+    answers: Sequence[Answer],
+    said: str,
+    idempotency: IdempotencyKey | None = None,
 ) -> str:
     """Count what was recalled and keep what is said under the request's key, in one transaction."""
     pages = [answer.page for answer in answers if answer.page is not None]
     conversation = asking.conversation
-    if once is None and (not pages or conversation is None):
+    if idempotency is None and (not pages or conversation is None):
         return said
 
-    async def count(connection: Connection) -> Said:
+    async def count(connection: Connection) -> StoredResponse:
         if pages and conversation is not None:
             if await conversations.lock(connection, tenant, conversation.id, bound_to=conversation.user_id) is None:
                 raise conversations.unknown()
             for page in pages:
                 await messages.count_recall(connection, tenant, conversation.id, page)
-        return Said.about(said, conversation, asking.user_id)
+        return StoredResponse.about(said, conversation, asking.user_id)
 
-    kept = await do_once(runtime.database, tenant, once, count)
+    kept = await run_idempotently(runtime.database, tenant, idempotency, count)
     if conversation is not None:
         runtime.conversations.pop((tenant, conversation.id), None)
     return kept
@@ -166,16 +172,16 @@ async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[st
         memory_type=arguments.get("memory_type", "general"),
         user_id=asking.user_id,
         conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
-        keywords=tuple(word.replace("\x00", "\ufffd")[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
+        keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
     )
 
-    async def work(connection: Connection) -> Said:
+    async def work(connection: Connection) -> StoredResponse:
         await remembering.remember(runtime, connection, tenant, request)
-        return Said.about('"remembered"', asking.conversation, asking.user_id)
+        return StoredResponse.about('"remembered"', asking.conversation, asking.user_id)
 
     digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
-    once = Once.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
-    await do_once(runtime.database, tenant, once, work)
+    idempotency = IdempotencyKey.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
+    await run_idempotently(runtime.database, tenant, idempotency, work)
     runtime.work_came.set()
     return Answer("已记下。" if language == "zh" else "It is remembered.")
 

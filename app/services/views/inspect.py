@@ -12,6 +12,7 @@ from asyncpg import Record
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.contents import Line, PageEntry, PageNames, renamed
+from app.core.conversation import Conversation
 from app.core.model import Epoch, Language
 from app.core.originals import as_sent
 from app.core.profile import policy_of
@@ -21,7 +22,6 @@ from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.store import conversations, messages, page_index, summaries, windows
-from app.store.conversations import Conversation
 
 ALL = 2**31 - 1
 """Every message, and every revision."""

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.scope import scope_of
+from app.core.conversation import Conversation
+from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable
 from app.postgres.database import Connection
@@ -18,8 +19,6 @@ from app.queue import table
 from app.queue.table import Depth
 from app.runtime import Runtime
 from app.store import spending, unindexed
-from app.store.conversations import Conversation
-from app.store.memories import owner_of
 from app.store.spending import Spent
 
 

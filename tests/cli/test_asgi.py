@@ -17,8 +17,8 @@ from app.asgi import FromEnvironment
 from app.main import build_app, create_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests.cli.kit import read_until
 from tests.conftest import wait_for
-from tests.test_cli import read_until
 
 ROOT = Path(__file__).parents[2]
 

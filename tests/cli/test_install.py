@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.test_cli import read_until
+from tests.cli.kit import read_until
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,53 @@
+"""A conversation's row, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from app.core.calibration import OURS
+from app.core.ingest import ConversationEnd
+from app.core.model import Language, Layout, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation's row, with the layout of its own budget's epoch."""
+
+    id: str
+    uid: UUID
+    created_at: datetime
+    updated_at: datetime
+    user_id: str | None = None
+    title: str | None = None
+    system: str | None = None
+    model: str | None = None
+    budget: int | None = None
+    token_percent: int = OURS
+    """Tokens that its model makes of a hundred of ours, as far as was reported."""
+    policy: str = "{}"
+    """Overrides of the paging settings, a JSON object."""
+    metadata: str = "{}"
+    """The caller's own, a JSON object."""
+    version: int = 0
+    end: ConversationEnd = field(default_factory=ConversationEnd)
+    totals: Totals = field(default_factory=Totals)
+    prompt_tokens: int = 0
+    """Tokens of its leading system messages."""
+    system_tokens: int = 0
+    language: Language | None = None
+    revision: int = 0
+    indexed_through: int = 0
+    """Up to this page all have an index."""
+    summary_through: int = 0
+    """What the newest summary covers."""
+    epoch: int = 0
+    chain: bytes | None = b""
+    """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
+    asked: bytes | None = None
+    """The chain where the newest request through the proxy ended; None if there was none."""
+    answered: bytes | None = None
+    """The chain after the first answer that the proxy gave in it."""
+    own: tuple[int, Layout] | None = None
+    """Tokens available to the stored epoch, and its layout; None before the first epoch."""

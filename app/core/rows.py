@@ -1,0 +1,143 @@
+"""Rows that appending and archiving store, as values."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from app.core.model import Kind, Language, Role
+from app.core.nul import replace_nul, without_nul
+from app.core.placeholder import ArchiveCard, placeholder
+from app.core.scope import user_of
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    seq: int
+    id: UUID
+    client_id: str | None
+    page: int
+    user_seq: int
+    call_group: int
+    kind: Kind
+    role: Role
+    body: str
+    """The message as sent, in canonical JSON; a reference stands for each archived text."""
+    view: str | None
+    """As windows show it verbatim; None where that is the body."""
+    short: str | None
+    """Condensed; None where that is no shorter."""
+    loaded: str | None
+    anthropic: str | None
+    parts: int
+    calls: int
+    results: int
+    full_tokens: int
+    short_tokens: int
+    loaded_tokens: int
+    full_before: int
+    short_before: int
+    line: str
+    line_tokens: int
+    archive_ids: tuple[UUID, ...]
+    digest: bytes
+    chain: bytes | None
+    """None where that of the message before is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    page: int
+    first_seq: int
+    title: str
+    title_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewNote:
+    """A standing note that was found in a message."""
+
+    id: UUID
+    seq: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewArchive:
+    """An archive and its content. ``scope`` says who can read it."""
+
+    id: UUID
+    scope: str
+    digest: bytes
+    user_id: str | None
+    conversation_id: str | None
+    seq: int | None
+    tool_name: str
+    tool_input: str
+    query_summary: str
+    result_summary: str
+    key_terms: tuple[str, ...]
+    sources: tuple[str, ...]
+    placeholder: str
+    language: Language
+    expires_at: datetime | None
+    content: str
+    nul_offsets: tuple[int, ...]
+    length: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A passage of a message or of an archive, as search finds it."""
+
+    id: UUID
+    owner: UUID
+    type: str
+    conversation_id: str | None
+    conversation_uid: UUID | None
+    seq: int | None
+    page: int | None
+    archive_id: UUID | None
+    start: int
+    length: int
+    terms: str
+    """A sparsevec literal."""
+
+
+def archive_row(
+    card: ArchiveCard,
+    text: str,
+    tokens: int,
+    tool_input: str,
+    scope: str,
+    place: tuple[str | None, int | None],
+    language: Language,
+    expires_at: datetime | None,
+) -> NewArchive:
+    """Return the row of an archived result. ``place`` is its conversation and message, where it has them."""
+    content, offsets = without_nul(text)
+    return NewArchive(
+        id=card.uuid,
+        scope=scope,
+        digest=hashlib.sha256(text.encode()).digest(),
+        user_id=user_of(scope),
+        conversation_id=place[0],
+        seq=place[1],
+        tool_name=card.tool_name,
+        tool_input=replace_nul(tool_input),
+        query_summary=card.query_summary,
+        result_summary=card.result_summary,
+        key_terms=card.key_terms,
+        sources=card.sources,
+        placeholder=placeholder(card, language),
+        language=language,
+        expires_at=expires_at,
+        content=content,
+        nul_offsets=offsets,
+        length=card.length,
+        tokens=tokens,
+    )

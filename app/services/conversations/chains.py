@@ -1,0 +1,54 @@
+"""Chains for what was stored before there were any: see core.sync."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+from app.core.conversation import Conversation
+from app.core.messages import Limits, read
+from app.core.originals import as_sent
+from app.core.sync import digest, link
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.store import conversations, messages
+
+BATCH = 200
+"""Messages that get their chains in one transaction."""
+UNLIMITED = Limits(message_chars=2**40, result_chars=2**40)
+
+
+async def complete(runtime: Runtime, tenant: UUID, conversation_id: str) -> None:
+    """Give the messages of an old conversation their digests and chains, in steps; others can append meanwhile."""
+    uid, seq, chain, done = None, 0, b"", False
+    while not done:
+        async with runtime.database.begin(tenant) as connection:
+            known = await conversations.lock(connection, tenant, conversation_id)
+            if known is None or known.chain is not None or uid not in (None, known.uid):
+                break
+            uid = known.uid
+            seq, chain = await _chain_some(connection, tenant, known, seq, chain)
+            if done := seq >= known.end.last_seq:
+                await messages.set_chain(connection, tenant, conversation_id, chain)
+    runtime.conversations.pop((tenant, conversation_id), None)
+
+
+async def _chain_some(
+    connection: Connection, tenant: UUID, known: Conversation, after: int, chain: bytes
+) -> tuple[int, bytes]:
+    """Return how far it came, and the chain there."""
+    rows = await messages.history(connection, tenant, known.id, after, BATCH, newest_first=False)
+    archived = [uuid for row in rows for uuid in row["archive_ids"]]
+    texts = await messages.archived_texts(connection, tenant, archived) if archived else {}
+    found = []
+    for row in rows:
+        if row["seq"] != after + 1:
+            chain = link(chain, b"")  # messages are gone: no list has this chain, but its end can still be found
+        after = row["seq"]
+        [draft] = read([as_sent(json.loads(row["body"]), texts, known.language or "en")], UNLIMITED)
+        if row["kind"] != "prompt":
+            chain = link(chain, digest(draft))
+        found.append((after, digest(draft), chain))
+    if found:
+        await messages.set_chains(connection, tenant, known.id, found)
+    return (after if rows else known.end.last_seq), chain

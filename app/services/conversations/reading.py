@@ -1,0 +1,55 @@
+"""What an append finds out of its texts, without a model."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from app.core.ingest import AnsweredCall, Placement
+from app.core.model import Language
+from app.core.placeholder import ArchiveCard
+from app.core.preparation import Lines, Passage
+from app.extractive.calls import call_line
+from app.extractive.lines import line_of, message_line, read, result_line, title_of
+from app.extractive.notes import note_in
+from app.services.memory.archiving import make_card, vectors
+from app.text.language import language
+
+SCAN_MAX = 20_000
+"""Characters of a message that its line is looked for in."""
+
+
+class ExtractiveReader:
+    """The ``Reader`` of ``core.preparation``."""
+
+    def language(self, text: str) -> Language:
+        return language(text)
+
+    def lines(self, placement: Placement) -> Lines:
+        draft = placement.draft
+        if not placement.opens_page and placement.seq != 1:
+            return Lines(_line(placement))
+        opening = read("user", draft.text[:SCAN_MAX])
+        is_read = draft.role == "user" and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
+        return Lines(
+            line=line_of(opening) if is_read else _line(placement),
+            title=title_of(opening),
+            note=note_in(opening.blocks.prose if opening.blocks else ()),
+        )
+
+    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
+        return make_card(uuid, answer.call.name, answer.call.arguments, answer.result.text, (), language, now)
+
+    def passages(self, text: str, speaker: str | None) -> list[Passage]:
+        return vectors(text, speaker=speaker)
+
+
+def _line(placement: Placement) -> str:
+    draft = placement.draft
+    if placement.answers:
+        answer = placement.answers[0]
+        return result_line(answer.call.name, answer.result.text)
+    if draft.calls and not draft.text.strip():
+        return ", ".join(call_line(call.name, call.arguments) for call in draft.calls[:3])
+    text = draft.text or "\n".join(result.text for result in draft.results)
+    return message_line(draft.role, text)

@@ -1,0 +1,181 @@
+"""What can be asked of an append: a type for each caller, with that caller's facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import takewhile
+from typing import Any, assert_never
+from uuid import UUID
+
+from app import errors
+from app.core.calibration import ReportedUsage
+from app.core.conversation import Conversation
+from app.core.messages import Draft, Limits, read
+from app.core.preparation import Arrival, Origin
+from app.core.sync import chains, digest
+from app.store import conversations
+
+
+@dataclass(frozen=True, slots=True)
+class CallersList:
+    """A caller's whole list as read. ``lead`` messages are its prompt; digests and chains are of those after it."""
+
+    drafts: Sequence[Draft]
+    lead: int
+    lead_digests: Sequence[bytes]
+    digests: Sequence[bytes]
+    chains: Sequence[bytes]
+    system: str | None
+    new_max: int
+    """So many of its messages can be stored at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostedMessages:
+    """New messages, from the API."""
+
+    drafts: Sequence[Draft]
+    user_id: str | None = None
+    system: str | None = None
+    bound_to: str | None = None
+    """The one user whose conversations the caller can see."""
+    reported_usage: ReportedUsage | None = None
+    """What the model's API counted in a window of the conversation."""
+    is_large: bool = False
+    """It came in a long body, of which the drafts' texts may be the smaller part."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedList:
+    """A caller's whole list, most of which is stored already."""
+
+    messages: CallersList
+    user_id: str | None = None
+    joins_forks: bool = False
+    bound_to: str | None = None
+    reported_usage: ReportedUsage | None = None
+    is_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyQuestion:
+    """The list of a chat request to the proxy. Its conversation can be new and nobody's."""
+
+    messages: CallersList
+    digest: bytes
+    """Equal for equal requests."""
+    arrived: float
+    """On the event loop's clock."""
+    user_id: str | None = None
+    retried: bool = False
+    """The client says that it sent the request before."""
+    bound_to: str | None = None
+    is_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyAnswer:
+    """What the model behind the proxy said, or a part of it that no client sees."""
+
+    arrivals: Sequence[Arrival]
+    conversation_uid: UUID
+    """Of the conversation it was asked in; one that has its id since gets nothing."""
+    is_whole: bool
+    """False: the model goes on, once it has what it recalled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMessages:
+    """Messages of another service, as they were there."""
+
+    arrivals: Sequence[Arrival]
+    first_seq: int
+    """The place that the first of them must get."""
+    created_at: datetime
+    bound_to: str | None = None
+
+
+AppendRequest = PostedMessages | SyncedList | ProxyQuestion | ProxyAnswer | ImportedMessages
+
+
+def read_list(messages: Any, system: str | None, limits: Limits) -> CallersList:
+    """Read a list as it was sent. Raises Invalid or PayloadTooLarge. Takes long for a long list."""
+    drafts = read(messages, replace(limits, messages=limits.listed))
+    lead = len(list(takewhile(lambda draft: draft.role in ("system", "developer"), drafts)))
+    if lead == len(drafts):
+        where: list[str | int] = ["body", "messages"]
+        raise errors.Invalid(
+            errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
+        )
+    texts = [system or "", *(draft.text for draft in drafts[:lead])]
+    system = "\n\n".join(text for text in texts if text) or system
+    if system is not None and "\x00" in system:
+        raise errors.Invalid(errors=[{"loc": ["body", "system"], "msg": "must not contain U+0000"}])
+    digests = [digest(draft) for draft in drafts]
+    return CallersList(
+        drafts, lead, digests[:lead], digests[lead:], chains(digests[lead:]), system, new_max=limits.messages
+    )
+
+
+def origin_of(request: AppendRequest) -> Origin:
+    match request:
+        case PostedMessages() | SyncedList():
+            return "caller"
+        case ProxyQuestion():
+            return "proxy question"
+        case ProxyAnswer():
+            return "proxy answer" if request.is_whole else "proxy recall"
+        case ImportedMessages():
+            return "import"
+        case _:
+            assert_never(request)
+
+
+def new_conversation_user(request: AppendRequest) -> str | None:
+    """Return the user that a new conversation gets. Raises NotFound for a request that creates none."""
+    match request:
+        case PostedMessages(user_id=str()) | SyncedList(user_id=str()) | ProxyQuestion():
+            return request.user_id
+        case _:
+            raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
+
+
+def check(known: Conversation | None, request: AppendRequest) -> None:
+    """Raise NotFound or Conflict unless the request can append to the conversation as it is."""
+    if known is None:
+        new_conversation_user(request)
+        return
+    match request:
+        case ProxyAnswer():
+            if known.uid != request.conversation_uid:
+                raise conversations.unknown()
+        case ImportedMessages():
+            _check_seen(known, request.bound_to)
+            if known.end.last_seq + 1 != request.first_seq:
+                raise errors.Conflict("The conversation changed during the import. Send the rest again.")
+        case PostedMessages() | SyncedList() | ProxyQuestion():
+            _check_seen(known, request.bound_to)
+            if not _has_user(known, request.user_id):
+                raise errors.Conflict(
+                    "The conversation belongs to another user.",
+                    errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+                )
+        case _:
+            assert_never(request)
+
+
+def can_use(known: Conversation, request: PostedMessages) -> bool:
+    """Whether ``check`` lets the request append to the conversation."""
+    return conversations.seen(known, request.bound_to) is not None and _has_user(known, request.user_id)
+
+
+def _check_seen(known: Conversation, bound_to: str | None) -> None:
+    if conversations.seen(known, bound_to) is None:
+        raise conversations.unknown()
+
+
+def _has_user(known: Conversation, user_id: str | None) -> bool:
+    """Whether a request that names a user (or none) can be of the conversation."""
+    return user_id is None or known.user_id in (None, user_id)

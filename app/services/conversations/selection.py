@@ -1,0 +1,225 @@
+"""Selecting what of a request is new.
+
+Of a caller's list, what is stored is asked for by position: the chain after the last message answers a list that only
+grew, some chains more find where another list differs, and the digests of the newest messages say whether it goes on
+there. No text is read, and none is counted but that of new messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+from uuid import UUID
+
+from app import errors
+from app.core.calibration import ReportedUsage
+from app.core.conversation import Conversation
+from app.core.messages import Draft
+from app.core.preparation import Arrival
+from app.core.proxy import meet
+from app.core.sync import LOOK_BACK, match
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.conversations.requests import (
+    AppendRequest,
+    CallersList,
+    ImportedMessages,
+    PostedMessages,
+    ProxyAnswer,
+    ProxyQuestion,
+    SyncedList,
+)
+from app.store import messages
+from app.store.messages import Told
+
+PROBES = 32
+"""Chains that are asked for at once: three rounds find a difference among 20,000 messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListMatch:
+    """How a caller's list meets what is stored."""
+
+    matched: int
+    """So many messages of the list, from its first on, are not new."""
+    ahead: int = 0
+    """Stored messages that come after the list's last."""
+    passed_over: tuple[int, ...] = ()
+    """Messages of a fork that lie before stored ones, so that they cannot be added."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBefore:
+    """Where a question ends that is stored already."""
+
+    through: int
+    """The seq of its last message."""
+    answers: tuple[int, ...] = ()
+    """The seqs of the answers to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of a request is to be appended to a conversation as it was then; perhaps no message at all."""
+
+    arrivals: Sequence[Arrival]
+    system: str | None = None
+    """The system prompt that the conversation gets; None to leave it as it is."""
+    reported_usage: ReportedUsage | None = None
+    list_match: ListMatch | None = None
+    """None: the request is no list."""
+    asked_before: AskedBefore | None = None
+
+    @property
+    def first(self) -> int:
+        """Return where in the body's list the arrivals begin."""
+        return self.list_match.matched if self.list_match is not None else 0
+
+
+class UnchainedError(Exception):
+    """The conversation is older than chains are: see ``chains.complete``."""
+
+
+async def select_new_messages(
+    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation | None, request: AppendRequest
+) -> Selection:
+    """Return what is left to append. Raises Fork, Invalid if it is too much at once, or UnchainedError."""
+    match request:
+        case PostedMessages() | ProxyAnswer() | ImportedMessages():
+            return select_all(request)
+        case SyncedList() | ProxyQuestion():
+            if known is None:
+                return _from(request.messages, 0)
+            if known.chain is None:
+                raise UnchainedError
+            system = await _system(connection, tenant, known, request)
+            if isinstance(request, SyncedList):
+                selection = await _of_list(connection, tenant, known, request)
+            else:
+                selection = await _of_question(runtime, connection, tenant, known, request)
+            return replace(selection, system=system)
+        case _:
+            assert_never(request)
+
+
+def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Selection:
+    """Return every message of a request that holds new ones only."""
+    if isinstance(request, PostedMessages):
+        return Selection(_arrivals(request.drafts), request.system, request.reported_usage)
+    return Selection(request.arrivals)
+
+
+def _arrivals(drafts: Sequence[Draft]) -> list[Arrival]:
+    return [Arrival(draft) for draft in drafts]
+
+
+def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Selection:
+    """Return the messages of a list that begin there, the list's prompt not counted. Raises Invalid for too many."""
+    first = listed.lead + new_from
+    drafts = listed.drafts[first:]
+    if len(drafts) > listed.new_max:
+        raise errors.Invalid(
+            f"{len(drafts)} messages of the list are new; at most {listed.new_max} can be stored at once."
+            " Sync the beginning of the list first.",
+            errors=[{"loc": ["body", "messages"], "msg": f"must have at most {listed.new_max} new messages"}],
+            extra={"matched": first, "messages_max": listed.new_max},
+        )
+    return Selection(_arrivals(drafts), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over)))
+
+
+async def _system(
+    connection: Connection, tenant: UUID, known: Conversation, request: SyncedList | ProxyQuestion
+) -> str | None:
+    """Return the system prompt that the conversation gets; None to leave it as it is. Raises Fork."""
+    listed, through = request.messages, known.end.prompt_through
+    if not through or not listed.lead:
+        return listed.system
+    if listed.lead_digests == await messages.prompt_digests(connection, tenant, known.id, through):
+        return None
+    if isinstance(request, ProxyQuestion) or request.joins_forks:
+        return None
+    raise errors.Fork(
+        "The conversation began with different system messages, which are stored as messages.",
+        errors=[{"loc": ["body", "messages", 0], "msg": "differs from what is stored as message 1"}],
+        extra={"index": 0, "seq": 1},
+    )
+
+
+async def _of_list(connection: Connection, tenant: UUID, known: Conversation, request: SyncedList) -> Selection:
+    """Return what is new of a synced list. Raises Fork."""
+    listed = request.messages
+    same, through = await _common_beginning(connection, tenant, known, listed)
+    digests = listed.digests[same:]
+    stored = known.end.last_seq - through
+    newest: list[bytes] = []
+    if digests and stored:
+        newest = [told.digest for told in await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)]
+    matched = match(digests, newest, stored=stored, joins_forks=request.joins_forks)
+    index, seq = listed.lead + same, through + 1
+    if matched is None:
+        raise errors.Fork(
+            f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
+            errors=[{"loc": ["body", "messages", index], "msg": f"differs from what is stored as message {seq}"}],
+            extra={"index": index, "seq": seq},
+        )
+    passed_over = [index + i for i in matched.passed_over]
+    return replace(
+        _from(listed, same + matched.new_from, matched.ahead, passed_over), reported_usage=request.reported_usage
+    )
+
+
+async def _of_question(
+    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, request: ProxyQuestion
+) -> Selection:
+    """Return what is new of a proxy's list, and where the question ends if nothing is."""
+    listed, end = request.messages, len(request.messages.digests)
+    same = same_question(tenant, known, request.digest)
+    if (awaited := runtime.turns.awaited(same, request.arrived)) is not None:
+        return replace(_from(listed, end), asked_before=AskedBefore(awaited))
+    alike, through = await _common_beginning(connection, tenant, known, listed)
+    newest: list[Told] = []
+    if known.end.last_seq > through:
+        newest = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
+    sent = [(d.role, digest) for d, digest in zip(listed.drafts[listed.lead :], listed.digests, strict=True)]
+    stored = [(told.role, told.digest) for told in newest]
+    met = meet(sent, alike, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
+    if met.asked:
+        asked_through = newest[met.asked - 1].seq
+    else:
+        asked_through = await messages.last_told(connection, tenant, known.id, through)
+    selection = _from(listed, met.new_from, passed_over=[listed.lead + i for i in met.passed_over])
+    return replace(
+        selection,
+        reported_usage=runtime.turns.reported.get((tenant, known.uid)) if selection.arrivals else None,
+        asked_before=AskedBefore(asked_through, tuple(newest[i].seq for i in met.answers)),
+    )
+
+
+def same_question(tenant: UUID, conversation: Conversation, digest: bytes) -> tuple[object, ...]:
+    """Return what equal requests have in common. Where the past was changed, by an erasure perhaps, none is equal."""
+    return (tenant, conversation.uid, conversation.totals.generation, digest)
+
+
+async def _common_beginning(
+    connection: Connection, tenant: UUID, known: Conversation, listed: CallersList
+) -> tuple[int, int]:
+    """Return with how many of its messages the list begins as the conversation does, and up to which seq that is so.
+
+    Chains are found by what they are, since a message that is in no caller's list has that of the one before it.
+    """
+    place = {chain: index for index, chain in enumerate(listed.chains)}
+    prompt, last = known.end.prompt_through, known.end.last_seq
+    if known.chain in place:
+        return place[known.chain], last
+    same, low, high = 0, prompt, last  # up to low they are the same; at high they are not
+    while high - low > 1:
+        step = max(1, (high - low - 1) // PROBES)
+        probes = [*range(low + 1, high - 1, step), high - 1]
+        there = await messages.chains(connection, tenant, known.id, probes)
+        agree = [probe for probe in probes if there.get(probe) in place]
+        if agree:
+            low = max(agree)
+            same = place[there[low] or b""]
+        high = min((probe for probe in probes if probe > low), default=high)
+    return same, low
