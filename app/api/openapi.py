@@ -1,5 +1,6 @@
 """The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,10 +78,15 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
+            operation["summary"] = _first_sentence(operation["description"])
             _answer_with_problems(operation["responses"], is_openai=path.startswith(openai_errors.PREFIX))
             if (scope := needed[path, method]) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
+
+
+def _first_sentence(description: str) -> str:
+    return re.split(r"\.(?:\s|$)", description, maxsplit=1)[0].replace("\n", " ")
 
 
 def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:

@@ -80,7 +80,7 @@ def test_work_that_nobody_does_is_a_warning_with_its_age_and_its_error() -> None
     left = {"llm": Depth(pending=3, oldest_pending_seconds=600, unclaimed=2, error="the provider answered 401")}
     check = verdicts.jobs(left, 1)
     assert check.state == "warn"
-    for words in ("2 jobs (llm)", "10 min", "1 were left by a worker that died", "answered 401"):
+    for words in ("2 jobs (llm)", "10 min", "1 are stale: their worker died", "answered 401"):
         assert words in check.detail
     assert "jobs retry" in verdicts.jobs({"llm": Depth(dead=1)}, 0).mend
 
