@@ -166,9 +166,9 @@ def _view(row: Record) -> dict[str, Any]:
 
 @router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])
 async def list_topics(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """What the conversation has been about, the most mentioned topics first.
+    """List the conversation's topics, most mentioned first.
 
-    Closed pages are given their topics in the background, by the language model if there is one.
+    Background jobs assign topics to closed pages, with the LLM if there is one.
     """
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
