@@ -22,12 +22,11 @@ from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.messages import METADATA_MAX
+from app.core.messages import FRAME_TOKENS, METADATA_MAX
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.runtime import Runtime
-from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Erasure
@@ -81,7 +80,7 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
         user_id=body.user_id,
         title=storable(body.title, "title"),
         system=storable(body.system, "system"),
-        system_tokens=await runtime.count(body.system) + epochs.FRAME if body.system else 0,
+        system_tokens=await runtime.count(body.system) + FRAME_TOKENS if body.system else 0,
         model=storable(body.model, "model"),
         budget=body.budget,
         policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
@@ -161,7 +160,7 @@ async def change_conversation(
     body = parse_model(schemas.ConversationChange, value)
     for field in ("title", "system", "model"):
         storable(getattr(body, field), field)
-    system_tokens = await runtime.count(body.system) + epochs.FRAME if body.system else 0
+    system_tokens = await runtime.count(body.system) + FRAME_TOKENS if body.system else 0
 
     async def work(connection: Connection) -> StoredResponse:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)

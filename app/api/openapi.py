@@ -78,7 +78,8 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            operation["summary"] = _first_sentence(operation["description"])
+            if "description" in operation:
+                operation["summary"] = _first_sentence(operation["description"])
             _answer_with_problems(operation["responses"], is_openai=path.startswith(openai_errors.PREFIX))
             if (scope := needed[path, method]) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]

@@ -26,7 +26,7 @@ class PolicyOverrides(RequestModel):
     """Paging settings of one conversation. Omitted ones follow the deployment."""
 
     full_recent_count: int | None = Field(None, ge=1, le=10_000)
-    active_pages: int | None = Field(None, ge=0, le=10_000, description="0: as many as fit")
+    active_pages: int | None = Field(None, ge=0, le=10_000, description="(0: as many as fit)")
     condensed_tool_max: int | None = Field(None, ge=0, le=100_000)
     archive_threshold: int | None = Field(None, ge=200, le=10_000_000, description="characters")
     archive_threshold_tokens: int | None = Field(None, ge=0, le=10_000_000)
@@ -36,10 +36,10 @@ class PolicyOverrides(RequestModel):
     summary_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
     summary_enabled: bool | None = None
     chapter_lines: bool | None = None
-    head_share: float | None = Field(None, ge=0, le=0.5, description="of the body's room, after a cut")
-    condensed_share: float | None = Field(None, ge=0, le=0.8, description="of the body's room, after a cut")
-    keep_share: float | None = Field(None, ge=0.05, le=0.8, description="of the body's room, verbatim after a cut")
-    recall_share: float | None = Field(None, ge=0.05, le=0.8, description="of the available tokens, kept free")
+    head_share: float | None = Field(None, ge=0, le=0.5, description="of the body's room")
+    condensed_share: float | None = Field(None, ge=0, le=0.8, description="of the body's room")
+    keep_share: float | None = Field(None, ge=0.05, le=0.8, description="of the body's room")
+    recall_share: float | None = Field(None, ge=0.05, le=0.8, description="of the available tokens")
 
 
 class ConversationChange(RequestModel):

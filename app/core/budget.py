@@ -152,7 +152,7 @@ QUERY_SHARE = 0.45
 """The part of the available tokens that is reserved for what a query brings in."""
 ZONES_MAX = 0.9
 """What head, condensed and kept messages may take together of the body's room: the rest is growth."""
-HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 330, 0.22
+HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
 """A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""
 HEAD_EXTRA = 1_000
 """What a head can use beside its summary and its contents page: the frame and standing notes."""

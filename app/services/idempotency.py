@@ -40,7 +40,7 @@ class StoredResponse:
             return StoredResponse(text, owner_of(scope_of(user_id, None)))
         if conversation.user_id is None and user_id is not None:
             return StoredResponse(text)
-        return StoredResponse(text, owner_of(scope_of(conversation.user_id, conversation.id)))
+        return StoredResponse(text, owner_of(conversation.scope))
 
 
 @dataclass(frozen=True, slots=True)

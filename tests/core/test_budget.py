@@ -74,10 +74,10 @@ def test_a_large_window_reserves_6_000_tokens_and_gives_the_head_no_more_than_it
     assert (found.reserve, found.head) == (6_000, 4_000)
 
 
-@pytest.mark.parametrize(("available", "head"), [(1_000, 220), (1_500, 330), (3_000, 330), (8_000, 680)])
+@pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 680)])
 def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
     assert shares(available, Policy()).head == head
-    assert shares(available, Policy(), has_query=True).head == min(head, max(330, int(available * 0.055)))
+    assert shares(available, Policy(), has_query=True).head == min(head, max(380, int(available * 0.055)))
     assert shares(available, Policy(head_share=0)).head == 0
 
 

@@ -78,7 +78,7 @@ def test_what_is_no_request_is_told_alike(client: httpx.Client) -> None:
     broken = {"content": b"{", "headers": {"content-type": "application/json"}}
     refused(client.post("/v1/chat/completions", **broken), 400, "bad_request", "not valid JSON")  # type: ignore[arg-type]
     refused(client.post("/v1/embeddings", json={}), 404, None, "does not exist")
-    refused(client.get("/v1/chat/completions"), 405, None, "not allowed")
+    refused(client.get("/v1/chat/completions"), 405, None, "does not allow")
     headers = {"X-Quire-Budget": "none"}
     refused(client.post("/v1/chat/completions", json={}, headers=headers), 400, "invalid", "integer", "X-Quire-Budget")
     headers = {"X-Quire-Conversation": "a%00"}

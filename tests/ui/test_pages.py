@@ -97,7 +97,7 @@ def test_the_messages_are_those_that_the_model_gets_with_their_zones(client: htt
 def test_the_growth_ends_with_the_window_of_now(client: httpx.Client) -> None:
     created(client, id="c", budget=4000, user_id="u")
     for number in range(70):
-        append(client, "c", turn(number))
+        append(client, "c", turn(number, words=60))
     given = window(client, "c")["usage"]["sections"]
     table = page(client, "/ui/conversations/c").one("section", id="growth").one("table")
     rows = [[cell.words for cell in row.all("td")] for row in table.one("tbody").all("tr")]

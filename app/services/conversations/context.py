@@ -26,6 +26,7 @@ from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
+from app.core.messages import FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.quote import archive_text, moment_line, moments_heading
@@ -239,7 +240,7 @@ async def _profile(
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
-        own = await runtime.count(request.system) + epochs.FRAME if request.system else 0
+        own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
     return profile(policy, budget, fixed, conversation.token_percent, has_query=bool(request.query)), offered
 
@@ -326,7 +327,7 @@ async def _find(
     loaded: list[tuple[UUID, Loaded | None]] = []
     for uuid in request.load:
         room = max(1, free // len(request.load) - LOAD_FRAME)
-        scope = searching.scope_of(conversation)
+        scope = conversation.scope
         wanted = Wanted(query=query, max_tokens=room)
         loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
     moments = (
@@ -394,7 +395,7 @@ async def _moments(
     sensitive: bool,
 ) -> list[SearchHit]:
     """What the query finds that is not in view, the best first."""
-    scope = searching.scope_of(conversation)
+    scope = conversation.scope
     hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX, sensitive=sensitive)
     in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
     new = [

@@ -15,6 +15,7 @@ from app.core import contents, head, paging
 from app.core.contents import Line, PageEntry
 from app.core.conversation import Conversation
 from app.core.head import SummaryLine
+from app.core.messages import FRAME_TOKENS
 from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.summarising import LEFT_OUT
@@ -32,13 +33,11 @@ SUMMARY_LINES = 12
 SUMMARY_ROOM_LEAST = 30
 """A smaller room holds no summary."""
 EXTRACTIVE = "extractive"
-FRAME = 4
-"""Tokens of a message's frame, as in ``core.messages.weigh``."""
 
 
 def recall_tokens(runtime: Runtime, language: Language, form: Format) -> tuple[int, int]:
     """Tokens of the recall tools' schemas and of the guide to them."""
-    return runtime.count_short(schemas_text(form)), runtime.count_short(GUIDE[language]) + FRAME
+    return runtime.count_short(schemas_text(form)), runtime.count_short(GUIDE[language]) + FRAME_TOKENS
 
 
 def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:

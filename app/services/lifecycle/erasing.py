@@ -133,7 +133,7 @@ async def _erase(
         prompt_tokens=more, open_calls=_open_calls(known.end, found),
     )  # fmt: skip
     await _redo(runtime, connection, tenant, known, pages)
-    scope = scope_of(known.user_id, known.id)
+    scope = known.scope
     await _redact_naming(connection, tenant, owner_of(scope), [row["id"] for row in found], done)
     await _erase_repeats(runtime, connection, tenant, scope, _again(said), done)
     done.counts["epochs"] += await conversations.begin_generation(connection, tenant, known.id)
@@ -163,7 +163,7 @@ async def _unask(
     if row["loaded"] is not None:
         await _erase_loaded(runtime, connection, tenant, known.id, row["seq"], done)
         return
-    owner = owner_of(scope_of(known.user_id, known.id))
+    owner = owner_of(known.scope)
     await _redact_naming(connection, tenant, owner, [row["id"], *row["archive_ids"]], done)
     texts = [row[name] for name in ("body", "view", "short", "anthropic")]
     for card in await erasing.cards(connection, tenant, row["archive_ids"]):
@@ -212,7 +212,7 @@ async def _redo(
     if runtime.chat is not None and known.totals.last_seq >= runtime.settings.memory_summary_threshold:
         work.append(enqueue.summary(known.id, known.uid))
     if runtime.embedder is not None:
-        work.append(enqueue.embed(owner_of(scope_of(known.user_id, known.id))))
+        work.append(enqueue.embed(owner_of(known.scope)))
     if work:
         await enqueue.enqueue(connection, tenant, work)
 
@@ -321,7 +321,7 @@ async def _erase_loaded(
         return
     for row in await erasing.rows(connection, tenant, conversation_id, [seq]):
         await _replace(runtime, connection, tenant, conversation_id, row, known.language or "en")
-        await _redact_naming(connection, tenant, owner_of(scope_of(known.user_id, known.id)), [row["id"]], done)
+        await _redact_naming(connection, tenant, owner_of(known.scope), [row["id"]], done)
         done.counts["messages"] += 1
     if conversation_id not in done.touched:
         done.counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
@@ -347,7 +347,7 @@ async def erase_note(connection: Connection, tenant: UUID, known: Conversation, 
         raise errors.NotFound("There is no such note.")
     done = Erasure(touched={known.id})
     done.counts["notes"] += 1
-    await _redact_naming(connection, tenant, owner_of(scope_of(known.user_id, known.id)), [note], done)
+    await _redact_naming(connection, tenant, owner_of(known.scope), [note], done)
     done.counts["epochs"] += await conversations.begin_generation(connection, tenant, known.id)
     return done
 
@@ -437,7 +437,7 @@ async def erase_conversation(
 ) -> Erasure:
     """Delete a (locked) conversation with all that hangs from it or repeats it. ``alone``: its user stays."""
     done = Erasure(touched={known.id}, gone={known.id})
-    scope = scope_of(known.user_id, known.id)
+    scope = known.scope
     async for answer in erasing.answers_of(connection, tenant, owner_of(scope), known.id, dumps(known.id)):
         await _redact(connection, tenant, answer, None, done)
 

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.messages import Draft, Limits, read
+from app.core.messages import FRAME_TOKENS, Draft, Limits, read
 from app.core.neutral import flat
 from app.core.nul import without_nul
 from app.core.placeholder import ArchiveCard
@@ -32,7 +32,6 @@ from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
 from app.runtime import Runtime
-from app.services.conversations import epochs
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
 from app.services.lifecycle.lines import (
@@ -191,7 +190,7 @@ def _user(job: _Import, user_id: str | None) -> str | None:
 async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     user_id = _user(job, line.user_id)
     runtime, uid = job.runtime, uuid7()
-    tokens = await runtime.count(line.system) + epochs.FRAME if line.system else 0
+    tokens = await runtime.count(line.system) + FRAME_TOKENS if line.system else 0
     settings = job.limit.settings(line.settings)
     new = NewConversation(
         line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
@@ -434,7 +433,7 @@ async def _scope(
     if known is None:
         raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "does not exist"}])
     _user(job, known.user_id)
-    return scope_of(known.user_id, known.id), known
+    return known.scope, known
 
 
 async def _memory(job: _Import, line: MemoryLine) -> None:
