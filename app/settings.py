@@ -163,7 +163,7 @@ class Settings(BaseSettings):
         4096, ge=0, description="Tokens of the context window kept free for the model's answer."
     )
     memory_full_recent_count: int = Field(
-        10, ge=1, description="Messages that stay verbatim after a cut, at least, where they fit MEMORY_KEEP_SHARE."
+        10, ge=1, description="Minimum messages that stay verbatim after a cut, if they fit in MEMORY_KEEP_SHARE."
     )
     memory_enable_summary: bool = Field(True, description="Keep a rolling summary of what left the window.")
     memory_summary_threshold: int = Field(10, ge=1, description="Messages before the first summary.")
@@ -195,9 +195,8 @@ class Settings(BaseSettings):
         0.20,
         ge=0.05,
         le=0.8,
-        description="Maximum share of the body's room that stays verbatim after a cut. The three shares"
-        " together must be"
-        " at most 0.9; the rest is growth.",
+        description="Maximum share of the body's room that stays verbatim after a cut. The three shares together must"
+        " be at most 0.9; the rest is growth.",
     )
     memory_recall_share: float | None = Field(
         None,

@@ -81,7 +81,7 @@ def _takes(field: FieldInfo) -> str:
     if "Ge" not in bounds:
         return "`true` or `false`"
     unit = f" {field.description}" if field.description else ""
-    return f"{bounds['Ge'].ge} to {bounds['Le'].le:,}{unit}".replace(",", " ")
+    return f"{bounds['Ge'].ge} to {bounds['Le'].le:,}".replace(",", " ") + unit
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, where: str
         ("POST", "/memories/search", {"user_id": "u"}, "`query` is required."),
         ("POST", "/memories/search", {"user_id": "u", "query": ""}, "`query` must have at least 1 character."),
         ("POST", "/conversations", {"color": 1}, "`color` is not a known field."),
-        ("POST", "/conversations", {"settings": {"full_recent_count": 0}}, "`settings.full_recent_count` must be at least 1."),
+        ("POST", "/conversations", {"settings": {"contents_max": -1}}, "`settings.contents_max` must be at least 0."),
         ("POST", "/conversations/c/messages", {"messages": []}, "`messages` must be a list of at least one message."),
         ("POST", "/conversations/c/messages", 1, "The body must be an object."),
         (
