@@ -135,6 +135,6 @@ class Replica:
             try:
                 row = await self._primary.fetch_row(POSITION)
             except asyncpg.ObjectNotInPrerequisiteStateError:  # it is a standby itself
-                raise errors.StorageUnavailable("The database is being switched over; try again.") from None
+                raise errors.StorageUnavailable("The database is switching over. Try again.") from None
             assert row is not None
             return str(row["position"])
