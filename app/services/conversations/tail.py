@@ -172,7 +172,9 @@ async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: 
         and not (hit.conversation_id == own.id and hit.archive_id is None and hit.seq in asked.in_view)
     ]
     told = await searching.moments(connection, tenant, good, sensitive=sensitive)
-    hits = [told[place] for place in told_once([hit.text for hit in told], query.text)]
+    texts = [hit.text for hit in told]
+    kept = await run_in_thread_if_large(sum(map(len, texts)), told_once, texts, query.text)
+    hits = [told[place] for place in kept]
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
 

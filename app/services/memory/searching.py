@@ -194,7 +194,8 @@ async def _search(
             limit=limit,
         )  # fmt: skip
         found = await moments(connection, tenant, hits, sensitive=request.sensitive)
-        kept = _each_once(found, request.query)
+        size = sum(len(hit.text) for hit in found)
+        kept = await run_in_thread_if_large(size, _each_once, found, request.query)
         if len(kept) == len(found) or len(hits) < limit:
             break
     return kept[: request.limit], total
