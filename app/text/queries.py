@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from app.text import bm25
 from app.text.chinese_scripts import simplified
 from app.text.language import fold, is_han, words
-from app.text.small_talk import CHINESE_PHRASES, CHINESE_WORDS, ENGLISH_PHRASES, ENGLISH_WORDS
+from app.text.small_talk import (
+    CHINESE_PHRASES,
+    CHINESE_WORDS,
+    ENGLISH_PHRASES,
+    ENGLISH_PRAISE,
+    ENGLISH_PRAISED,
+    ENGLISH_WORDS,
+)
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
@@ -23,6 +30,7 @@ _PHRASES = re.compile(
     "|".join(
         [
             rf"\b(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})\b",
+            rf"\b(?:{'|'.join(ENGLISH_PRAISE)}) (?:{'|'.join(ENGLISH_PRAISED)})\b",
             *map(re.escape, sorted(CHINESE_PHRASES, key=len, reverse=True)),
         ]
     )

@@ -18,11 +18,21 @@ ENGLISH_PHRASES = (
     "no worries, not at all, not bad, not now, not yet, of course, once again, once more, one moment, "
     "one more time, one second, right away, right now, say it again, say that again, see you later, "
     "see you soon, see you tomorrow, so far so good, sounds fine, sounds good, sounds great, take care, "
-    "talk to you later, tell me more, thank you, thanks a lot, thanks for your help, that helps, that is all, "
+    "talk to you later, tell me more, thank you, thanks a bunch, thanks a lot, thanks a million, "
+    "thanks a ton, thanks for your help, that helps, that is all, "
     "that works, that's all, that's it, that's right, that was helpful, that was really helpful, try again, "
     "try it, try once more, very helpful, well done, what about you, what do you think, what else, what's new, "
     "what's next, what's up, works for me, you're right, you're welcome, your help"
 ).split(", ")
+ENGLISH_PRAISE = (
+    "amazing awesome brilliant cool excellent fantastic fine good great lovely neat nice outstanding perfect splendid "
+    "super superb terrific wonderful"
+).split()
+"""Words of praise; with one of the things below they are a phrase."""
+ENGLISH_PRAISED = (
+    "answer catch choice effort idea job news one plan point progress question start stuff suggestion thing thinking "
+    "try work"
+).split()
 ENGLISH_WORDS = frozenset(
     (
         "again agree agreed ah aha ahead alright also amazing any anyway appreciate appreciated awesome aww bravo "
@@ -38,7 +48,8 @@ ENGLISH_WORDS = frozenset(
     ).split()
 )
 CHINESE_PHRASES = (
-    "再说一遍 再说一次 再讲一遍 再试一次 再试一遍 再试试 再来一次 重试一下 试一下 你觉得呢 你觉得怎么样 你怎么看 "
+    "再说一遍 再说一次 再讲一遍 再试一次 再试一遍 再试试 再来一次 重试一下 试一下 原来如此 原来是这样 "
+    "你觉得呢 你觉得怎么样 你怎么看 "
     "你认为呢 没有问题 没问题 没关系 没事儿 没事 不客气 不用谢 不用了 不要紧 别担心 别客气 非常感谢 感谢你的帮助 "
     "谢谢你的帮助 感谢帮助 你的帮助 您的帮助 太感谢了 早上好 上午好 中午好 下午好 晚上好 大家好 你好吗 "
     "最近怎么样 最近好吗 怎么样 回头见 明天见 下次见 一会儿见 再联系 辛苦了 太棒了 真棒 真好 真不错 很不错 "
