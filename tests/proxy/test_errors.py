@@ -80,7 +80,9 @@ def test_what_is_no_request_is_told_alike(client: httpx.Client) -> None:
     refused(client.post("/v1/embeddings", json={}), 404, None, "does not exist")
     refused(client.get("/v1/chat/completions"), 405, None, "does not allow")
     headers = {"X-Quire-Budget": "none"}
-    refused(client.post("/v1/chat/completions", json={}, headers=headers), 400, "invalid", "whole number", "X-Quire-Budget")
+    refused(
+        client.post("/v1/chat/completions", json={}, headers=headers), 400, "invalid", "whole number", "X-Quire-Budget"
+    )
     headers = {"X-Quire-Conversation": "a%00"}
     refused(
         client.post("/v1/chat/completions", json={"model": "f", "messages": [user()]}, headers=headers),

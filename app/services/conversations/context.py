@@ -21,6 +21,7 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
+from app.core import fresh
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
@@ -39,7 +40,7 @@ from app.services.conversations import epochs
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
-from app.store import conversations, messages, windows
+from app.store import archives, conversations, messages, windows
 from app.store.windows import WindowParts
 
 LOAD_FRAME = 60
@@ -156,6 +157,7 @@ async def _with_tools(
     epoch, parts = await _epoch(runtime, tenant, parts, wanted, request, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals, wanted.token_percent)
+    window = await _with_fresh(runtime, tenant, conversation, window)
     tail, warnings = await _tail(runtime, tenant, conversation, request, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
@@ -278,6 +280,24 @@ async def _epoch(
     return epoch, again
 
 
+async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation, window: Window) -> Window:
+    """The window with the archived results of its newest page in full, where they fit."""
+    last_page = conversation.totals.last_page
+    uuids, most = fresh.wanted(window, last_page), fresh.tokens_max(window)
+    if not uuids or not most:
+        return window
+
+    async def read(database: Database) -> list[fresh.FreshResult]:
+        async with database.snapshot(tenant) as connection:
+            if not await conversations.is_still(connection, tenant, conversation):
+                raise conversations.unknown()
+            return await archives.fresh(connection, tenant, conversation.id, uuids, most)
+
+    results = await runtime.read(read)
+    size = sum(len(result.text) for result in results)
+    return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
+
+
 async def _tail(
     runtime: Runtime,
     tenant: UUID,
@@ -298,12 +318,12 @@ async def _tail(
             return await _find(connection, tenant, conversation, request, query, window, free)
 
     found = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    archives, no_archive = await _archives(runtime, found.loaded, language)
-    free -= sum(item.tokens for item in archives)
+    named, no_archive = await _archives(runtime, found.loaded, language)
+    free -= sum(item.tokens for item in named)
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
     said = sum(len(moment.text) for moment in found.moments)
     relevant = await run_in_thread_if_large(said, _relevant, runtime, conversation, found.moments, free, language)
-    return [*archives, *pages, *relevant], (*no_archive, *no_page, *_degraded(query))
+    return [*named, *pages, *relevant], (*no_archive, *no_page, *_degraded(query))
 
 
 @dataclass(frozen=True, slots=True)
