@@ -23,12 +23,14 @@ from urllib.parse import urlencode
 from rich.console import Console
 
 from app.core.scope import owner_of
+from app.demo.command import CONVERSATION
+from app.demo.transcript import load
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import archives, memories
 from app.store.memories import Hit
 from app.text import bm25, tokens
-from bench import conversation_results, house, probes, replay, tables
+from bench import house, probes, replay, tables
 from bench.house import House
 from bench.probes import Probe
 from bench.tables import Table
@@ -119,15 +121,14 @@ QUESTIONS = (
 
 
 def retrieved() -> list[str]:
-    """Ten results of 50 000 characters, no two alike: what the makers of the demo's results make, in turn."""
-    names = sorted(conversation_results.RESULTS)
+    """Return ten results of 50,000 characters, no two alike: the demo's tool results, joined in turn."""
+    results = [m["content"] for t in load(CONVERSATION) for m in t.messages if m["role"] == "tool"]
     found = []
     for turn in range(TURNS):
-        text = ""
-        for step in range(len(names)):
-            text += conversation_results.result(names[(turn * 5 + step) % len(names)]) + "\n\n"
-            if len(text) >= CHARACTERS:
-                break
+        text, step = "", turn * 7
+        while len(text) < CHARACTERS:
+            text += results[step % len(results)] + "\n\n"
+            step += 1
         found.append(text[:CHARACTERS])
     return found
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
+from app.core import fresh
 from app.core.assemble import assemble, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
@@ -33,7 +34,7 @@ from app.recall.tools import GUIDE, window_schemas
 from app.runtime import FoundEpoch, KeptWindow, Runtime
 from app.services.conversations import epochs
 from app.services.conversations.tail import ContextRequest, gather
-from app.store import conversations, windows
+from app.store import archives, conversations, windows
 from app.store.windows import WindowParts
 
 KEPT_FORMS = 3
@@ -117,6 +118,7 @@ async def _with_tools(
     epoch, parts = await _epoch(runtime, tenant, parts, wanted, request, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals, wanted.token_percent)
+    window = await _with_fresh(runtime, tenant, conversation, window)
     tail, warnings = await gather(runtime, tenant, conversation, request, wanted.policy, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
@@ -237,6 +239,24 @@ async def _epoch(
         raise conversations.unknown()
     runtime.epochs[key] = FoundEpoch(current.uid, available, epoch)
     return epoch, again
+
+
+async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation, window: Window) -> Window:
+    """The window with the archived results of its newest page in full, where they fit."""
+    last_page = conversation.totals.last_page
+    uuids, most = fresh.wanted(window, last_page), fresh.tokens_max(window)
+    if not uuids or not most:
+        return window
+
+    async def read(database: Database) -> list[fresh.FreshResult]:
+        async with database.snapshot(tenant) as connection:
+            if not await conversations.is_still(connection, tenant, conversation):
+                raise conversations.unknown()
+            return await archives.fresh(connection, tenant, conversation.id, uuids, most)
+
+    results = await runtime.read(read)
+    size = sum(len(result.text) for result in results)
+    return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
 
 
 def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[WindowWarning, ...]:
