@@ -31,7 +31,7 @@ Ctrl-C stops it. {where}
 """
 KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
 KEYS_NEEDED = "Every request needs an API key. Create one with `quire keys create`."
-NO_KEYS = "There are no API keys: anyone who can reach this address has full access. Create one with `quire keys create`."
+NO_KEYS = "There are no API keys: anyone who can reach this address has full access. `quire keys create` creates one."
 
 
 @click.command()
