@@ -56,7 +56,6 @@ class IdempotencyKey:
             return None
         if not 0 < len(key) <= KEY_MAX or not key.isprintable():
             raise errors.Invalid(
-                "The Idempotency-Key is not usable.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": f"must be 1 to {KEY_MAX} printable characters"}],
             )
         digest = hashlib.sha256(f"{method} {path}\n{dumps(body)}".encode()).digest()

@@ -154,7 +154,7 @@ def test_a_search_leads_to_the_page_and_marks_what_it_found(client: httpx.Client
     assert "**loudly**" in found.one("ol").words
     (link,) = [href for href in links(found.one("ol")) if "pages" in href]
     assert "The kettle" in page(client, link).one("article").words
-    assert "Nothing was found." in page(client, "/ui/search?query=kettle&user=bob").one("main").words
+    assert "No results." in page(client, "/ui/search?query=kettle&user=bob").one("main").words
     assert "There is no such conversation." in page(client, "/ui/search?query=kettle&conversation=x").one("main").words
 
 

@@ -60,7 +60,7 @@ async def answer(runtime: Runtime, upstream: Upstream, asked: Asked) -> Turn:
     if turn is not None:
         return turn
     if len(runtime.turns.running) >= runtime.settings.quire_proxy_concurrency:
-        raise errors.Busy("Too many answers are under way; try again.")
+        raise errors.Busy("Too many answers are in progress. Try again.")
     return runtime.turns.start(asked.same, asked.through, lambda turn: _Work(runtime, upstream, asked, turn).run())
 
 

@@ -93,7 +93,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     """Raises NotFound for a tool that there is not."""
     tool = tools.BY_NAME.get(name)
     if tool is None:
-        raise errors.NotFound(f"There is no such tool; there are {', '.join(tools.BY_NAME)}.")
+        raise errors.NotFound(f"There is no such tool. The tools are {', '.join(tools.BY_NAME)}.")
     return ToolCall(tool, arguments)
 
 
