@@ -267,6 +267,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
         [row] = await connection.fetch("SELECT id, scope FROM archives")
         assert await archives.read(connection, BOB, row["scope"], row["id"], 0, 10)
         assert len(await messages.archived_texts(connection, BOB, [row["id"]])) == 1
+        assert len(await archives.fresh(connection, BOB, "c", [row["id"]], 1_000_000)) == 1
         whole = await archives.whole(connection, BOB, row["id"], locked=True)
         assert whole
         assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"])
@@ -276,6 +277,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
             assert await archives.whole(connection, tenant, row["id"], locked=False) is None
+            assert await archives.fresh(connection, tenant, "c", [row["id"]], 1_000_000) == []
             assert await connection.fetchval(archives.CONTENT, tenant, whole["scope"], b"d") is None
             assert await memories.archive_indexed(connection, tenant, row["id"]) == 0
             assert await messages.whole(connection, tenant, "c", whole["uid"], 4, locked=False) is None
@@ -421,7 +423,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "ARCHIVED_TEXTS",
         "WINDOW",
     }
-    run_in_thread_if_large |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED"}
+    run_in_thread_if_large |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
