@@ -154,7 +154,7 @@ def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
 
 
 def _utterance(row: Record) -> Utterance:
-    return Utterance(row["role"], recalling.said_text(row), recalling.speaker(row))
+    return Utterance(row["role"], recalling.searchable_text(row), recalling.speaker(row))
 
 
 async def reembed(runtime: Runtime) -> None:

@@ -314,7 +314,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Runtime) -> 
             assert not await notes.delete(connection, tenant, "c", note["id"])
             gone = await archives.delete(connection, tenant, archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0)
+        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0, 0.0, 0)
         assert await archives.expired(connection, BOB) == []
         assert await connection.fetch(portable.ARCHIVES, BOB, "c", "u:u", UUID(int=0), 10) == []
 

@@ -61,7 +61,7 @@ async def _row(connection: Connection, tenant: UUID, of: Text, *, locked: bool =
 async def _text(connection: Connection, tenant: UUID, row: Record) -> str:
     if "digest" in row.keys():  # noqa: SIM118 - a Record's own `in` looks at values
         return await archives.content(connection, tenant, row["scope"], row["digest"])
-    return recalling.said_text(row)
+    return recalling.searchable_text(row)
 
 
 async def _indexed(connection: Connection, tenant: UUID, of: Text) -> int:

@@ -25,7 +25,7 @@ from app.core.messages import Limits, read
 from app.core.model import Context
 from app.core.preparation import Arrival
 from app.core.profile import budget_of
-from app.core.proxy import Calls, added, joined, names_of, offered, sound_calls, whose
+from app.core.proxy import Calls, added, joined, names_of, newest_user_text, offered, sound_calls, whose
 from app.core.render import origins
 from app.inflight import Turn
 from app.postgres.database import Connection
@@ -34,8 +34,9 @@ from app.providers.upstream import OverdueError, Upstream
 from app.recall import tools
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.context import context
 from app.services.conversations.requests import ProxyAnswer
+from app.services.conversations.tail import ContextRequest
 from app.services.proxy.proxying import Asked
 from app.services.tools import tool_calls
 from app.store import conversations, messages, spending
@@ -215,6 +216,8 @@ class _Work:
         wanted = ContextRequest(
             budget=None if budget == known.budget else budget, tools=request.tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive,
+            query=newest_user_text(request.body["messages"]) if request.recall_max_tokens else None,
+            recall_max_tokens=request.recall_max_tokens,
         )  # fmt: skip
         return await context(self._runtime, self._asked.tenant, known.id, wanted)
 
