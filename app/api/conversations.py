@@ -28,8 +28,8 @@ from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.lifecycle import erasing
-from app.services.lifecycle.erasing import Erasure
+from app.services.lifecycle import erasing, erasing_whole
+from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.views import inspect, progress
 from app.store import archives, conversations, messages, page_index
 from app.store.conversations import NewConversation
@@ -213,8 +213,8 @@ async def delete_conversation(
     What recall tools brought of it into other conversations of the user goes too.
     """
 
-    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id}, await erasing.erase_conversation(runtime, connection, caller.tenant, known)
+    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, known)
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
 
@@ -233,8 +233,8 @@ async def delete_message(
     The summary, topics, memories and notes of its page are made again from what is left.
     """
 
-    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        seq, done = await erasing.erase_message(runtime, connection, caller.tenant, known, message)
+    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        seq, done = await erasing.erase_message(tx, known, message)
         return {"id": conversation_id, "seq": seq}, done
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
@@ -253,10 +253,8 @@ async def delete_page(
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
 
-    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id, "page": page}, await erasing.erase_page(
-            runtime, connection, caller.tenant, known, page
-        )
+    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, known, page)
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
 
@@ -267,16 +265,14 @@ async def _erase(
     caller: Caller,
     conversation_id: str,
     key: str | None,
-    erase: Callable[[Connection, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
+    erase: Callable[[Transaction, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
 ) -> Response:
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        if known is None:
-            raise conversations.unknown()
-        what, done = await erase(connection, known)
+        known = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        what, done = await erase(Transaction(runtime, connection, caller.tenant), known)
         touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
 

@@ -29,6 +29,7 @@ from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
+from app.services.lifecycle.erasing import Transaction
 from app.services.memory import expanding, remembering, searching
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchRequest
@@ -115,9 +116,8 @@ async def forget(
     """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
 
     async def work(connection: Connection) -> StoredResponse:
-        owner, done = await erasing.erase_memory(
-            runtime, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
-        )
+        tx = Transaction(runtime, connection, caller.tenant)
+        owner, done = await erasing.erase_memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
         touched.update(done.touched)
         return StoredResponse(
             dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner

@@ -11,6 +11,7 @@ No LLM, no embedding, and no token is counted while a lock is held that could ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -145,6 +146,11 @@ async def append(
     except UnchainedError:
         await chains.complete(runtime, tenant, conversation_id)
         return await append(runtime, tenant, conversation_id, request, key)
+    except errors.OutcomeUnknown:
+        runtime.conversations.pop(task.place, None)
+        if (stored := await _stored_response(task)) is None:
+            raise
+        return Appended(stored)
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
         runtime.conversations.pop(task.place, None)
         if key is not None and (response := await key.find_response(runtime.database, tenant)) is not None:
@@ -156,6 +162,17 @@ async def append(
 
 def _time_of(request: AppendRequest) -> datetime:
     return request.created_at if isinstance(request, ImportedMessages) else datetime.now(UTC)
+
+
+async def _stored_response(task: _Task) -> str | None:
+    """Return the response of an append whose commit was not answered, where its key shows that it was stored. Where
+    nothing shows it, the append can still be stored later.
+    """
+    if task.key is None:
+        return None
+    with suppress(errors.StorageUnavailable):
+        return await task.key.find_response(task.runtime.database, task.tenant)
+    return None
 
 
 async def _append(task: _Task) -> Appended:
@@ -296,7 +313,7 @@ async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
 
 def _statement(task: _Task, decided: _Decided) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None]:
     """Return what the statement of an append takes."""
-    work = enqueue.traced(_work(decided.append), task.runtime.tracing.traceparent())
+    work = enqueue.traced(enqueue.in_lock_order(_work(decided.append)), task.runtime.tracing.traceparent())
     if task.key is None:
         return decided.append, work, None
     stored = StoredResponse.about(decided.response, decided.append.conversation)

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import anyio.to_thread
+import asyncpg
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
@@ -127,6 +128,9 @@ async def _located(number: int, work: Any) -> None:
         at = named[0]["loc"][1] if len(named[0]["loc"]) > 1 else number
         kind = type(error) if isinstance(error, Conflict | Forbidden) else Invalid
         raise kind(f"Line {at}: {error.detail}", errors=named) from error
+    except asyncpg.UniqueViolationError:
+        message = "was put in by another request at the same moment; send it again"
+        raise Conflict(f"Line {number}: it {message}.", errors=[{"loc": ["line", number], "msg": message}]) from None
 
 
 def _checked(number: int, value: Any) -> Any:
@@ -429,7 +433,7 @@ async def _scope(
         if user_id is None:
             raise Invalid("It is nobody's.", errors=[{"loc": ["user_id"], "msg": "a user or conversation is needed"}])
         return scope_of(_user(job, user_id), None), None
-    known = await conversations.find(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
+    known = await conversations.hold(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
     if known is None:
         raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "is not there"}])
     _user(job, known.user_id)
