@@ -1,6 +1,6 @@
 # One image for the API, the worker and the migrations: `serve` (the default), `worker`, `migrate`, `doctor`, `keys …`.
-# It writes to /data and /tmp only, so the root file system may be read-only, and it starts no shell.
-# With a PostgreSQL: docker-compose.yml and deploy/kubernetes. Without DATABASE_URL it makes one of its own in /data.
+# It writes only to /data and /tmp, so the root file system can be read-only, and it starts no shell.
+# With a PostgreSQL: docker-compose.yml and deploy/kubernetes. Without DATABASE_URL it creates one in /data.
 FROM python:3.11-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ORT_DISABLE_TELEMETRY=1 \
@@ -19,7 +19,7 @@ RUN python -m compileall -q app
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000
-# A worker's is ["python", "-m", "app.healthcheck", "worker"], with QUIRE_WORKER_PORT.
+# For a worker: ["python", "-m", "app.healthcheck", "worker"], with QUIRE_WORKER_PORT.
 HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["python", "-m", "app.healthcheck", "api"]
 ENTRYPOINT ["python", "-m", "app"]
 CMD ["serve"]

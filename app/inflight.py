@@ -142,7 +142,7 @@ class Turns:
             turn.end(error)
         finally:
             if not turn.is_over:
-                turn.end(errors.Overdue("The service is stopped; send it again."))
+                turn.end(errors.Overdue("The service is shutting down. Send the request again."))
             if self.running.get(key) is turn:  # else the same was asked anew before this was over
                 del self.running[key]
                 if turn.size <= KEPT_BYTES:

@@ -51,11 +51,11 @@ from app.text.tokens import TokenCounter
 from app.ui import router as ui
 
 DESCRIPTION = """\
-Memory for LLM agents. POST each conversation turn and tool result; before each model call GET a
-context window that fits its token budget. Nothing that was sent is lost, and what left the window
-can be called back.
+Memory for LLM agents. POST each message and tool result; before each model call GET a context window
+that fits its token budget. Nothing is lost: the model can search and call back whatever left the
+window.
 
-Errors are `application/problem+json`; every answer carries an `X-Request-Id`.
+Errors are `application/problem+json`; every response has an `X-Request-Id`.
 """
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -150,6 +150,10 @@ def defaults(settings: Settings) -> Defaults:
         summary_max=settings.memory_max_summary_tokens,
         summary_enabled=settings.memory_enable_summary,
         chapter_lines=settings.memory_chapter_lines,
+        head_share=settings.memory_head_share,
+        condensed_share=settings.memory_condensed_share,
+        keep_share=settings.memory_keep_share,
+        recall_share=settings.memory_recall_share,
     )
     limits = Limits(messages=settings.quire_messages_max)
     return Defaults(policy, limits, settings.memory_context_window, settings.memory_output_reserve)

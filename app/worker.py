@@ -100,7 +100,7 @@ async def run(
         came=runtime.work_came,
         random=random,
         stopped=runtime.lanes_stopped,
-        told=lambda claimed, outcome, seconds: runtime.metrics.job(claimed.kind, outcome, seconds),
+        on_outcome=lambda claimed, outcome, seconds: runtime.metrics.job(claimed.kind, outcome, seconds),
         share=runtime.settings.quire_worker_tenant_jobs,
         pace=pace or Pace(lease=runtime.settings.quire_worker_lease_seconds),
     )

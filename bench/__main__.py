@@ -51,23 +51,14 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
 API_ALONE = frozenset({"cost", "overhead", "keys", "loops", "profile", "peers", "crowd"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
-DOCUMENTS = {
-    "archive": archive.DOCUMENT,
-    "retrieval": retrieval.DOCUMENT,
-    "search-sizes": search_sizes.DOCUMENT,
-    "sizes": sizes.DOCUMENT,
-    "large": large.DOCUMENT,
-}
-"""Where a benchmark's tables go, if not with the others."""
-
 PLAIN_WIDTH = 140
 
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
-@click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories: for a look, not for the docs.")
-@click.option("--write", is_flag=True, help="Put the tables and their plots into docs/.")
-@click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="How many `large` fills in.")
+@click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories; not for the docs.")
+@click.option("--write", is_flag=True, help="Write the tables and their plots into docs/.")
+@click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="Messages that `large` fills in.")
 def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
@@ -81,11 +72,11 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
                     tables.show(console, table)
                 console.print(f"{name} took {time.monotonic() - begun:.0f} s\n")
                 if write:
-                    keep(console, name, found, DOCUMENTS.get(name, tables.DOCUMENT))
+                    keep(console, name, found)
 
 
-def keep(console: Console, name: str, found: Sequence[Table], document: Path) -> None:
-    """Put tables into a document, and their plots beside it."""
+def keep(console: Console, name: str, found: Sequence[Table], document: Path = tables.DOCUMENT) -> None:
+    """Write tables into a document, and their plots beside it."""
     wanted = [plot for table in found for plot in table.plots]
     drawn = plots.draw(wanted, document.parent / tables.PLOTS)
     tables.write(name, found, sys.argv[1:], document, drawn)

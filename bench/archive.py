@@ -23,19 +23,20 @@ from urllib.parse import urlencode
 from rich.console import Console
 
 from app.core.scope import owner_of
+from app.demo.command import CONVERSATION
+from app.demo.transcript import load
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import archives, memories
 from app.store.memories import Hit
 from app.text import bm25, tokens
-from bench import conversation_results, house, probes, replay, tables
+from bench import house, probes, replay, tables
 from bench.house import House
 from bench.probes import Probe
 from bench.tables import Table
 
 DATA = replay.DATA
 SETS = ("livemcpbench", "deerflow", "taubench", "sweagent")
-DOCUMENT = tables.DOCUMENT.with_name("archive-benchmarks.md")
 CHARACTERS = 50_000
 TURNS = 10
 BUDGET = 128_000
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(prog="python -m bench.archive", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the transcripts")
     parser.add_argument("--sets", nargs="*", default=SETS, help="which of them")
-    parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT}")
+    parser.add_argument("--write", action="store_true", help=f"write the tables into {tables.DOCUMENT.name}")
     parser.add_argument("--show", action="store_true", help="print each probe and what became of it")
     asked = parser.parse_args(argv)
     with house.opened() as opened:
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for table in found:
         tables.show(Console(width=140), table)
     if asked.write:
-        tables.write("archive", found, ["archive"], DOCUMENT)
+        tables.write("archive", found, ["archive"])
 
 
 def run(opened: House, *, quick: bool) -> list[Table]:
@@ -93,10 +94,9 @@ def founding(opened: House) -> Table:
     accumulated = sums["full accumulation"]
     loaded = sum(map(counter.count, results))
     setup = (
-        f"Ten turns, each calling a tool that returns {CHARACTERS:,} characters of Chinese and English; together they "
-        f"are {loaded:,} tokens. Total: what the model reads over the ten turns, the window of each counted once. "
-        "Loaded: the tail of each turn's window brings an earlier result in, either the passages that fit its question "
-        "(and moments that the question finds) or all of it."
+        f"Ten turns, each with a tool result of {CHARACTERS:,} characters of Chinese and English, {loaded:,} tokens "
+        "together. Total: the sum of the ten windows. Loaded: the tail of each window brings in an earlier result, either "
+        "the passages relevant to the question (and what the question finds) or all of it."
     )
     goals = (
         f"Goals: at least 90 % saved in total, reached {1 - sums['Quire, placeholders'] / accumulated:.1%}; the window "
@@ -121,15 +121,14 @@ QUESTIONS = (
 
 
 def retrieved() -> list[str]:
-    """Ten results of 50 000 characters, no two alike: what the makers of the demo's results make, in turn."""
-    names = sorted(conversation_results.RESULTS)
+    """Return ten results of 50,000 characters, no two alike: the demo's tool results, joined in turn."""
+    results = [m["content"] for t in load(CONVERSATION) for m in t.messages if m["role"] == "tool"]
     found = []
     for turn in range(TURNS):
-        text = ""
-        for step in range(len(names)):
-            text += conversation_results.result(names[(turn * 5 + step) % len(names)]) + "\n\n"
-            if len(text) >= CHARACTERS:
-                break
+        text, step = "", turn * 7
+        while len(text) < CHARACTERS:
+            text += results[step % len(results)] + "\n\n"
+            step += 1
         found.append(text[:CHARACTERS])
     return found
 
@@ -199,16 +198,14 @@ def later(opened: House, data: Path, names: Sequence[str], *, show: bool = False
         rows.append((title, *(f"{share:.0f} %" for share in shares.values()), reference, f"{goal} %" if goal else ""))
     sets = ", ".join(f"{s} {sum(len(p) for c, _, p in conversations if c.startswith(s))}" for s in names)
     about = (
-        f"{n} probes ({sets}) of {len(conversations)} conversations; a probe is an agent's first use, three or more "
-        "messages later, of a literal that occurred in exactly one earlier tool result of 2 000 characters or more, and "
-        f"in no other message before it (see bench/probes.py). One probe is {100 / n:.1f} points, so differences "
-        "of a few points say nothing."
+        f"{n} probes ({sets}) of {len(conversations)} conversations. A probe is an agent's first use, three or more "
+        "messages later, of a literal from exactly one tool result of at least 2 000 characters and from no other message "
+        f"(bench/probes.py). One probe is {100 / n:.1f} points, so differences of a few points mean nothing."
     )
     queries = (
-        "before: the query is the user's last message and the agent's last with its calls. intent: what the agent says "
-        "and calls when it uses the literal, the literals taken out: what it would ask a recall tool for. "
-        "archive_threshold is 2 000. The placeholders are ranked by BM25 of app.text.bm25 over those of the conversation, "
-        "the archives by their best passage. The reference was measured with other code and its own probes."
+        "before: the query is the last user and agent messages with their calls. intent: what the agent says and calls "
+        "when it uses the literal, without the literals. archive_threshold is 2 000. Placeholders are ranked by BM25 within "
+        "the conversation, archives by their best passage. The reference used other code and its own probes."
     )
     return [Table(LATER, COLUMNS, rows, (about, queries))]
 

@@ -132,15 +132,15 @@ def _spread_table(plan: Plan, crowd: Copies, found: dict[tuple[str, int], Series
         rows,
         (
             (
-                f"{CLIENTS} clients, {plan.rounds * BLOCK} requests in each row, to conversations of {MESSAGES} messages "
-                f"of about 60 tokens, budget {BUDGET:,}, each of a user of its own; a pair of messages in an append. There "
-                f"are {crowd.count:,} conversations and the users of the next table, whose rows took {seconds:.0f} s to "
-                "copy; all four requests are spread over as many of them as the row says, one at a time in the first."
+                f"{CLIENTS} clients, {plan.rounds * BLOCK} requests a row, spread over that many conversations of "
+                f"{MESSAGES} messages of about 60 tokens, each with its own user; budget {BUDGET:,}; two messages an append. "
+                f"The database holds {crowd.count:,} conversations and the users of the next table; copying their rows took "
+                f"{seconds:.0f} s."
             ),
             (
-                "In the first row of appends and turns eight clients wait for each other. All windows had been asked "
-                f"for once, and are kept for a minute while there is room, but for those of the row of "
-                f"{plan.spreads[-1]:,}: there each request goes to another conversation, of which the process knows nothing."
+                "In the first row of appends and turns eight clients wait for each other. Windows are cached for a minute "
+                f"while there is room; in the row of {plan.spreads[-1]:,} every request goes to a conversation that is not "
+                "cached."
             ),
         ),
         [Lines("crowd", "CPU of a request by the number of conversations", "conversations", "ms CPU", lines)],

@@ -14,7 +14,7 @@ from statistics import median
 
 import asyncpg
 
-from bench import filling, tables
+from bench import filling
 from bench.cost import BLOCK, BUDGET, Series, block, bodies
 from bench.filling import AT_ONCE, Copies
 from bench.house import House
@@ -23,7 +23,6 @@ from bench.sizes import until_idle
 from bench.tables import Table, milliseconds
 from bench.words import history
 
-DOCUMENT = tables.DOCUMENT.with_name("performance.md")
 MESSAGES = 1_000_000
 MESSAGES_EACH, CONVERSATIONS_EACH_USER = 200, 5
 PROBE_MESSAGES = 1_000

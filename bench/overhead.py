@@ -357,20 +357,18 @@ def table(found: Found, size: int, plan: Plan, local_seconds: float | None) -> T
         rows,
         (
             (
-                f"{CONVERSATIONS} conversations of {MESSAGES} messages and more, a window of {size:,} bytes, a pair of "
-                f"messages in an append; two words searched for in {MEMORIES:,} memories of one user, each in about half "
-                f"of them; {RANGE:,} characters of an archive of {ARCHIVE:,}. {plan.rounds} rounds of {plan.seconds:g} s "
-                "each, medians."
+                f"{CONVERSATIONS} conversations of at least {MESSAGES} messages; a window has {size:,} bytes; an append has "
+                f"two messages. Searches have two words, each in about half of one user's {MEMORIES:,} memories. Loads read "
+                f"{RANGE:,} characters of an archive of {ARCHIVE:,}. Medians of {plan.rounds} rounds of {plan.seconds:g} s."
             ),
             (
-                f"Search: by keywords. Hybrid: by words and meaning, {DIMENSIONS} dimensions, each query a new one, of which "
-                "the bare handler has the vector beforehand; in Quire an API makes it, played on loopback at no CPU that is "
-                f"counted. Hybrid, local: by Quire's local model{took}. Of a query that was asked before Quire has the "
-                "vector, and asks neither."
+                f"Search: keyword. Hybrid: keyword and semantic, {DIMENSIONS} dimensions, every query new; the bare handler "
+                "has the vector in advance, Quire gets it from a fake API on loopback whose CPU is not counted. Hybrid, local: "
+                f"vectors from Quire's local model{took}. Quire caches the vectors of repeated queries."
             ),
             (
-                f"Goal: at least {GOAL} of the bare handler's requests/s; a search, which the bare handler leaves without "
-                "its texts, within twice the CPU of its statement alone, which is the same."
+                f"Goals: at least {GOAL} of the bare handler's requests/s; a search within twice the CPU of its bare "
+                "statement. (The bare handler returns no texts with a search.)"
             ),
         ),
         (

@@ -499,29 +499,27 @@ def _turns_notes(plan: Plan, found: Found, missing: Mapping[str, str], versions:
     )
     return (
         (
-            f"Messages of about 60 tokens, a turn of two, a budget of {BUDGET:,} tokens, one request after the other; "
+            f"Messages of about 60 tokens, two a turn, budget {BUDGET:,}, one request after the other; "
             f"{', '.join(f'{plan.rounds * many} at {size:,}' for size, many in plan.conversations.items())}. "
-            "Process: of the peer its own, the library within; of Quire the API's, HTTP and JSON included, but not the "
-            "caller's HTTP client. In jobs: what Quire's worker and PostgreSQL do later because of a turn (line, title, "
-            f"topics, vectors; no LLM), measured by itself, {JOBS_TURNS} turns at a time; it is in the last ratio and in the WAL. "
-            "WAL: page images after a checkpoint are in it; they fall on whoever comes first, so small figures vary."
+            "Process: the peer's own process, or Quire's API with HTTP and JSON but without the caller's HTTP client. "
+            "In jobs: what Quire's worker and PostgreSQL do later because of a turn (line, title, topics, vectors; no LLM), "
+            f"measured separately, {JOBS_TURNS} turns at a time; included in the last ratio and the WAL. WAL includes page "
+            "images after a checkpoint, so small figures vary."
         ),
         (
-            "LangGraph: a turn is one call of a graph with one node, so the state is loaded in it, and an agent that trims "
-            "in its node needs no second load; the context row is what loading and trimming cost alone. It stores the "
-            "state after each step, from which a run can be resumed. `trim_messages` counts approximately, and what it "
-            f"cuts the model does not see again. Messages in the context at {largest:,}: {held}. Its histories were put "
-            "there in one call (with a delta channel and with summaries but for up to fifty turns, so that they are "
-            "anywhere between two snapshots, or two summaries), so its tables are smaller than in life. Durability exit "
-            "stores a turn when it has ended. Summaries: a turn that makes the state more than the budget ends with a call "
-            "of a chat API, which is sent the oldest half of the budget to extend the summary by: one turn in "
-            "twenty-seven. The API is played on loopback and answers at once: a real one's seconds come on top, within the "
-            "turn, and its tokens. Medians do not show that turn, CPU and WAL do. What is summarised is gone from the state, and the model sees it no more than what is cut."
+            "LangGraph: a turn is one call of a graph with one node, which loads the state; the context row is loading and "
+            "trimming alone. It stores the state after each step, from which a run can resume; with durability exit, once at "
+            "the end. `trim_messages` counts approximately, and the model never sees again what it cuts. Messages in the "
+            f"context at {largest:,}: {held}. Histories were filled in with one call (except up to fifty turns with a delta "
+            "channel or summaries), so tables are smaller than in production. Summaries: a turn that exceeds the budget, one "
+            "in twenty-seven, sends the oldest half of the budget to a chat API, faked on loopback with instant answers; a "
+            "real one adds seconds and tokens to that turn. Medians do not show that turn; CPU and WAL do. What is "
+            "summarised leaves the state for good."
         ),
         (
-            "mem0 without inference: both messages as memories, each with a call of an embedding API, played on loopback "
-            "(Quire makes its calls in jobs, by the batch). It keeps no order of messages and makes no context. Its "
-            "history in SQLite is in its time, not in the WAL."
+            "mem0 without inference stores both messages as memories, each with a call of a fake embedding API on loopback "
+            "(Quire batches its calls in jobs). It keeps no order of messages and builds no context. Its SQLite history is "
+            "in its time, not in the WAL."
         ),
         _installed(missing, versions),
     )
@@ -531,8 +529,8 @@ def _installed(missing: Mapping[str, str], versions: Mapping[str, str]) -> str:
     there = ", ".join(f"{name} {number}" for name, number in sorted(versions.items())) or "nothing"
     gone = f" Not there: {', '.join(sorted(set(missing.values())))}." if missing else ""
     return (
-        f"Found of the peers: {there}.{gone} To install them, in an environment of their own: `{INSTALL}`; then "
-        f"`{PYTHON_VARIABLE}` is the path of its Python."
+        f"Peers: {there}.{gone} Install them in an environment of their own, `{INSTALL}`, and set "
+        f"`{PYTHON_VARIABLE}` to the path of its Python."
     )
 
 
@@ -553,10 +551,10 @@ def search_table(plan: Plan, found: Found, missing: Mapping[str, str]) -> Table:
         (
             (
                 f"One user's memories of {MEMORY_WORDS} words, {DIMENSIONS} dimensions; queries of {QUERY_WORDS} words of "
-                f"one of them, each asked once, the best {FOUND_MAX}; {plan.rounds * plan.searches} searches. All embed "
-                "the query by a call of the same embedding API, played on loopback, whose own CPU is not counted. Quire and "
-                "mem0 look for words and meaning, LangGraph's store for meaning alone. Quire looks at all of the user's "
-                "memories, over HTTP; the indexes of the others are approximate, and shared by all users (there is one here)."
+                f"one of them, each run once, best {FOUND_MAX}; {plan.rounds * plan.searches} searches. All embed the query "
+                "through the same fake embedding API on loopback, whose CPU is not counted. Quire and mem0 search by keyword "
+                "and meaning, LangGraph's store by meaning alone. Quire scans all of the user's memories, over HTTP; the "
+                "others' indexes are approximate and shared by all users (here there is one)."
             ),
         ),
     )

@@ -93,7 +93,9 @@ def seen(file: Path) -> Counter[str]:
 
 
 def part_of(frames: Sequence[str]) -> str:
-    if any("/conversations/epochs.py" in frame for frame in frames) and any("_append_locked" in frame for frame in frames):
+    if any("/conversations/epochs.py" in frame for frame in frames) and any(
+        "_append_locked" in frame for frame in frames
+    ):
         return EPOCHS
     for frame in reversed(frames):
         for pattern, part in PARTS:

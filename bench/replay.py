@@ -22,13 +22,13 @@ from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT
 from app.text import tokens
-from bench import evidence, money
+from bench import evidence, money, window_use
 from bench.evidence import Evidence
 from bench.house import Api, House
 from bench.sizes import until_idle
 from bench.tables import Table
 
-BUDGETS = (4_000, 8_000, 32_000)
+BUDGETS = (4_000, 8_000, 16_000, 32_000)
 DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" / "data").is_dir()), Path("none"))
 """Transcripts that are not part of the project: beside it, or further up."""
 GOAL = 0.9
@@ -164,6 +164,8 @@ def run(house: House, *, quick: bool) -> list[Table]:
     counter = Counter(house.folder / "vocabularies")
     rows: list[Sequence[str]] = []
     faults: list[Sequence[str]] = []
+    used: list[Sequence[str]] = []
+    of_all: dict[int, list[Sequence[window_use.Shown]]] = {budget: [] for budget in BUDGETS}
     long: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
     rooms: list[Room] = []
     known: dict[str, evidence.Texts] = {}
@@ -173,14 +175,19 @@ def run(house: House, *, quick: bool) -> list[Table]:
             here = [found[budget] for found in replays]
             rows.append(_stability(name, budget, here, counter))
             faults.append(_faults(name, budget, here))
+            shown = [_shown(one, counter) for one in here]
+            used.append(window_use.row(name, budget, shown))
+            of_all[budget] += shown
             rooms += [_room(f"{name} {i}", budget, one, counter) for i, one in enumerate(here, 1) if one.is_long]
             long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
+    used += [window_use.row("all", budget, shown) for budget, shown in of_all.items()]
     until_idle(house.api)  # long texts are indexed by jobs
     gathered = {
         room.conversation: evidence.gather(house.api, room.conversation, room.history, known, counter.text)
         for room in {room.conversation: room for room in rooms}.values()
     }
-    return [_stability_table(rows, long), _budget_table(faults), _money_table(rooms), _evidence_table(rooms, gathered)]
+    tables = [_stability_table(rows, long), window_use.table(used), _budget_table(faults)]
+    return [*tables, _money_table(rooms), _evidence_table(rooms, gathered)]
 
 
 def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
@@ -249,6 +256,23 @@ def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
     )
 
 
+def _shown(one: Replay, counter: Counter) -> list[window_use.Shown]:
+    history = [
+        (evidence.texts_of(json.loads(said.text)) if said.role != "system" else (), said.tokens) for said in one.history
+    ]
+    return [
+        window_use.Shown(
+            [
+                ("tools " + window.tools, counter.text(window.tools)),
+                *((m, counter.message(m)) for m in window.messages),
+            ],
+            frozenset(evidence.texts_of(json.loads(message)) for message in window.messages),
+            history[:call],
+        )
+        for window, call in zip(one.series[CALLS], one.calls, strict=True)
+    ]
+
+
 WAYS = ("whole history", "newest", "rolling summary", "Quire")
 
 
@@ -312,22 +336,21 @@ def _money_table(rooms: Sequence[Room]) -> Table:
     dearer = [f"{room.name} at {room.budget:,} ({room.of_cheapest:.2f})" for room in shown if room.of_cheapest > 1]
     notes = [
         (
-            "Input tokens of a model call, without / with a prompt cache, in the price of a token that is not cached; a "
-            f"cached one costs {money.CACHED}. What each way is: bench/money.py. What each still knows: the next table."
+            "Input tokens of a model call, without / with a prompt cache, at the price of an uncached token; a cached one "
+            f"costs {money.CACHED}. bench/money.py defines each way; the next table shows what each still knows."
         ),
         (
             f"Conversations of more than {MONEY_TURNS} turns or model calls, at budgets that they outgrow. Goal: Quire is "
             f"the cheapest in each; it is not in {len(dearer)} of {len(shown)}{': ' if dearer else ''}{', '.join(dearer)}. "
-            "(The whole history counts among the others, though it does not keep to the budget.)"
+            "The whole history counts among the others although it exceeds the budget."
         ),
     ]
     if roomy:
         ratios = [room.bills[-1].cached / room.bills[0].cached for room in roomy]
         notes.append(
-            f"Left out: {len(roomy)} with a budget that holds all of it to the end, where the whole history loses "
-            f"nothing. With a cache Quire costs {fmean(ratios):.2f} times the whole history there on average "
-            f"({min(ratios):.2f} to {max(ratios):.2f}; more in {sum(ratio > 1 for ratio in ratios)}): its tools and guide "
-            "are in every prompt, and an epoch is read anew; but what is old is condensed long before the budget is full."
+            f"Left out: {len(roomy)} whose whole history fits in the budget. There Quire with a cache costs "
+            f"{fmean(ratios):.2f} times the whole history on average ({min(ratios):.2f} to {max(ratios):.2f}; more in "
+            f"{sum(ratio > 1 for ratio in ratios)})."
         )
     rows = [
         (
@@ -358,16 +381,14 @@ def _evidence_table(rooms: Sequence[Room], gathered: dict[str, Evidence]) -> Tab
     first, found = (sum(known.found_within(n) for known in gathered.values()) for n in (SEARCH_LIMIT, evidence.DEPTH))
     notes = [
         (
-            "Of messages that the whole history has (100 %), the share that is word for word in the last model call's "
-            "window; at last, that which is there or is brought back by one search. Which are asked about, and how: "
-            "bench/evidence.py. Of a rolling summary only what it has word for word; what a summary tells is not "
-            "modelled. Searches are by words alone, among all conversations of the replay."
+            "Share of the history's messages that are word for word in the last call's window; last column: or are "
+            "found by one search. bench/evidence.py chooses the messages and queries. A summary counts only for what it "
+            "quotes word for word. Searches are by keyword, across all conversations of the replay."
         ),
         (
-            f"By itself a search finds {found:,} of {asked:,} among its first {evidence.DEPTH}, {first:,} among the "
-            f"{SEARCH_LIMIT} that the tool brings where no more are asked for. It costs no tokens of a model of its own; "
-            f"what it says, {evidence.DEPTH} previews, is {fmean(prices):,.0f} tokens on average, in the window until "
-            "the next user message."
+            f"A search alone finds {found:,} of {asked:,} in its first {evidence.DEPTH} results, {first:,} in the first "
+            f"{SEARCH_LIMIT}, the tool's default. Its {evidence.DEPTH} previews take {fmean(prices):,.0f} tokens on average, "
+            "in the window until the next user message."
         ),
         (
             "Goal: no evidence lost that the whole history had; lost in "
@@ -387,9 +408,8 @@ def _stability_table(rows: Sequence[Sequence[str]], long: dict[int, list[float]]
         (
             (
                 "Share of each window that is a byte-identical prefix of the window before it, tools and system prompt "
-                "included, averaged over a conversation; mean and least of a set's conversations. Calls: a window before "
-                "each model call; turns: one after each turn. Within epoch: calls whose window is of the same epoch as the "
-                "one before, so that only what is new was not sent before."
+                "included, averaged over a conversation; mean and minimum of a set's conversations. Calls: a window before "
+                "each model call; turns: one after each turn. Within epoch: calls in the same epoch as the one before."
             ),
             (
                 f"Goal: {GOAL} on average over a long conversation. Conversations of {LONG_TURNS} turns or more, before "
@@ -408,9 +428,9 @@ def _budget_table(rows: Sequence[Sequence[str]]) -> Table:
         rows,
         (
             (
-                "Every window recounted with tiktoken, tools and system prompt included. Over ledger: windows that weigh "
-                "more than their own ledger says. The last columns are sums of tokens over all model calls, against "
-                "sending the whole history (without recall tools) each time."
+                "Every window recounted with tiktoken, tools and system prompt included. Over ledger: windows larger than "
+                "their own ledger. The last columns sum tokens over all model calls and compare with sending the whole "
+                "history (without recall tools) each time."
             ),
             f"Goal: no window over its budget, no prefix broken within an epoch, no pair split; found: {wrong}.",
         ),

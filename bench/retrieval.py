@@ -32,12 +32,11 @@ from app.services.memory import searching
 from app.services.memory.searching import SearchRequest
 from app.settings import Settings
 from app.text import bm25, tokens
-from bench import house, replay, tables, talks
+from bench import house, replay, talks
 from bench.house import House
 from bench.tables import Table
 from bench.talks import Question, Talk, TalkSet
 
-DOCUMENT = tables.DOCUMENT.with_name("retrieval.md")
 KS = (5, 10, 20)
 DEPTH = 60
 BUDGETS = (1_000, 2_000, 4_000, 8_000)

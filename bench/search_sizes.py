@@ -20,12 +20,11 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.store import embeddings, memories
 from app.store.memories import Meaning
 from app.text import bm25
-from bench import tables, words
+from bench import words
 from bench.house import House
 from bench.plots import Lines
 from bench.tables import Table
 
-DOCUMENT = tables.DOCUMENT.with_name("retrieval.md")
 SIZES = (10, 100, 1_000, 10_000, 100_000, 200_000)
 MODES = ("keyword", "semantic", "hybrid")
 ROUNDS, LOOKED_AT, ROUNDS_MAX = 8, 400_000, 300

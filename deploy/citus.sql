@@ -1,8 +1,8 @@
--- Distributes Quire's tables over the nodes of a Citus cluster by tenant. Not run anywhere yet: see docs/operations.md.
--- By the owner of the tables, on the coordinator, after `quire migrate` and while nothing serves:
+-- Distribute Quire's tables over a Citus cluster by tenant. Untested on Citus: see docs/operations.md.
+-- Run as the owner of the tables, on the coordinator, after `quire migrate`, while nothing serves:
 --   psql -v ON_ERROR_STOP=1 -1 -d quire -f deploy/citus.sql
--- A table comes after those that it refers to. All of a tenant's rows are on one node, so every key, constraint and
--- statement that names a tenant stays within it. What is left out, alembic_version, stays on the coordinator.
+-- Tables follow those that they reference. All rows of a tenant are on one node, so every key, constraint and statement
+-- of a tenant stays there. alembic_version stays on the coordinator.
 SELECT create_distributed_table('tenants', 'tenant_id');
 SELECT create_distributed_table('archive_contents', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('conversations', 'tenant_id', colocate_with => 'tenants');

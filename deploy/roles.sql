@@ -1,5 +1,5 @@
 -- Run once by the superuser in the database `quire`. The embedded PostgreSQL does the same by itself.
--- The owner makes the tables; the app cannot bypass row-level security. Give both a password.
+-- The owner creates the tables; the app cannot bypass row-level security. Give both a password.
 CREATE ROLE quire_owner LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD :'owner_password';
 CREATE ROLE quire_app LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD :'app_password';
 ALTER DATABASE quire OWNER TO quire_owner;
@@ -10,7 +10,7 @@ ALTER DEFAULT PRIVILEGES FOR ROLE quire_owner IN SCHEMA public
   GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO quire_app;
 ALTER DEFAULT PRIVILEGES FOR ROLE quire_owner IN SCHEMA public
   GRANT USAGE, SELECT ON SEQUENCES TO quire_app;
--- What Quire sets for each session, where sessions are a pooler's: PgBouncer in transaction mode.
+-- Session limits for PgBouncer in transaction mode, where Quire cannot set them itself.
 ALTER ROLE quire_app SET statement_timeout = '5s';
 ALTER ROLE quire_app SET lock_timeout = '2s';
 ALTER ROLE quire_app SET idle_in_transaction_session_timeout = '10s';

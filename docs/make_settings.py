@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from app/settings.py: `python docs/make_settings.py`. A test holds the two together."""
+"""Write docs/settings.md from app/settings.py: `python docs/make_settings.py`. A test compares the two."""
 
 import sys
 from pathlib import Path
@@ -18,9 +18,9 @@ INTRODUCTION = """\
 
 *Written by `docs/make_settings.py` from `app/settings.py`.*
 
-A setting is an environment variable, read once, when a process starts. An empty one counts as unset. A value
-that is not valid stops the start with a message that names it. `make run`, `quire serve`, `quire worker` and
-`quire migrate` obey them all.
+Settings are environment variables, read once when a process starts. Empty ones count as unset. An invalid value
+stops the start with a message that names it. All commands (`make run`, `quire serve`, `quire worker`,
+`quire migrate`) use the same settings.
 """
 SECTIONS = {
     "quire_": "The process",
@@ -29,13 +29,12 @@ SECTIONS = {
     "": "The database",
 }
 OVERRIDES = """\
-## Of one conversation
+## Settings of one conversation
 
-`settings` of `POST /conversations` and `PATCH /conversations/{id}` overrides these for one conversation. What is
-left out follows the deployment; what is set takes effect with a new epoch, and for tool results that are
-appended from then on.
+`settings` in `POST /conversations` and `PATCH /conversations/{id}` overrides these for one conversation. Omitted
+ones follow the deployment. A change begins a new epoch and applies to tool results appended from then on.
 
-| name | takes |
+| name | value |
 | --- | --- |
 """
 NOT_YET = " **Has no effect yet.**"
@@ -82,7 +81,7 @@ def _takes(field: FieldInfo) -> str:
     if "Ge" not in bounds:
         return "`true` or `false`"
     unit = f" {field.description}" if field.description else ""
-    return f"{bounds['Ge'].ge} to {bounds['Le'].le:,}{unit}".replace(",", " ")
+    return f"{bounds['Ge'].ge} to {bounds['Le'].le:,}".replace(",", " ") + unit
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// A tool-calling agent whose memory is Quire: node agent.mjs CONVERSATION "what you want". Needs Node 18 only.
-// QUIRE_URL, OPENAI_BASE_URL, OPENAI_API_KEY and MODEL come from the environment.
+// A tool-calling agent with Quire as its memory: node agent.mjs CONVERSATION "what you want". Needs Node 18 only.
+// Set QUIRE_URL, OPENAI_BASE_URL, OPENAI_API_KEY and MODEL in the environment.
 import { readFile, realpath } from "node:fs/promises";
 import { sep } from "node:path";
 
@@ -20,7 +20,7 @@ async function json(url, body, headers = {}) {
   return answer.json();
 }
 
-// The tool message that answers a call: Quire runs its own tools, the agent runs the others.
+// Returns the tool message for a call. Quire runs its own tools, the agent runs the others.
 async function run(conversation, recallTools, call) {
   const { name, arguments: text } = call.function;
   let content;

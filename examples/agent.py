@@ -1,4 +1,4 @@
-"""A tool-calling agent whose memory is Quire: agent.py CONVERSATION REQUEST, and what is read from os.environ."""
+"""A tool-calling agent with Quire as its memory: agent.py CONVERSATION REQUEST; see os.environ below for settings."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def post(client: httpx.Client, path: str, body: Json) -> Any:
 
 
 def run(conversation: str, recall_tools: set[str], call: Json) -> Json:
-    """The tool message that answers a call: Quire runs its own tools, the agent runs the others."""
+    """Return the tool message for a call. Quire runs its own tools, the agent runs the others."""
     name = call["function"]["name"]
     try:
         arguments = json.loads(call["function"]["arguments"] or "{}")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Append, fetch the window, call a recall tool. QUIRE_URL says where Quire runs; CONVERSATION names the conversation.
+# Append, fetch the window, call a recall tool. Set QUIRE_URL and CONVERSATION.
 set -eu
 conversation="${QUIRE_URL:-http://127.0.0.1:8000}/conversations/${CONVERSATION:-curl-$$}"
 

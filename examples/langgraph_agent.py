@@ -1,5 +1,5 @@
-"""A LangGraph agent whose memory is Quire: langgraph_agent.py CONVERSATION TURN QUESTION. Needs MODEL and OPENAI_*.
-What left the window is searched and brought back for one answer. After a crash the same command goes on."""  # noqa: D209
+"""A LangGraph agent with Quire as its memory: langgraph_agent.py CONVERSATION TURN QUESTION. Needs MODEL and OPENAI_*.
+It searches what left the window and loads it for one answer. After a crash, repeat the command to continue."""  # noqa: D209
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The recall tools over MCP: mcp_client.py CONVERSATION TOOL [JSON ARGUMENTS], or no tool for a list of them."""
+"""Call recall tools over MCP: mcp_client.py CONVERSATION TOOL [JSON ARGUMENTS]. Without a tool it lists them."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ QUIRE = os.environ.get("QUIRE_URL", "http://127.0.0.1:8000")
 
 
 async def main(conversation: str, tool: str = "", arguments: str = "{}") -> None:
-    # Most clients take a URL and headers; ?conversation_id= in the URL says the same as this header.
+    # ?conversation_id= in the URL means the same as this header.
     headers = {"X-Quire-Conversation": quote(conversation)}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,

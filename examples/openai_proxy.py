@@ -1,5 +1,5 @@
-"""A chat whose memory is Quire's proxy: openai_proxy.py CONVERSATION QUESTION…; needs MODEL. Nothing here is Quire's
-but the base URL and the headers: only the newest question is sent, and the model knows all that was said before."""  # noqa: D209
+"""A chat through Quire's proxy: openai_proxy.py CONVERSATION QUESTION…; needs MODEL. Only the base URL and the headers
+are Quire's. The client sends only the newest question, and the model knows the whole conversation."""  # noqa: D209
 
 import os
 import sys

@@ -46,8 +46,8 @@ async def archive_result(
 ) -> Response:
     """Archive one tool result outside any message list, for agents that keep their own history.
 
-    The answer's `placeholder` is what to put in the result's place. A result that is not over the archive threshold
-    is passed through: `archived` is false and `placeholder` is the result itself.
+    Show the model `placeholder` instead of the result. A result up to the archive threshold is passed through:
+    `archived` is false and `placeholder` is the result itself.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ArchiveBody, value)
@@ -66,23 +66,23 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
     """Raises Invalid, PayloadTooLarge or Forbidden."""
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
-        message = "names whose the archive is; a user or a conversation is needed"
-        raise errors.Invalid("An archive needs an owner.", errors=[{"loc": ["body", "user_id"], "msg": message}])
+        message = "or `conversation_id` is required"
+        raise errors.Invalid(errors=[{"loc": ["body", "user_id"], "msg": message}])
     for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
         if value is not None:
             check_id(value, ["body", name])
     for name, text in (("tool_name", body.tool_name), *(("sources", source) for source in body.sources)):
         if "\x00" in text:
-            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", name], "msg": "must not hold U+0000"}])
+            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "must not contain U+0000"}])
     tool_input = archiving.input_text(body.tool_input)
     for name, text, longest in (
         ("tool_input", tool_input, limits.message_chars), ("result", body.result, limits.result_chars),
     ):  # fmt: skip
         if len(text) > longest:
-            message = f"at most {longest} characters, got {len(text)}"
-            raise errors.PayloadTooLarge(f"The {name} is too long.", errors=[{"loc": ["body", name], "msg": message}])
+            message = f"must have at most {longest} characters, not {len(text)}"
+            raise errors.PayloadTooLarge(errors=[{"loc": ["body", name], "msg": message}])
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        raise errors.Invalid("It would expire at once.", errors=[{"loc": ["body", "expires_at"], "msg": "is past"}])
+        raise errors.Invalid(errors=[{"loc": ["body", "expires_at"], "msg": "must be in the future"}])
     return ArchiveRequest(
         tool_name=body.tool_name,
         tool_input=tool_input,
@@ -107,10 +107,10 @@ async def list_archives(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Archives without their contents, the newest first."""
+    """List archives, newest first, without their content."""
     for name, text in (("conversation_id", conversation_id), ("user_id", user_id), ("tool_name", tool_name)):
         if text is not None and "\x00" in text:
-            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
+            raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await archives.browse(
@@ -133,12 +133,16 @@ async def get_archive(
     runtime: Wired,
     caller: Reader,
     uuid: UUID,
-    query: Annotated[str | None, Query(max_length=10_000, description="give the passages relevant to this")] = None,
-    max_tokens: Annotated[int | None, Query(ge=1, le=1_000_000, description="of the content or the passages")] = None,
-    offset: Annotated[int, Query(ge=0, le=2_147_483_646, description="characters to pass over")] = 0,
-    length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to give")] = None,
+    query: Annotated[
+        str | None, Query(max_length=10_000, description="return the passages relevant to this text")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, Query(ge=1, le=1_000_000, description="maximum for the content or the passages")
+    ] = None,
+    offset: Annotated[int, Query(ge=0, le=2_147_483_646, description="first character to return")] = 0,
+    length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to return")] = None,
 ) -> Response:
-    """An archive: whole, a range of characters, or the passages relevant to a query in reading order."""
+    """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
     wanted = Wanted(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as connection:
@@ -152,8 +156,8 @@ async def get_archive(
 async def delete_archive(
     request: Request, runtime: Wired, caller: Writer, uuid: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Erase an archive. Its placeholder says so in every window from now on; another archive of the same
-    content is not touched.
+    """Erase an archive. From now on its placeholder says so in every window. Other archives of the same content
+    stay.
     """
 
     async def work(connection: Connection) -> StoredResponse:

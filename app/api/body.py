@@ -32,16 +32,16 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class RequestModel(BaseModel):
-    """Base of every request body: unknown fields are refused, and types are not bent into others."""
+    """Base of every request body. Refuses unknown fields and converts no types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 async def read_json(request: Request, *, max_bytes: int) -> Any:
-    """The body as a JSON value. Large bodies are parsed in a thread; ``is_large`` says so afterwards.
+    """Read the body as JSON. Large bodies are parsed in a thread; ``is_large`` tells afterwards.
 
     Raises UnsupportedMediaType (not plain UTF-8 JSON), PayloadTooLarge (as soon as the limit is
-    passed), BadRequest (not JSON) or Invalid (JSON that could not be given back as it came).
+    passed), BadRequest (not JSON) or Invalid (JSON that cannot be returned unchanged).
     """
     _require_json(request.headers)
     body = await _read_bytes(request, max_bytes)
@@ -98,18 +98,18 @@ def parse(body: bytes) -> Any:
 
 
 def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",)) -> T:
-    """The value as a model; raises Invalid that says where and why, without repeating the value."""
+    """Return the value as a model. Raises Invalid, which says where and why without repeating the value."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
         found = field_errors(error.errors(include_url=False), loc)
-        raise errors.Invalid("The request breaks a rule.", errors=found) from None
+        raise errors.Invalid(errors=found) from None
 
 
 def storable(text: str | None, field: str) -> str | None:
-    """A member of the body; raises Invalid if it holds NUL, which PostgreSQL's text has not, where it has no place."""
+    """Return a field of the body. Raises Invalid if it contains NUL, which PostgreSQL's text cannot hold."""
     if text is not None and "\x00" in text:
-        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", field], "msg": "must not hold U+0000"}])
+        raise errors.Invalid(errors=[{"loc": ["body", field], "msg": "must not contain U+0000"}])
     return text
 
 
@@ -120,7 +120,7 @@ def field_errors(found: Any, loc: Sequence[str | int] = ()) -> list[errors.Field
             "loc": [
                 part if isinstance(part, int) else str(part)[:LOC_CHARACTERS_MAX] for part in (*loc, *error["loc"])
             ],
-            "msg": _message(error),
+            "msg": errors.predicate(error),
         }
         for error in found[:ERRORS_MAX]
     ]
@@ -246,7 +246,6 @@ def _require_characters(value: Any) -> None:
     """Half a surrogate pair is no character: neither UTF-8 nor PostgreSQL can hold it."""
     for path in _lone_surrogates(value, ["body"]):
         raise errors.Invalid(
-            "A text contains half of a surrogate pair.",
             errors=[{"loc": path, "msg": "contains half of a surrogate pair, which is not a character"}],
         )
 
@@ -277,10 +276,3 @@ def _is_encodable(text: str) -> bool:
 def _shown(key: str) -> str:
     """A key as ASCII JSON, cut short, so that any key can stand in a message."""
     return json.dumps(key[:LOC_CHARACTERS_MAX])
-
-
-def _message(error: Any) -> str:
-    # The one message of pydantic's that repeats what was sent.
-    if error["type"] == "union_tag_invalid":
-        return f"{error['ctx']['discriminator']} must be one of {error['ctx']['expected_tags']}"
-    return str(error["msg"])[:500]

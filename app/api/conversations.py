@@ -16,17 +16,17 @@ from app.api import cursors, links, schemas
 from app.api.answers import json_text, json_value, long_json_value
 from app.api.body import json_body, parse_model, read_json, storable
 from app.api.paths import ConversationId, check_id
+from app.api.policies import policy_text
 from app.api.runtime import Wired
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.messages import METADATA_MAX
+from app.core.messages import FRAME_TOKENS, METADATA_MAX
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.runtime import Runtime
-from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import Erasure, Transaction
@@ -36,8 +36,8 @@ from app.store.conversations import NewConversation
 
 router = APIRouter(tags=["conversations"])
 
-Limit = Annotated[int, Query(ge=1, le=200, description="items in the answer, at most")]
-Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the answer before")]
+Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
 PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
 
 
@@ -53,7 +53,7 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
 async def create_conversation(
     request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Create a conversation. The id may be the client's own; one that is taken answers 409."""
+    """Create a conversation. The id can be your own; 409 if it is taken."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationCreate, value)
     if body.user_id is not None:
@@ -65,7 +65,7 @@ async def create_conversation(
     async def work(connection: Connection) -> StoredResponse:
         if not await conversations.create(connection, caller.tenant, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
-            raise errors.Conflict("There is a conversation of this id already.", errors=[message])  # type: ignore[list-item]
+            raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
         made = await conversations.get(connection, caller.tenant, new.id)
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
@@ -80,10 +80,10 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
         user_id=body.user_id,
         title=storable(body.title, "title"),
         system=storable(body.system, "system"),
-        system_tokens=await runtime.count(body.system) + epochs.FRAME if body.system else 0,
+        system_tokens=await runtime.count(body.system) + FRAME_TOKENS if body.system else 0,
         model=storable(body.model, "model"),
         budget=body.budget,
-        policy=_policy(body.settings),
+        policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
         metadata=_metadata(body),
     )
 
@@ -91,13 +91,9 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
 def _metadata(body: schemas.ConversationChange) -> str:
     text = dumps(body.metadata or {})
     if len(text) > METADATA_MAX:
-        message = f"at most {METADATA_MAX} characters as JSON"
-        raise errors.Invalid("The metadata is too long.", errors=[{"loc": ["body", "metadata"], "msg": message}])
+        message = f"must have at most {METADATA_MAX} characters as JSON"
+        raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
     return text
-
-
-def _policy(overrides: schemas.PolicyOverrides | None) -> str:
-    return dumps(overrides.model_dump(exclude_none=True)) if overrides else "{}"
 
 
 @router.get("/conversations", response_model=schemas.ConversationList)
@@ -105,15 +101,15 @@ async def list_conversations(
     runtime: Wired,
     caller: Reader,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
-    q: Annotated[str | None, Query(max_length=200, description="text in a title, a page's title or an id")] = None,
+    q: Annotated[str | None, Query(max_length=200, description="search titles, page titles and ids")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Response:
-    """Conversations, the one with the latest activity first."""
+    """List conversations, latest activity first."""
     after = cursors.decode_time_and_id(cursor)
     for name, text in (("user_id", user_id), ("q", q)):
         if text is not None and "\x00" in text:
-            raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["query", name], "msg": "must not hold U+0000"}])
+            raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await conversations.browse(connection, caller.tenant, user, q, after, limit + 1)
@@ -141,7 +137,7 @@ def _item(row: Any) -> dict[str, Any]:
 
 @router.get("/conversations/{conversation_id}", response_model=schemas.Conversation)
 async def get_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """One conversation."""
+    """Get a conversation."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         found = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
     return json_value(inspect.conversation_view(found))
@@ -157,19 +153,20 @@ async def change_conversation(
 ) -> Response:
     """Rename a conversation, or change its system prompt, model, budget, settings or metadata.
 
-    Members that are left out stay as they are. A changed system prompt, model, budget or setting begins a new epoch.
+    Omitted fields stay unchanged; null resets a field. A changed system prompt, model, budget or setting begins a new
+    epoch.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ConversationChange, value)
     for field in ("title", "system", "model"):
         storable(getattr(body, field), field)
-    system_tokens = await runtime.count(body.system) + epochs.FRAME if body.system else 0
+    system_tokens = await runtime.count(body.system) + FRAME_TOKENS if body.system else 0
 
     async def work(connection: Connection) -> StoredResponse:
         known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
-        changed = _changed(known, body, system_tokens)
+        changed = _changed(runtime, known, body, system_tokens)
         moves = (changed.system, changed.model, changed.budget, changed.policy) != (
             known.system, known.model, known.budget, known.policy,
         )  # fmt: skip
@@ -183,7 +180,9 @@ async def change_conversation(
     return json_text(response)
 
 
-def _changed(known: Conversation, body: schemas.ConversationChange, system_tokens: int) -> NewConversation:
+def _changed(
+    runtime: Runtime, known: Conversation, body: schemas.ConversationChange, system_tokens: int
+) -> NewConversation:
     new = NewConversation(
         id=known.id, uid=known.uid, title=known.title, system=known.system, system_tokens=known.system_tokens,
         model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
@@ -198,7 +197,7 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
     if "budget" in given:
         new = replace(new, budget=body.budget)
     if "settings" in given:
-        new = replace(new, policy=_policy(body.settings))
+        new = replace(new, policy=policy_text(runtime.defaults, body.settings, ("body", "settings")))
     if "metadata" in given:
         new = replace(new, metadata=_metadata(body))
     return new
@@ -208,9 +207,9 @@ def _changed(known: Conversation, body: schemas.ConversationChange, system_token
 async def delete_conversation(
     request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Erase a conversation with everything that hangs from it, and say how many rows went.
+    """Erase a conversation and everything derived from it. Returns the number of deleted rows per table.
 
-    What recall tools brought of it into other conversations of the user goes too.
+    Text that recall tools brought into the user's other conversations goes too.
     """
 
     async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
@@ -225,12 +224,12 @@ async def delete_message(
     runtime: Wired,
     caller: Writer,
     conversation_id: ConversationId,
-    message: Annotated[str, Path(max_length=64, description="its `seq` or its `id`")],
+    message: Annotated[str, Path(max_length=64, description="the message's `seq` or `id`")],
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Erase a message, and whatever was made of it. A mark keeps its place, so that calls and results stay paired.
+    """Erase a message and everything derived from it. A mark keeps its place, so calls and results stay paired.
 
-    The summary, topics, memories and notes of its page are made again from what is left.
+    The summary, topics, memories and notes of its page are rebuilt from what remains.
     """
 
     async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
@@ -249,7 +248,7 @@ async def delete_page(
     page: int,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Erase every message of a page: see the erasing of a message."""
+    """Erase every message of a page, and everything derived from them."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
 
@@ -285,7 +284,7 @@ async def _erase(
 
 @router.get("/conversations/{conversation_id}/contents", response_model=schemas.Contents)
 async def get_contents(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """The contents page: archived pages, a line for each of their messages, how often each was recalled."""
+    """Get the contents page: archived pages, a line per message, and how often each page was recalled."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         return json_value(await inspect.contents_view(runtime, connection, caller.tenant, conversation))
@@ -295,7 +294,7 @@ async def get_contents(runtime: Wired, caller: Reader, conversation_id: Conversa
 async def list_pages(
     runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:
-    """The conversation's pages, in order."""
+    """List the conversation's pages in order."""
     after = cursors.decode_int(cursor) or 0
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
@@ -309,7 +308,7 @@ async def list_pages(
 
 @router.get("/conversations/{conversation_id}/pages/{page}", response_model=schemas.Page)
 async def get_page(runtime: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
-    """One page with its messages in full. Reading it here does not count as a recall."""
+    """Get a page with its messages in full. This does not count as a recall."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
     async with runtime.database.snapshot(caller.tenant) as connection:
@@ -320,7 +319,7 @@ async def get_page(runtime: Wired, caller: Reader, conversation_id: Conversation
 
 @router.get("/conversations/{conversation_id}/summary", response_model=schemas.Summary)
 async def get_summary(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """The rolling summary, and how far it reaches."""
+    """Get the rolling summary and how far it reaches."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         return json_value(await inspect.summary_view(runtime, connection, caller.tenant, conversation))
@@ -328,7 +327,7 @@ async def get_summary(runtime: Wired, caller: Reader, conversation_id: Conversat
 
 @router.get("/conversations/{conversation_id}/status", response_model=schemas.Status)
 async def get_status(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """How far the work on a conversation is, and which of its tool results are archived."""
+    """Get the progress of a conversation's background work, and its archived tool results."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await archives.browse(connection, caller.tenant, conversation_id=conversation_id, limit=100)

@@ -52,8 +52,7 @@ def _parts(cursor: str) -> list[str]:
 
 def _bad() -> errors.Invalid:
     return errors.Invalid(
-        "The cursor is not one that Quire gave.",
-        errors=[{"loc": ["query", "cursor"], "msg": "must be the next_cursor of an earlier answer"}],
+        errors=[{"loc": ["query", "cursor"], "msg": "must be the `next_cursor` of an earlier response"}],
     )
 
 

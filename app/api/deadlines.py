@@ -57,8 +57,8 @@ class Deadlines:
             if begun or not deadline.expired():
                 raise
             overdue = errors.Overdue(
-                f"There was no answer within {self._request_seconds:g} seconds. What was asked for may have been done:"
-                " send it again with the same Idempotency-Key, or look."
+                f"The response did not begin within {self._request_seconds:g} seconds. The request can have succeeded:"
+                " retry with the same Idempotency-Key, or check."
             )
             await problem.problem(Request(scope), overdue)(scope, receive, send)
 

@@ -27,11 +27,11 @@ async def list_jobs(
     runtime: Wired,
     caller: Admin,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
-    limit: Annotated[int, Query(ge=1, le=200, description="dead letters in the answer, at most")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="maximum number of dead letters")] = 50,
 ) -> Response:
-    """Background work in numbers, by lane, with what was spent on it; and the jobs that failed for good.
+    """Get background work in numbers, by lane, with model usage, and list the dead letters.
 
-    A dead letter is tried again when it is asked for, or when what it is about changes.
+    A dead letter runs again when you retry it or when its subject changes.
     """
     caller.require_all_users()
     after = cursors.decode_id(cursor)
@@ -47,16 +47,16 @@ async def list_jobs(
 async def retry_job(
     request: Request, runtime: Wired, caller: Admin, job_id: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Try a dead letter again, at once and with its attempts counted anew. A job that is not dead stays as it is.
+    """Retry a dead letter at once, with a fresh count of attempts. A job that is not dead stays unchanged.
 
-    A job that is done is not there any more: 404. The request has no body.
+    Finished jobs are removed and answer 404. The request has no body.
     """
     caller.require_all_users()
 
     async def work(connection: Connection) -> StoredResponse:
         row = await table.retry(connection, caller.tenant, job_id)
         if row is None:
-            raise errors.NotFound("There is no such job. One that is done is forgotten.")
+            raise errors.NotFound("There is no such job. Finished jobs are removed.")
         return StoredResponse(dumps(progress.job_view(row)))
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, None)

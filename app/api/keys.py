@@ -35,10 +35,10 @@ router = APIRouter(tags=["keys"])
     openapi_extra=json_body(schemas.KeyBody, {"name": "the agent", "scopes": ["read", "write", "admin"]}),
 )
 async def create_key(request: Request, runtime: Wired, caller: Admin, key: IdempotencyKeyHeader = None) -> Response:
-    """Make an API key. `key` is shown in this answer and never again: a repeated request is answered without it.
+    """Create an API key. `key` is shown in this response only; a repeated request returns it as null.
 
-    It can have no scope and see no user that the key that asks for it does not. With the first key of a deployment,
-    every request needs one; that answer takes a second, until every process knows.
+    A key cannot grant scopes or user access that its creator lacks. From the deployment's first key on, every request
+    needs one; that first response takes a second, until every process knows.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     wanted = checked(parse_model(schemas.KeyBody, value))
@@ -61,11 +61,11 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
     """The key that is wanted, for the command line too. Raises Invalid."""
     problems: list[errors.FieldError] = []
     if not body.name.strip() or not body.name.isprintable():
-        problems.append({"loc": ["body", "name"], "msg": "must be a text that can be printed"})
+        problems.append({"loc": ["body", "name"], "msg": "must be printable text"})
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+        problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
     if problems:
-        raise errors.Invalid("The key is not usable.", errors=problems)
+        raise errors.Invalid(errors=problems)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     return KeyRequest(body.name, tuple(body.scopes), body.user_id, body.expires_at)
@@ -78,7 +78,7 @@ async def list_keys(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """The keys, the newest first, revoked ones too. A key that is bound to a user sees that user's keys."""
+    """List keys, newest first, including revoked ones. A key bound to a user sees that user's keys."""
     after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await keys.browse(connection, caller.tenant, caller.user_id, after, limit + 1)
@@ -90,7 +90,7 @@ async def list_keys(
 async def revoke_key(
     request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Revoke a key. From now on nobody gets in with it, in any process; it stays in the list."""
+    """Revoke a key, at once and in every process. It stays in the list."""
 
     async def work(connection: Connection) -> StoredResponse:
         return StoredResponse(dumps(await flow.revoke(connection, caller, key_id)))

@@ -52,7 +52,7 @@ Part = Literal["body", "query"]
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
 async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None) -> Response:
-    """Store a memory of a user, or of a conversation. Search finds it from now on."""
+    """Store a memory of a user or a conversation. Search finds it from now on."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
 
@@ -69,20 +69,20 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     """Raises Invalid or Forbidden."""
-    user_id = _user(caller, body.user_id, body.conversation_id, "A memory needs an owner.")
+    user_id = _user(caller, body.user_id, body.conversation_id)
     problems: list[errors.FieldError] = []
     if not body.content.strip():
         problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
     metadata = dumps(body.metadata)
     if len(metadata) > METADATA_MAX:
-        problems.append({"loc": ["body", "metadata"], "msg": f"at most {METADATA_MAX} characters as JSON"})
+        problems.append({"loc": ["body", "metadata"], "msg": f"must have at most {METADATA_MAX} characters as JSON"})
     for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
         if any("\x00" in text or "\\u0000" in text for text in texts):
-            problems.append({"loc": ["body", name], "msg": "must not hold U+0000"})
+            problems.append({"loc": ["body", name], "msg": "must not contain U+0000"})
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        problems.append({"loc": ["body", "expires_at"], "msg": "is past"})
+        problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
     if problems:
-        raise errors.Invalid("The memory is not usable.", errors=problems)
+        raise errors.Invalid(errors=problems)
     return MemoryRequest(
         content=body.content,
         memory_type=body.memory_type,
@@ -96,13 +96,11 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     )
 
 
-def _user(
-    caller: Caller, named: str | None, conversation_id: str | None, title: str, part: Part = "body"
-) -> str | None:
-    """Whom a request is about, if not a conversation. Raises Invalid or Forbidden."""
+def _user(caller: Caller, named: str | None, conversation_id: str | None, part: Part = "body") -> str | None:
+    """Return the user of a request; None for a conversation's. Raises Invalid or Forbidden."""
     user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None:
-        raise errors.Invalid(title, errors=[{"loc": [part, "user_id"], "msg": "a user or a conversation is needed"}])
+        raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
     for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, [part, name])
@@ -113,7 +111,7 @@ def _user(
 async def forget(
     request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Erase a memory with its vectors. Of an episode or a passage, the message or archive that it is of stays."""
+    """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
     async def work(connection: Connection) -> StoredResponse:
         tx = Transaction(runtime, connection, caller.tenant)
@@ -136,11 +134,10 @@ async def forget(
     openapi_extra=json_body(schemas.SearchBody, {"user_id": "me", "query": "what did I say about tea"}),
 )
 async def search_memories(request: Request, runtime: Wired, caller: Reader) -> Response:
-    """Search one user's memories, or one conversation's: messages (episodes) and passages of archives.
+    """Search the memories of a user or a conversation: messages (episodes), passages of archives, explicit memories.
 
-    Chinese, in either script, and English alike. `relevance_score` is from 0 to 1. A model of Quire's own embeds, or
-    one that is configured; where there is none, or it does not answer, semantic and hybrid mode answer by keyword
-    and say so in `mode` and `warnings`.
+    Works for English and both scripts of Chinese. `relevance_score` is 0 to 1. Without an embedding model, or if it
+    does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
@@ -163,7 +160,7 @@ async def find_memories(
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     expand: bool = False,
 ) -> Response:
-    """The same as the POST."""
+    """Search memories with query parameters; see the POST."""
     body = schemas.SearchBody(
         user_id=user_id, query=query, search_mode=search_mode, keywords=keywords, memory_types=memory_types,
         time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
@@ -173,7 +170,7 @@ async def find_memories(
 
 
 async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:
-    user_id = _user(caller, body.user_id, body.conversation_id, "A search is within one user.", part)
+    user_id = _user(caller, body.user_id, body.conversation_id, part)
     since, until = _times(body, part)
     expanded, warnings = None, list[dict[str, str]]()
     if body.expand:
@@ -206,7 +203,6 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
         since = max(since, days) if since else days
     if since and until and since >= until:
         raise errors.Invalid(
-            "There is nothing in this time range.",
             errors=[{"loc": [part, "until"], "msg": "must be later than `since` and `time_range_days` ago"}],
         )
     return since, until
@@ -219,7 +215,7 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
     openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
 )
 async def extract_keywords(request: Request, runtime: Wired) -> Response:
-    """The words of a text that are worth searching for."""
+    """Extract search keywords from a text."""
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.KeywordsBody, value)
     return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
@@ -231,20 +227,20 @@ async def extract_keywords(request: Request, runtime: Wired) -> Response:
     openapi_extra=json_body(schemas.RecallBody, {"user_id": "me", "query": "which tea do I like"}),
 )
 async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
-    """Have the recall agent find out what the memories say: it searches, reads and looks further until it hands over.
+    """Run the recall agent: it searches and reads memories and returns a summary.
 
-    Takes as long as the LLM's calls do. Without an LLM, a fixed policy searches and answers in the same shape.
+    It takes as long as its LLM calls. Without an LLM, a fixed policy searches and answers in the same form.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.RecallBody, value)
-    user_id = _user(caller, body.user_id, body.conversation_id, "A recall is within one user.")
+    user_id = _user(caller, body.user_id, body.conversation_id)
     wanted = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
     return json_value(await recall_agent.recall(runtime, caller.tenant, wanted))
 
 
 @router.get("/memories/{memory_key:uuid}", response_model=schemas.MemoryDetail)
 async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
-    """A memory in full, to 100 KB."""
+    """Get a memory in full, up to 100 KB."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
     if moment is None:

@@ -59,10 +59,10 @@ EXAMPLE = {
 class AppendQuery(BaseModel):
     """The window that is to come with the answer."""
 
-    include: Literal["context"] | None = Field(None, description="return the next window too")
+    include: Literal["context"] | None = Field(None, description="also return the next window")
     budget: int | None = Field(None, ge=1, le=BUDGET_MAX)
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
-    format: Format = Field("openai", description="whose chat API the window is for")
+    format: Format = Field("openai", description="the chat API that the window is for")
 
 
 @router.post(
@@ -73,12 +73,12 @@ class AppendQuery(BaseModel):
     openapi_extra={**json_body(schemas.AppendBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
 )
 async def append_messages(request: Request, caller: Writer) -> Response:
-    """Append messages, all of them or none.
+    """Append messages, all or none.
 
-    In OpenAI form (text or content parts, `tool_calls`, tool messages, reasoning) or Anthropic form (content blocks).
-    With `user_id` a conversation that does not exist is created. A tool result over the archive threshold is
-    archived; the answer's `content` shows what the model will see. `include=context` returns the next window in the
-    same round trip, as it is now even if the request is a repeated one.
+    Accepts OpenAI form (text or content parts, `tool_calls`, tool messages, reasoning) and Anthropic form (content
+    blocks). With `user_id` a new conversation is created. A tool result over the archive threshold is archived;
+    `content` in the response is what the model will see. `include=context` also returns the next window, always the
+    current one, even if the request is a retry.
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
@@ -107,15 +107,15 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     openapi_extra={**json_body(schemas.SyncBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
 )
 async def sync_messages(request: Request, caller: Writer) -> Response:
-    """Append what is new in the caller's own list of messages, all of it or none. Sent again, it appends nothing.
+    """Append what is new in your own message list, all or none. Repeating the request appends nothing.
 
-    The list may leave out older messages, at its beginning or after its first ones, as clients do that trim theirs.
-    Where it says otherwise than what is stored, because a message was edited or answered anew, the answer is a 409
-    of type `fork` with `index` and `seq` of the first difference, and nothing is stored. With `on_fork` = `append`
-    what follows the newest stored messages, or else the difference, is appended. Nothing stored ever changes.
+    The list can omit older messages, at its beginning or after its first ones. If it contradicts what is stored,
+    because a message was edited or answered again, the response is a 409 of type `fork` with the `index` and `seq` of
+    the first difference, and nothing is stored. With `on_fork` = `append`, Quire appends what follows the newest
+    stored messages, or else everything from the difference on. Stored messages never change.
 
-    Messages are the same if they say the same: ids, thinking, cache marks and how JSON is written do not count.
-    Leading system messages are the conversation's system prompt and may change.
+    Messages match by content: ids, thinking, cache marks and JSON formatting do not count. Leading system messages are
+    the conversation's system prompt and can change.
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
@@ -181,9 +181,9 @@ async def list_messages(
     conversation_id: ConversationId,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    order: Annotated[Literal["asc", "desc"], Query(description="oldest or newest first")] = "asc",
+    order: Annotated[Literal["asc", "desc"], Query(description="oldest (`asc`) or newest (`desc`) first")] = "asc",
 ) -> Response:
-    """The original history, as it was sent: what is archived or has left the window included."""
+    """List the original history as it was sent, including what is archived or has left the window."""
     newest_first = order == "desc"
     after = cursors.decode_int(cursor)
     if after is None:
@@ -203,25 +203,29 @@ class ContextQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    budget: int | None = Field(None, ge=1, le=BUDGET_MAX, description="tokens, everything included")
-    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX, description="gives the budget if none is named")
-    query: str | None = Field(None, max_length=10_000, description="what the next answer is about")
-    load: str | None = Field(None, max_length=1000, description="archives to show in full, uuids joined by commas")
-    pages: str | None = Field(None, max_length=300, description="pages to show in full, numbers joined by commas")
+    budget: int | None = Field(None, ge=1, le=BUDGET_MAX, description="tokens of the window, everything included")
+    model: str | None = Field(
+        None, min_length=1, max_length=MODEL_MAX, description="determines the budget if `budget` is omitted"
+    )
+    query: str | None = Field(
+        None, max_length=10_000, description="topic of the next answer; brings in relevant memories"
+    )
+    load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
+    pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
 
 
 @router.get(
     "/conversations/{conversation_id}/context",
     response_model=schemas.Context,
-    responses={304: {"description": "The window is the one named in If-None-Match."}},
+    responses={304: {"description": "The window is unchanged (If-None-Match)."}},
     openapi_extra=parameters(ContextQuery),
 )
 async def get_context(request: Request, caller: Reader) -> Response:
-    """The context window for the next model call, ready to send, within a token budget.
+    """Get the context window for the next model call, ready to send, within a token budget.
 
-    Between two epochs the window only grows at its end, so a provider's prompt cache keeps working. `usage` itemises
-    the tokens of every section. A budget too small for the fixed parts and the newest user message answers 422
+    Within an epoch the window only grows at its end, so prompt caches keep working. `usage` itemises the tokens of
+    every section. If the budget is too small for the fixed parts and the newest user message, the response is a 422
     with `minimum_budget`.
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
@@ -249,7 +253,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
     },
 )
 async def post_context(request: Request, caller: Reader) -> Response:
-    """The same as the GET, for what does not fit a URL: a system prompt or tools of the caller's own."""
+    """Get the context window with your own system prompt or tools."""
     runtime, conversation_id = runtime_of(request), path_id(request)
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ContextBody, value)
@@ -276,8 +280,8 @@ def _checked(runtime: Runtime, wanted: ContextRequest, part: Literal["body", "qu
         return wanted
     if model_window(wanted.model) is None:
         raise errors.Invalid(
-            "The model is not known, so its context window is not either; name a budget.",
-            errors=[{"loc": [part, "model"], "msg": "is not a model whose context window is known"}],
+            "Quire does not know the context window of this model. Set `budget`.",
+            errors=[{"loc": [part, "model"], "msg": "is not a model with a known context window"}],
         )
     return wanted
 
@@ -295,8 +299,7 @@ def _uuids(text: str | None) -> tuple[UUID, ...]:
         return tuple(dict.fromkeys(UUID(part.strip()) for part in text.split(","))) if text else ()
     except ValueError:
         raise errors.Invalid(
-            "`load` is not a list of uuids.",
-            errors=[{"loc": ["query", "load"], "msg": "must be uuids joined by commas"}],
+            errors=[{"loc": ["query", "load"], "msg": "must be comma-separated uuids"}],
         ) from None
 
 
@@ -314,4 +317,4 @@ def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
 
 
 def _bad_pages(loc: list[str | int]) -> errors.Invalid:
-    return errors.Invalid("`pages` names no pages.", errors=[{"loc": loc, "msg": "must be up to 20 numbers from 1 on"}])
+    return errors.Invalid(errors=[{"loc": loc, "msg": "must be up to 20 page numbers, starting at 1"}])

@@ -44,9 +44,9 @@ async def list_notes(
     runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
-    every: Annotated[bool, Query(alias="all", description="also those that another note has replaced")] = False,
+    every: Annotated[bool, Query(alias="all", description="include notes that another note replaced")] = False,
 ) -> Response:
-    """The standing notes: instructions and preferences that lead the head of every window."""
+    """List standing notes: instructions and preferences at the head of every window."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await notes.browse(connection, caller.tenant, conversation_id, replaced=every)
@@ -63,7 +63,7 @@ async def list_notes(
 async def add_note(
     request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Add a standing note. It is in view from the next window on, which begins a new epoch."""
+    """Add a standing note. The next window shows it and begins a new epoch."""
 
     async def work(connection: Connection, text: str, tokens: int) -> str:
         return dumps(_view(await notes.insert(connection, caller.tenant, conversation_id, uuid7(), text, tokens)))
@@ -104,7 +104,7 @@ async def delete_note(
     note: UUID,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Erase a standing note; it is gone from the next window on."""
+    """Erase a standing note. The next window no longer has it."""
 
     async def work(connection: Connection) -> StoredResponse:
         known = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
@@ -130,8 +130,8 @@ async def _write(
     body = parse_model(schemas.NoteBody, value)
     text = flat(" ".join(body.text.split()))
     if not text or "\x00" in body.text:
-        message = "must be a text, without U+0000"
-        raise errors.Invalid("A note says something.", errors=[{"loc": ["body", "text"], "msg": message}])
+        message = "must not be blank or contain U+0000"
+        raise errors.Invalid(errors=[{"loc": ["body", "text"], "msg": message}])
     tokens = await runtime.count(text)
 
     async def work(connection: Connection) -> StoredResponse:
@@ -167,9 +167,9 @@ def _view(row: Record) -> dict[str, Any]:
 
 @router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])
 async def list_topics(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """What the conversation has been about, the most mentioned topics first.
+    """List the conversation's topics, most mentioned first.
 
-    Closed pages are given their topics in the background, by the language model if there is one.
+    Background jobs assign topics to closed pages, with the LLM if there is one.
     """
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)

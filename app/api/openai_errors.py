@@ -73,11 +73,17 @@ def body(error: Exception) -> dict[str, Any]:
         said = text if isinstance(error, OverdueError) else f"The model's provider failed: {text}."
         return _body(said, _type(status), None, code)
     if isinstance(error, errors.QuireError):
-        more = "".join(f" {_param(found['loc'])}: {found['msg']}." for found in error.errors[:3])
         param = _param(error.errors[0]["loc"]) if error.errors else None
         code = CODES.get(error.code, error.code.replace("-", "_"))
-        return _body(error.detail + more, _type(status), param, code)
-    return _body("Something went wrong on our side.", "server_error", None, "internal")
+        return _body(_text(error), _type(status), param, code)
+    return _body("Internal error. Please report it.", "server_error", None, "internal")
+
+
+def _text(error: errors.QuireError) -> str:
+    """Return the detail; where it only counts field errors, the first three of them, as there is no `errors`."""
+    if error.errors and error.detail == errors.sentence(error.errors):
+        return " ".join(errors.sentence([found]) for found in error.errors[:3])
+    return error.detail
 
 
 def _body(message: str, kind: str, param: str | None, code: str | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,26 +14,26 @@ from app.api.scope import Needs
 from app.core.caller import Scope
 
 TAGS = [
-    {"name": "messages", "description": "Turns in, window out."},
+    {"name": "messages", "description": "Store messages and get windows."},
     {"name": "conversations", "description": "Conversations and their parts."},
-    {"name": "notes", "description": "What is always in view."},
-    {"name": "archive", "description": "Large tool results, kept whole."},
-    {"name": "memories", "description": "Search over everything that was said or archived."},
-    {"name": "users", "description": "A user's data as a whole: taken out, put in, erased."},
-    {"name": "proxy", "description": "A model with this memory, as OpenAI's clients speak to one."},
-    {"name": "tools", "description": "What a model recalls with."},
-    {"name": "keys", "description": "Who may do what."},
-    {"name": "jobs", "description": "What is done in the background, and what could not be."},
-    {"name": "operations", "description": "Is it up, is it ready, how is it doing."},
+    {"name": "notes", "description": "Standing notes, always in view."},
+    {"name": "archive", "description": "Large tool results."},
+    {"name": "memories", "description": "Search everything that was said or archived."},
+    {"name": "users", "description": "Export, import and erase a user's data."},
+    {"name": "proxy", "description": "A model with memory, behind OpenAI's API."},
+    {"name": "tools", "description": "The tools that a model recalls with."},
+    {"name": "keys", "description": "API keys."},
+    {"name": "jobs", "description": "Background jobs and their failures."},
+    {"name": "operations", "description": "Health, readiness, metrics."},
 ]
 
 SECURITY_SCHEMES = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "An API key. None is needed as long as the deployment never had one.",
+        "description": "An API key. Not needed until the deployment's first key exists.",
     },
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, in a header of ours."},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
 }
 
 
@@ -77,10 +78,16 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
+            if "description" in operation:
+                operation["summary"] = _first_sentence(operation["description"])
             _answer_with_problems(operation["responses"], is_openai=path.startswith(openai_errors.PREFIX))
             if (scope := needed[path, method]) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
+
+
+def _first_sentence(description: str) -> str:
+    return re.split(r"\.(?:\s|$)", description, maxsplit=1)[0].replace("\n", " ")
 
 
 def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
@@ -97,5 +104,5 @@ def _answer_with_problems(responses: dict[str, Any], *, is_openai: bool) -> None
     kind, name = ("application/json", "OpenAIError") if is_openai else (problem.MEDIA_TYPE, "Problem")
     content = {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     responses.pop("422", None)
-    responses["4XX"] = {"description": "The request cannot be served as it is.", "content": content}
-    responses["5XX"] = {"description": "Something is wrong on our side; try again.", "content": content}
+    responses["4XX"] = {"description": "The request is wrong; see `detail`.", "content": content}
+    responses["5XX"] = {"description": "An error in Quire or its database; retry.", "content": content}

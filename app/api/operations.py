@@ -22,7 +22,7 @@ class Health(BaseModel):
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
-    """Liveness: the process answers. Says nothing about the database."""
+    """Report liveness: the process answers. Does not check the database."""
     return Health()
 
 
@@ -35,15 +35,14 @@ class Readiness(Health):
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
 async def readyz(runtime: Wired) -> Readiness:
-    """Readiness: the database answers and its schema is the one this version expects, else 503.
+    """Report readiness: the database answers and has the schema that this version expects, else 503.
 
-    Warnings are for people: background work that nobody does, or that its provider refuses. Requests are served all
-    the same.
+    Warnings report background work that no worker does or that its provider rejects. Requests are served anyway.
     """
     revision = await runtime.database.schema_revision()
     if revision != runtime.schema_head:
         raise errors.StorageUnavailable(
-            f"The schema is at {revision or 'nothing'}, not at {runtime.schema_head}; run `quire migrate`."
+            f"The schema is at {revision or 'no version'}, not at {runtime.schema_head}. Run `quire migrate`."
         )
     found = await progress.work_warnings(runtime)
     return Readiness(warnings=[WarningItem(**warning) for warning in found])

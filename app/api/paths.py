@@ -46,11 +46,11 @@ def _decoded(part: bytes) -> str:
 def check_id(value: str, loc: list[str | int]) -> str:
     """An id that a client may choose. Raises Invalid."""
     if not 0 < len(value) <= ID_MAX or NOT_IN_IDS.search(value):
-        message = f"must be 1 to {ID_MAX} characters, none of them a control character"
-        raise errors.Invalid("An id is not usable.", errors=[{"loc": loc, "msg": message}])
+        message = f"must have 1 to {ID_MAX} characters and no control characters"
+        raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
     if value in _DOTS:
-        message = "must not be . or .., which clients take out of a path"
-        raise errors.Invalid("An id is not usable.", errors=[{"loc": loc, "msg": message}])
+        message = "must not be . or .., which clients remove from paths"
+        raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
     return value
 
 
@@ -63,7 +63,7 @@ def _restored(segment: str) -> str:
     return check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"])
 
 
-_DESCRIPTION, _EXAMPLES = "1 to 128 characters, none of them a control character", ["demo"]
+_DESCRIPTION, _EXAMPLES = "1 to 128 characters, no control characters", ["demo"]
 
 
 async def _path_id(conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)]) -> str:

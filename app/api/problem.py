@@ -32,11 +32,11 @@ SCHEMA: dict[str, Any] = {
     "description": "Why a request failed (RFC 9457).",
     "required": ["type", "title", "status", "detail", "request_id"],
     "properties": {
-        "type": {"type": "string", "description": "Stable name of the kind of problem, urn:quire:problem:…"},
+        "type": {"type": "string", "description": "Stable name of the problem, urn:quire:problem:…"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
-        "request_id": {"type": "string", "description": "The X-Request-Id of the answer."},
+        "request_id": {"type": "string", "description": "The X-Request-Id of the response."},
         "errors": {
             "type": "array",
             "items": {
@@ -106,7 +106,9 @@ class RequestId:
             _logger.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
             if started:
                 raise  # half an answer is out already; the server closes the connection
-            response = problem(Request(scope), errors.QuireError("Something went wrong on our side."))
+            response = problem(
+                Request(scope), errors.QuireError("Internal error. Please report it with the request id.")
+            )
             await response(scope, receive, send_with_id)
 
 
@@ -133,11 +135,11 @@ async def _quire_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return problem(request, errors.Invalid("The request breaks a rule.", errors=field_errors(error.errors())))
+    return problem(request, errors.Invalid(errors=field_errors(error.errors())))
 
 
 _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
-_HTTP_DETAILS = {404: "There is nothing at this path.", 405: "The method is not allowed at this path."}
+_HTTP_DETAILS = {404: "This path does not exist.", 405: "This path does not allow the method."}
 
 
 def _refused(request: Request, error: HTTPException, headers: Mapping[str, str]) -> Response:

@@ -37,12 +37,12 @@ ConversationHeader = Annotated[
     str | None,
     Header(
         alias=CONVERSATION,
-        description="The conversation's id, percent-encoded; one that is new is made. Without it the conversation is"
-        " found by the list of messages, and its id is in the answer's header of the same name.",
+        description="The conversation's id, percent-encoded; created if new. Without it Quire finds the conversation by"
+        " the message list. The response has the id in the same header.",
     ),
 ]
 UserHeader = Annotated[
-    str | None, Header(alias="X-Quire-User", description="Whose it is, percent-encoded; else the body's `user`.")
+    str | None, Header(alias="X-Quire-User", description="The user, percent-encoded. Default: `user` of the body.")
 ]
 BudgetHeader = Annotated[
     int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
@@ -62,11 +62,11 @@ async def create_chat_completion(
     user: UserHeader = None,
     budget: BudgetHeader = None,
 ) -> Response:
-    """Answer as OpenAI's API does, with the memory of the conversation.
+    """Create a chat completion with the conversation's memory.
 
-    What is new in `messages` is stored, the model behind the proxy is asked with the conversation's window and the
-    recall tools, what it recalls is brought in, and its answer is passed on as it comes and stored. Members that are
-    not Quire's matter go to the model as they are. docs/proxy.md says which conversation a list is of.
+    Quire stores what is new in `messages`, calls the model with the conversation's window and the recall tools, runs
+    its recalls, and streams and stores its answer. Other fields go to the model unchanged. docs/proxy.md explains how
+    Quire finds the conversation.
     """
     arrived = asyncio.get_running_loop().time()
     caller.require("read")
@@ -105,7 +105,7 @@ async def create_chat_completion(
 
 @router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
 async def list_models(runtime: Wired) -> Response:
-    """The models behind the proxy, as their API lists them."""
+    """List the models of the API behind the proxy."""
     upstream = _upstream(runtime)
     if (known := runtime.models.get("")) is None:
         try:
@@ -135,7 +135,7 @@ async def _events(turn: Turn) -> AsyncIterator[bytes]:
 
 def _upstream(runtime: Runtime) -> Upstream:
     if runtime.upstream is None:
-        raise errors.NotFound("No model is behind the proxy: QUIRE_PROXY_BASE_URL is not set.")
+        raise errors.NotFound("The proxy has no model: QUIRE_PROXY_BASE_URL is not set.")
     return runtime.upstream
 
 
@@ -143,13 +143,11 @@ def _check(body: schemas.ChatBody) -> None:
     """Raises Invalid for what cannot be stored as one answer."""
     if body.n not in (None, 1):
         raise errors.Invalid(
-            "One answer is stored to a request.", errors=[{"loc": ["body", "n"], "msg": "must be 1: ask again instead"}]
+            "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]
         )
     for name in ("functions", "function_call"):
         if (body.model_extra or {}).get(name) is not None:
-            raise errors.Invalid(
-                "Functions are taken as tools.", errors=[{"loc": ["body", name], "msg": "is not supported; use tools"}]
-            )
+            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "is not supported; use `tools`"}])
 
 
 def _allowed(settings: Settings) -> list[str]:
@@ -159,10 +157,10 @@ def _allowed(settings: Settings) -> list[str]:
 def _model(settings: Settings, named: str | None) -> str:
     model = named or settings.quire_proxy_model or settings.memory_llm_model
     if not model:
-        raise errors.Invalid("No model is named.", errors=[{"loc": ["body", "model"], "msg": "is missing"}])
+        raise errors.Invalid(errors=[{"loc": ["body", "model"], "msg": "is required"}])
     allowed = _allowed(settings)
     if allowed and model not in allowed:
-        raise errors.NotFound("There is no such model.", errors=[{"loc": ["body", "model"], "msg": "is not offered"}])
+        raise errors.NotFound(errors=[{"loc": ["body", "model"], "msg": "is not an available model"}])
     return model
 
 

@@ -1,6 +1,6 @@
-"""The shapes of requests and answers, for validation and for the OpenAPI document.
+"""Models of requests and responses, for validation and for the OpenAPI document.
 
-Answers are put together as text elsewhere; these models say what is in them.
+Responses are rendered as text elsewhere; these models describe them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from app.core.budget import BUDGET_MAX
 from app.core.caller import Scope
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX, MODEL_MAX, NOTE_MAX, TITLE_MAX
 
-REPORTED = "of the model call that the newest messages answer or come from; windows are fitted to what it says"
-Budget = Field(None, ge=1, le=BUDGET_MAX, description="tokens that the window may take, everything included")
+REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"
+Budget = Field(None, ge=1, le=BUDGET_MAX, description="maximum tokens of the window, everything included")
 
 
 class PolicyOverrides(RequestModel):
-    """Paging settings of one conversation; what is left out follows the deployment."""
+    """Paging settings of one conversation. Omitted ones follow the deployment."""
 
     full_recent_count: int | None = Field(None, ge=1, le=10_000)
-    active_pages: int | None = Field(None, ge=1, le=10_000)
+    active_pages: int | None = Field(None, ge=0, le=10_000, description="(0: as many as fit)")
     condensed_tool_max: int | None = Field(None, ge=0, le=100_000)
     archive_threshold: int | None = Field(None, ge=200, le=10_000_000, description="characters")
     archive_threshold_tokens: int | None = Field(None, ge=0, le=10_000_000)
@@ -36,10 +36,14 @@ class PolicyOverrides(RequestModel):
     summary_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
     summary_enabled: bool | None = None
     chapter_lines: bool | None = None
+    head_share: float | None = Field(None, ge=0, le=0.5, description="of the body's room")
+    condensed_share: float | None = Field(None, ge=0, le=0.8, description="of the body's room")
+    keep_share: float | None = Field(None, ge=0.05, le=0.8, description="of the body's room")
+    recall_share: float | None = Field(None, ge=0.05, le=0.8, description="of the available tokens")
 
 
 class ConversationChange(RequestModel):
-    """What of a conversation can be changed. A member that is null is reset."""
+    """Changeable fields of a conversation. null resets a field."""
 
     title: str | None = Field(None, max_length=TITLE_MAX)
     system: str | None = Field(None, max_length=1_000_000, description="system prompt of every window")
@@ -52,13 +56,13 @@ class ConversationChange(RequestModel):
 class ConversationCreate(ConversationChange):
     """A new conversation."""
 
-    id: str | None = Field(None, description="1 to 128 characters; a UUIDv7 if left out")
+    id: str | None = Field(None, description="1 to 128 characters; default: a UUIDv7")
     user_id: str | None = None
 
 
 _MESSAGE = {
     "type": "object",
-    "description": "A message as its API has it; what is not named here is kept as it is.",
+    "description": "A message in OpenAI or Anthropic form. Other fields are kept.",
     "required": ["role"],
     "properties": {
         "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool"]},
@@ -74,19 +78,19 @@ _MESSAGE = {
         },
         "tool_call_id": {"type": "string"},
         "name": {"type": "string"},
-        "client_id": {"type": "string", "description": "the caller's own id of the message"},
+        "client_id": {"type": "string", "description": "your own id of the message"},
     },
     "additionalProperties": True,
 }
 SentMessage = Annotated[Any, WithJsonSchema(_MESSAGE)]
-"""Read by `core.messages`, which says more exactly what is wrong; described here for whoever generates a client."""
+"""Validated by `core.messages`, whose errors are more exact; described here for generated clients."""
 
 
 class ReportedUsage(RequestModel):
-    """What a model's API counted in the prompt that a window of the conversation became."""
+    """Prompt tokens that a model's API counted for a window."""
 
     window_tokens: int = Field(ge=1, le=BUDGET_MAX, description="the window's `usage.total`")
-    prompt_tokens: int = Field(ge=1, le=BUDGET_MAX, description="all that the model read, from a cache or not")
+    prompt_tokens: int = Field(ge=1, le=BUDGET_MAX, description="all prompt tokens, cached ones included")
 
     def value(self) -> calibration.ReportedUsage:
         return calibration.ReportedUsage(self.window_tokens, self.prompt_tokens)
@@ -95,37 +99,43 @@ class ReportedUsage(RequestModel):
 class AppendBody(RequestModel):
     """Messages to append, in OpenAI or Anthropic form."""
 
-    messages: list[SentMessage] = Field(description="1 to 1000 messages, stored all or none")
-    user_id: str | None = Field(None, description="creates the conversation if it is new")
+    messages: list[SentMessage] = Field(description="1 to 1000 messages; all or none are stored")
+    user_id: str | None = Field(None, description="the conversation's user; creates a new conversation")
     system: str | None = Field(None, max_length=1_000_000)
     reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
 
 
 class SyncBody(RequestModel):
-    """All the messages that the caller has of a conversation, in OpenAI or Anthropic form."""
+    """Your whole message list of a conversation, in OpenAI or Anthropic form."""
 
-    messages: list[SentMessage] = Field(description="1 to 20,000 messages, of which up to 1000 may be new")
-    user_id: str | None = Field(None, description="creates the conversation if it is new")
-    system: str | None = Field(None, max_length=1_000_000, description="before what the list's system messages say")
-    on_fork: Literal["error", "append"] = Field("error", description="where the list contradicts what is stored")
+    messages: list[SentMessage] = Field(description="1 to 20,000 messages, of which up to 1000 can be new")
+    user_id: str | None = Field(None, description="the conversation's user; creates a new conversation")
+    system: str | None = Field(
+        None, max_length=1_000_000, description="system prompt, placed before the list's system messages"
+    )
+    on_fork: Literal["error", "append"] = Field(
+        "error", description="what to do if the list contradicts what is stored"
+    )
     reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
 
 
 class ChatBody(RequestModel):
-    """A request for a chat completion. Members beside these go to the model's API as they are."""
+    """A chat completion request. Other fields go to the model's API unchanged."""
 
     model_config = ConfigDict(extra="allow")
 
-    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX, description="as the model's API names it")
-    messages: list[Any] = Field(description="the whole list, or what is new of it")
+    model: str | None = Field(
+        None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
+    )
+    messages: list[Any] = Field(description="the whole list, or only new messages")
     stream: bool | None = None
-    n: int | None = Field(None, description="1: one answer is stored")
-    user: str | None = Field(None, description="whose conversation it is, where no header says")
-    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own")
+    n: int | None = Field(None, description="must be 1")
+    user: str | None = Field(None, description="the conversation's user, unless a header names it")
+    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
 
 
 class ChatCompletion(BaseModel):
-    """As the model's API answers; with `stream`, server-sent events of its chunks."""
+    """The model API's response; with `stream`, server-sent events of its chunks."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -134,18 +144,18 @@ class ChatCompletion(BaseModel):
     created: int
     model: str
     choices: list[dict[str, Any]]
-    usage: dict[str, Any] | None = Field(None, description="of all calls of the model for the answer")
+    usage: dict[str, Any] | None = Field(None, description="sum over all model calls for this answer")
 
 
 class ModelList(BaseModel):
-    """As the model's API lists them."""
+    """The model API's list."""
 
     object: str
     data: list[dict[str, Any]]
 
 
 class ContextBody(RequestModel):
-    """What the window is wanted for."""
+    """Parameters of a window."""
 
     budget: int | None = Budget
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
@@ -153,12 +163,12 @@ class ContextBody(RequestModel):
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)
     format: Literal["openai", "anthropic"] = "openai"
-    system: str | None = Field(None, max_length=1_000_000, description="instead of the conversation's own")
-    tools: list[dict[str, Any]] = Field(default=[], max_length=200, description="the caller's own tools")
+    system: str | None = Field(None, max_length=1_000_000, description="replaces the conversation's system prompt")
+    tools: list[dict[str, Any]] = Field(default=[], max_length=200, description="your own tools")
 
 
 class ToolCallBody(RequestModel):
-    """The arguments that the model gave."""
+    """A recall tool call of a model."""
 
     arguments: dict[str, Any] = Field(default={})
 
@@ -172,7 +182,7 @@ class Conversation(BaseModel):
     system: str | None
     model: str | None
     budget: int | None
-    token_percent: int = Field(description="tokens that its model makes of a hundred of Quire's, as far as reported")
+    token_percent: int = Field(description="the model's tokens per 100 of Quire's, as reported so far")
     settings: dict[str, Any]
     metadata: dict[str, Any]
     messages: int
@@ -206,33 +216,33 @@ class ConversationList(BaseModel):
 
 
 class Erased(BaseModel):
-    """What was erased, in rows of each table."""
+    """Deleted rows per table."""
 
     id: str
     erased: dict[str, int]
 
 
 class MessageErased(Erased):
-    """A message that was erased; ``id`` is the conversation's."""
+    """An erased message; ``id`` is the conversation's."""
 
     seq: int
 
 
 class PageErased(Erased):
-    """A page that was erased; ``id`` is the conversation's."""
+    """An erased page; ``id`` is the conversation's."""
 
     page: int
 
 
 class Imported(BaseModel):
-    """How many of what were put in, and how many were there already."""
+    """Items that were imported, and items that existed already, by kind."""
 
     imported: dict[str, int]
     matched: dict[str, int]
 
 
 class Stored(BaseModel):
-    """A message that was appended; ``content`` is as the model will see it."""
+    """An appended message; ``content`` is what the model will see."""
 
     id: UUID
     client_id: str | None
@@ -245,7 +255,7 @@ class Stored(BaseModel):
 
 
 class Message(BaseModel):
-    """A message of the history, with every member it was sent with."""
+    """A message of the history, with every field it was sent with."""
 
     id: UUID
     client_id: str | None
@@ -279,8 +289,8 @@ class Sections(BaseModel):
 
 
 class Usage(BaseModel):
-    budget: int = Field(description="in the model's tokens; all others are Quire's")
-    token_percent: int = Field(description="the model's tokens to a hundred of Quire's")
+    budget: int = Field(description="in the model's tokens; all other figures are in Quire's")
+    token_percent: int = Field(description="the model's tokens per 100 of Quire's")
     total: int
     full_history: int
     saved: float
@@ -333,9 +343,9 @@ class Appended(BaseModel):
 
 
 class Synced(BaseModel):
-    matched: int = Field(description="messages of the list before the first that was appended")
-    ahead: int = Field(description="stored messages after the list's last")
-    passed_over: list[int] = Field(description="messages of the list that are not stored and come before stored ones")
+    matched: int = Field(description="leading messages of the list that needed no storing")
+    ahead: int = Field(description="stored messages after the end of the list")
+    passed_over: list[int] = Field(description="indexes of messages that are not stored and precede stored ones")
     appended: list[Stored]
     page: int
     epoch: int
@@ -373,7 +383,7 @@ class Contents(BaseModel):
 class PageItem(BaseModel):
     page: int
     title: str
-    source: Literal["llm", "extractive"] = Field(description="who wrote the title")
+    source: Literal["llm", "extractive"] = Field(description="author of the title")
     first_seq: int
     last_seq: int
     recall_count: int
@@ -409,17 +419,17 @@ class SummaryVersion(BaseModel):
 
 
 class Summary(BaseModel):
-    """The newest summary: sentences, one on each line."""
+    """The newest summary, one sentence per line."""
 
     text: str
     tokens: int
-    through_seq: int = Field(description="the last message that it covers")
+    through_seq: int = Field(description="last message that it covers")
     source: Literal["llm", "extractive"]
-    model: str | None = Field(description="which wrote it")
+    model: str | None = Field(description="the model that wrote it")
     version: int | None = None
     created_at: datetime | None = None
-    lag: int = Field(description="messages that it should cover and does not yet")
-    versions: list[SummaryVersion] = Field(description="the newest, the newest first")
+    lag: int = Field(description="messages that it should cover but does not yet")
+    versions: list[SummaryVersion] = Field(description="newest first")
 
 
 class ToolResult(BaseModel):
@@ -429,7 +439,7 @@ class ToolResult(BaseModel):
 
 
 class AttpBody(RequestModel):
-    """What a model wrote."""
+    """An ATTP document."""
 
     document: str = Field(description="the TOML document, with or without a code fence around it")
 
@@ -437,19 +447,19 @@ class AttpBody(RequestModel):
 class AttpCall(BaseModel):
     name: str
     arguments: dict[str, Any]
-    error: str | None = Field(description="why it did not work")
+    error: str | None = Field(description="why the call failed")
 
 
 class AttpResult(BaseModel):
-    """What came of a document."""
+    """Result of an ATTP document."""
 
     status: Literal["continue", "done", "error"] = Field(
-        description="continue: show the model `content`; done: `message` is its last word; error: `content` says why"
+        description="continue: show the model `content`; done: `message` is the answer; error: `content` says why"
     )
     thought: str | None
     target: str | None
     message: str | None
-    result: Any = Field(description="what the code assigned to `__result__`")
+    result: Any = Field(description="the value of `__result__`")
     error: str | None
     content: str = Field(description="what to show the model")
     is_error: bool
@@ -459,20 +469,20 @@ class AttpResult(BaseModel):
 class ToolSchemas(BaseModel):
     format: Literal["openai", "anthropic", "mcp", "attp"]
     tools: list[dict[str, Any]]
-    prompt: dict[str, str] = Field(description="the text that goes with the tools, by language")
-    window: list[str] = Field(description="the tools that windows offer by themselves")
+    prompt: dict[str, str] = Field(description="guide to the tools, by language")
+    window: list[str] = Field(description="tools that windows include")
 
 
 class ArchiveBody(RequestModel):
-    """One tool result."""
+    """A tool result to archive."""
 
     user_id: str | None = None
     conversation_id: str | None = None
     tool_name: str = Field(min_length=1, max_length=256)
     tool_input: dict[str, Any] | list[Any] | str = Field(default="", description="the call's arguments")
     result: str
-    sources: list[str] = Field(default=[], max_length=10, description="where it comes from, if the caller knows")
-    expires_at: Time | None = Field(None, description="when it is to be erased")
+    sources: list[str] = Field(default=[], max_length=10, description="origins of the result; extracted if omitted")
+    expires_at: Time | None = Field(None, description="time of erasure")
 
 
 class Passage(BaseModel):
@@ -483,7 +493,7 @@ class Passage(BaseModel):
 
 
 class Archive(BaseModel):
-    """An archived tool result, or one that was passed through."""
+    """An archived or passed-through tool result."""
 
     uuid: UUID | None
     archived: bool
@@ -502,7 +512,7 @@ class Archive(BaseModel):
     expires_at: datetime | None
     content: str | None = None
     passages: list[Passage] | None = None
-    mode: Literal["hybrid", "keyword"] | None = Field(None, description="how passages were searched for")
+    mode: Literal["hybrid", "keyword"] | None = Field(None, description="how passages were found")
     warnings: list[WarningItem] = []
 
 
@@ -524,7 +534,7 @@ class ArchivedResult(BaseModel):
 
 
 class Spent(BaseModel):
-    """What providers were paid for."""
+    """Model usage."""
 
     calls: int
     prompt_tokens: int
@@ -534,12 +544,12 @@ class Spent(BaseModel):
 class WorkNumbers(BaseModel):
     """Background work in numbers."""
 
-    pending: int = Field(description="jobs that wait, for their turn or after a failure")
+    pending: int = Field(description="waiting jobs, new or after a failure")
     running: int
-    dead: int = Field(description="jobs that failed for good; see GET /jobs")
+    dead: int = Field(description="jobs that failed permanently; see GET /jobs")
     unindexed: int = Field(description="closed pages, long texts and memories that are not indexed yet")
-    oldest_pending_seconds: float | None = Field(description="since when the oldest pending job has been wanted")
-    spent: dict[str, Spent] = Field(description="by kind of work")
+    oldest_pending_seconds: float | None = Field(description="age of the oldest pending job")
+    spent: dict[str, Spent] = Field(description="model usage by kind of work")
 
 
 class LaneNumbers(BaseModel):
@@ -549,13 +559,13 @@ class LaneNumbers(BaseModel):
     running: int
     dead: int
     oldest_pending_seconds: float | None
-    unclaimed: int = Field(description="jobs that could have been begun for over a minute: too few workers, or none")
-    error: str | None = Field(description="on what the oldest pending job that failed did so")
+    unclaimed: int = Field(description="jobs that have waited over a minute: there are no or too few workers")
+    error: str | None = Field(description="last error of the oldest pending job that failed")
     stopped: str | None = Field(description="why this process tries the lane only once a minute")
 
 
 class Job(BaseModel):
-    """One job. Of errors only the kind is told, never content."""
+    """A job. Errors name only their kind, never content."""
 
     id: UUID
     kind: str
@@ -569,21 +579,21 @@ class Job(BaseModel):
 
 
 class Jobs(WorkNumbers):
-    """Background work of everything, and its dead letters."""
+    """All background work and its dead letters."""
 
-    unindexed_at_least: bool = Field(description="there may be more unindexed: counting is bounded")
+    unindexed_at_least: bool = Field(description="true if `unindexed` is a lower bound")
     lanes: dict[str, LaneNumbers]
     items: list[Job] = Field(description="dead letters")
     next_cursor: str | None
 
 
 class Status(WorkNumbers):
-    """How far the work on a conversation is."""
+    """Progress of a conversation's background work."""
 
     messages: int
     pages: int
     epoch: int
-    archived: list[ArchivedResult] = Field(description="the newest hundred")
+    archived: list[ArchivedResult] = Field(description="the newest 100")
 
 
 class NoteBody(RequestModel):
@@ -597,8 +607,8 @@ class Note(BaseModel):
     text: str
     tokens: int
     source: Literal["person", "extractive", "llm"]
-    seq: int | None = Field(description="the message it was found in")
-    replaced: bool = Field(description="another note holds instead")
+    seq: int | None = Field(description="message that it was found in")
+    replaced: bool = Field(description="true if another note replaced it")
     created_at: datetime
 
 
@@ -622,12 +632,14 @@ MemoryType = Literal["episode", "passage", "preference", "fact", "general", "com
 
 
 class RecallBody(RequestModel):
-    """What the recall agent is to find out."""
+    """A task for the recall agent."""
 
     user_id: str | None = None
-    conversation_id: str | None = Field(None, description="whose latest messages it starts from")
+    conversation_id: str | None = Field(None, description="conversation whose latest messages it starts from")
     query: str | None = Field(None, min_length=1, max_length=10_000, description="default: the latest user message")
-    max_iterations: int = Field(3, ge=1, le=10, description="how often it may look at more of the conversation, and 1")
+    max_iterations: int = Field(
+        3, ge=1, le=10, description="maximum iterations; each can read more of the conversation"
+    )
 
 
 class RecallStep(BaseModel):
@@ -645,13 +657,13 @@ class RecallResult(BaseModel):
     needs_more_info: bool
     follow_up_question: str | None
     iteration_used: int
-    context_window_used: int = Field(description="messages of the conversation that were looked at")
+    context_window_used: int = Field(description="messages of the conversation that it read")
     trace: list[RecallStep]
     warnings: list[WarningItem]
 
 
 class KeywordsBody(RequestModel):
-    """A text to find search words in."""
+    """A text to extract search keywords from."""
 
     text: str = Field(min_length=1, max_length=100_000)
     limit: int = Field(10, ge=1, le=30)
@@ -662,27 +674,27 @@ class Keywords(BaseModel):
 
 
 class SearchBody(RequestModel):
-    """What is searched for, and where."""
+    """A search."""
 
     user_id: str | None = None
     query: str = Field(min_length=1, max_length=10_000)
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
-    keywords: list[str] = Field(default=[], max_length=20, description="at least one of these must occur")
+    keywords: list[str] = Field(default=[], max_length=20, description="at least one must occur")
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
-    time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last days")
+    time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
     since: Time | None = Field(None, description="only from this time on")
     until: Time | None = Field(None, description="only before this time")
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1)
     conversation_id: str | None = None
-    expand: bool = Field(default=False, description="have the LLM put the query in more words first; takes its time")
+    expand: bool = Field(default=False, description="have the LLM expand the query first; adds the time of an LLM call")
 
 
 class MemoryResult(BaseModel):
     memory_key: UUID
     memory_type: MemoryType
     summary: str
-    content_preview: str = Field(description="200 characters, the match marked **so**")
+    content_preview: str = Field(description="200 characters with the match in **bold**")
     relevance_score: float
     created_at: datetime
     keywords: list[str]
@@ -693,7 +705,7 @@ class MemoryResult(BaseModel):
 
 
 class MemoryDetail(MemoryResult):
-    content: str = Field(description="to 100 KB, with a mark where it is cut")
+    content: str = Field(description="up to 100 KB, with a mark where it is cut")
     is_cut: bool
     metadata: dict[str, Any]
     sensitivity: Literal["normal", "sensitive"]
@@ -702,7 +714,7 @@ class MemoryDetail(MemoryResult):
 
 
 class MemoryBody(RequestModel):
-    """Something to be found again."""
+    """A memory to store."""
 
     user_id: str | None = None
     conversation_id: str | None = None
@@ -711,9 +723,9 @@ class MemoryBody(RequestModel):
     keywords: list[Annotated[str, Field(min_length=1, max_length=KEYWORD_MAX)]] = Field(
         default=[], max_length=KEYWORDS_MAX
     )
-    metadata: dict[str, Any] = Field(default={}, description="the caller's own, to 16 KB as JSON")
+    metadata: dict[str, Any] = Field(default={}, description="your own metadata, up to 16 KB as JSON")
     sensitivity: Literal["normal", "sensitive"] = "normal"
-    expires_at: Time | None = Field(None, description="from then on it is not found any more")
+    expires_at: Time | None = Field(None, description="time from which search no longer finds it")
 
 
 class MemoryErased(BaseModel):
@@ -722,30 +734,30 @@ class MemoryErased(BaseModel):
 
 
 class KeyBody(RequestModel):
-    """A key to be made."""
+    """A key to create."""
 
-    name: str = Field(min_length=1, max_length=200, description="to tell it from others")
+    name: str = Field(min_length=1, max_length=200, description="a name to recognise it by")
     scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
-    user_id: str | None = Field(None, description="the one user that it is to see; all of them if left out")
-    expires_at: Time | None = Field(None, description="from then on it lets nobody in")
+    user_id: str | None = Field(None, description="the only user that it can see; default: all users")
+    expires_at: Time | None = Field(None, description="time from which it is invalid")
 
 
 class Key(BaseModel):
     """A key, without its secret."""
 
     id: UUID
-    prefix: str = Field(description="how the key begins")
+    prefix: str = Field(description="beginning of the key")
     name: str
     scopes: list[Scope]
     user_id: str | None
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
-    last_used_at: datetime | None = Field(description="to a minute")
+    last_used_at: datetime | None = Field(description="rounded to a minute")
 
 
 class NewKey(Key):
-    key: str | None = Field(description="the whole key; null in the answer to a repeated request")
+    key: str | None = Field(description="the full key; null in the response to a repeated request")
 
 
 class KeyList(BaseModel):

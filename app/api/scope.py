@@ -37,7 +37,7 @@ async def _caller(request: Request) -> Caller:
         }
         if not taken.allowed:
             raise errors.TooManyRequests(
-                f"The key has used its {taken.limit} requests a minute.",
+                f"The key has reached its limit of {taken.limit} requests a minute.",
                 headers={"Retry-After": str(taken.retry_seconds)},
             )
     return caller
@@ -89,7 +89,7 @@ Admin = Annotated[Caller, Depends(_admits)]
 READS: Any = Depends(_reads)
 
 _KEY_NAME = "Idempotency-Key"
-_KEY_DESCRIPTION = "Sent again with the same request, the write is done once and answered alike for 24 hours."
+_KEY_DESCRIPTION = "The same request with the same key runs once and returns the same response for 24 hours."
 _KEY_RULES: dict[str, Any] = {"minLength": 1, "maxLength": 255, "pattern": PRINTABLE}
 
 IdempotencyKeyHeader = Annotated[

@@ -37,7 +37,8 @@ async def call_tool(
 ) -> Response:
     """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
 
-    What the model got wrong (a page that does not exist) is answered in words that it can act on, with `is_error`.
+    A model's mistake (a page that does not exist) is not an HTTP error: `is_error` is true and `content` says what
+    works.
     """
     value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
     body = parse_model(schemas.ToolCallBody, value)
@@ -69,11 +70,11 @@ ATTP_BODY["requestBody"]["content"]["application/toml"] = {"schema": {"type": "s
 async def run_attp(
     request: Request, runtime: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Run an ATTP document: TOML with a thought, and code that calls the recall tools or a last message.
+    """Run an ATTP document: TOML with a thought and either code that calls the recall tools or a final message.
 
-    The document is sent as a member of JSON, or by itself as `application/toml`. Its code is Starlark, run in a
-    process that can reach nothing but the recall tools, within limits. What is wrong with the document or the code is
-    answered in words that the model can act on, with `is_error`.
+    Send the document as a JSON member, or by itself as `application/toml`. Its code is Starlark, run within limits in
+    a process that reaches only the recall tools. Errors in the document or the code set `is_error`, and `content`
+    says how to fix them.
     """
     most = runtime.settings.quire_body_max_bytes
     if is_media_type(request, "application/toml", "text/plain"):
@@ -96,11 +97,11 @@ async def run_attp(
 @router.get("/tools", response_model=schemas.ToolSchemas, dependencies=[READS])
 async def list_tools(
     format: Annotated[ToolFormat, Query(description="form of the schemas")] = "openai",  # noqa: A002
-    language: Annotated[Language, Query(description="of what the tools say of themselves")] = "en",
+    language: Annotated[Language, Query(description="language of the descriptions")] = "en",
 ) -> Response:
-    """Every recall tool with all its arguments, and the text that goes with them in a system prompt.
+    """List the recall tools with all arguments, and their guide for a system prompt.
 
-    `window` names those that windows offer by themselves, in a shorter form.
+    `window` names the tools that windows include by themselves, in a shorter form.
     """
     return json_value(
         {

@@ -15,6 +15,7 @@ from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
+from app.api.policies import policy_text
 from app.api.runtime import Wired
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
@@ -29,7 +30,7 @@ router = APIRouter(tags=["users"])
 
 
 async def _user_id(
-    user_id: Annotated[str, Path(description="1 to 128 characters, none of them a control character", examples=["me"])],
+    user_id: Annotated[str, Path(description="1 to 128 characters, no control characters", examples=["me"])],
 ) -> str:
     return check_id(user_id.replace(SLASH, "/"), ["path", "user_id"])
 
@@ -42,10 +43,10 @@ OWN = ("path", "user_id")
 async def delete_user(
     request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Erase everything of a user: conversations, archives, memories, keys. The answer counts rows by table.
+    """Erase all data of a user: conversations, archives, memories, keys. Returns the number of rows per table.
 
-    Each conversation goes in a transaction of its own. If the request is cut off, send it again: it goes on where it
-    was. What is not there (any more) counts 0.
+    Each conversation is erased in its own transaction. If the request is cut off, repeat it: it continues where it
+    stopped.
     """
     caller.user(user_id, OWN)
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
@@ -66,7 +67,7 @@ async def delete_user(
 NDJSON = "application/x-ndjson"
 LINES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A JSON object a line, to be kept in order.",
+        "description": "One JSON object per line, in order.",
         "content": {NDJSON: {"schema": {"type": "string"}}},
     }
 }
@@ -74,8 +75,8 @@ LINES: dict[int | str, dict[str, Any]] = {
 
 @router.get("/users/{user_id}/export", response_class=StreamingResponse, responses=LINES)
 async def export_user(runtime: Wired, caller: Reader, user_id: UserId) -> Response:
-    """Everything of a user as lines that `POST /import` takes: conversations, archives, memories, and what was made
-    of them. A user who is not known has nothing but the header.
+    """Export all data of a user as lines for `POST /import`: conversations, archives, memories, and derived data. For
+    an unknown user only the header is returned.
     """
     caller.user(user_id, OWN)
     return await _streamed(exporting.user(runtime, caller.tenant, user_id, sensitive=caller.sensitive))
@@ -83,7 +84,7 @@ async def export_user(runtime: Wired, caller: Reader, user_id: UserId) -> Respon
 
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
 async def export_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """One conversation as lines that `POST /import` takes, with its archives and memories."""
+    """Export a conversation, with its archives and memories, as lines for `POST /import`."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
     return await _streamed(
@@ -130,20 +131,21 @@ def _encoded(line: str) -> bytes:
     },
 )
 async def import_data(request: Request, runtime: Wired, caller: Writer) -> Response:
-    """Put in what an export gave, a JSON object a line. It is stored as it arrives.
+    """Import the lines of an export, one JSON object per line, stored as they arrive.
 
-    Sent again it changes nothing: what is there already is counted as `matched`. A line that is wrong (422), or that
-    says something else than what is there (409), is named; what came before it stays.
+    Repeating an import changes nothing: existing items count as `matched`. An invalid line (422), or one that
+    contradicts what is stored (409), is named in the error; the lines before it stay.
     """
     if not is_media_type(request, NDJSON, "application/jsonl"):
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
     require_plain(request.headers)
     lines = _lines(request, runtime.settings.quire_body_max_bytes)
-    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(_settings, caller.user_id)))
 
+    def settings(value: dict[str, Any]) -> str:
+        overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
+        return policy_text(runtime.defaults, overrides, ["settings"])
 
-def _settings(value: dict[str, Any]) -> str:
-    return dumps(parse_model(schemas.PolicyOverrides, value, ["settings"]).model_dump(exclude_none=True))
+    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(settings, caller.user_id)))
 
 
 async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:
@@ -172,7 +174,7 @@ def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:
     if len(rest) > max_bytes:
         raise errors.PayloadTooLarge(
             f"Line {number} is larger than {max_bytes} bytes.",
-            errors=[{"loc": ["line", number], "msg": f"at most {max_bytes} bytes"}],
+            errors=[{"loc": ["line", number], "msg": f"must have at most {max_bytes} bytes"}],
             headers={"Connection": "close"},
         )
     return bytes(rest).strip()

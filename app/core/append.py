@@ -17,7 +17,7 @@ from app.core.messages import FRAME_TOKENS
 from app.core.model import Totals
 from app.core.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage, archive_row
-from app.core.scope import owner_of, scope_of
+from app.core.scope import owner_of
 from app.core.sync import INNER, link
 
 SUMMARY_STEP = 5
@@ -204,7 +204,7 @@ def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewP
 
 
 def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) -> Iterator[NewArchive]:
-    scope = scope_of(after.user_id, after.id)
+    scope = after.scope
     for one in found:
         for archived in one.archived.values():
             yield archive_row(
@@ -214,7 +214,7 @@ def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) ->
 
 
 def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> list[NewMemory]:
-    owner = owner_of(scope_of(after.user_id, after.id))
+    owner = owner_of(after.scope)
     return [
         NewMemory(
             id=new_id(), owner=owner, type="episode" if text.archive_id is None else "passage",

@@ -1,13 +1,14 @@
 """Shares of a token budget.
 
-The budget is what the caller will not have exceeded. A tenth of it is kept back, because another vendor's
-tokenizer counts differently; what is left after the fixed parts is shared out by caps:
+A budget is what the caller wants used and will not have exceeded. A tenth of it is kept back, because other vendors'
+tokenizers count differently. The rest is shared out:
 
     available = 0.9 x budget / (the model's tokens to one of ours) - tools - system
-    head <= 10 %, condensed <= 35 %, recent <= 55 %; the tail takes what they leave free
+    reserve   = 15 % of what is available, at most 6,000 tokens; 45 % for a request with a query
+    body      = available - reserve
 
-In a small window the condensed zone's cap is lower, and in a tiny one the recent zone's too: what a call asks for
-finds more of what matters there than zones that are the same for every call (docs/retrieval.md).
+The reserve stays free for the tail and for what recall tools bring in. The body's room is for the head and the
+messages; ``core/paging.py`` says how they fill it.
 """
 
 from __future__ import annotations
@@ -94,17 +95,27 @@ def smallest_budget(needed: int, token_percent: int = OURS) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The caps of one budget, in tokens; they add up to no more than ``available``."""
+    """How one budget is shared out, in tokens."""
 
     available: int
+    reserve: int
+    """Kept free for the tail and for what recall tools bring in."""
+    whole: int
+    """While the history weighs no more than this, all of it is verbatim."""
     head: int
     condensed: int
-    recent: int
+    keep: int
+    """Most that is verbatim right after a cut."""
 
     @property
-    def step(self) -> int:
-        """How far the recent zone grows between two epochs: half its cap, so it falls to about half."""
-        return max(1, self.recent // 2)
+    def body(self) -> int:
+        """The room of the head and the messages."""
+        return self.available - self.reserve
+
+    @property
+    def growth(self) -> int:
+        """How far the history grows between two cuts."""
+        return max(1, self.body - self.head - self.condensed - self.keep)
 
 
 LOADED_TOKENS = 4_000
@@ -136,33 +147,53 @@ def fair(wanted: Sequence[int], room: int) -> list[int]:
     return found
 
 
-TINY, TINY_END = 1_500, 3_000
-"""Available tokens up to which a window is tiny, and from which on it is not."""
-SMALL, LARGE = 3_600, 6_400
-"""Available tokens up to which a window is small, and from which on it is not."""
-RECENT_TINY, CONDENSED_TINY, CONDENSED_SMALL = 0.40, 0.10, 0.15
-"""The zones' shares of a tiny and of a small window; in between they grow with the window."""
+RESERVE_SHARE, RESERVE_MAX = 0.15, 6_000
+QUERY_SHARE = 0.45
+"""The part of the available tokens that is reserved for what a query brings in."""
+ZONES_MAX = 0.9
+"""What head, condensed and kept messages may take together of the body's room: the rest is growth."""
+HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
+"""A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""
+HEAD_EXTRA = 1_000
+"""What a head can use beside its summary and its contents page: the frame and standing notes."""
 
 
-def recent_share(available: int, policy: Policy) -> float:
-    low = min(RECENT_TINY, policy.recent_share)
-    return low + (policy.recent_share - low) * _grown(available, TINY, TINY_END)
+def reserve(available: int, policy: Policy, *, has_query: bool) -> int:
+    """Return the tokens kept free of head and messages, for a request with a query or without one."""
+    if policy.recall_share is not None:
+        return int(available * policy.recall_share)
+    if has_query:
+        return int(available * QUERY_SHARE)
+    return min(int(available * RESERVE_SHARE), RESERVE_MAX)
 
 
-def condensed_share(available: int, policy: Policy) -> float:
-    tiny, small = min(CONDENSED_TINY, policy.condensed_share), min(CONDENSED_SMALL, policy.condensed_share)
-    low = tiny + (small - tiny) * _grown(available, TINY, TINY_END)
-    return low + (policy.condensed_share - low) * _grown(available, SMALL, LARGE)
+def zones(policy: Policy) -> float:
+    """Return the part of the body's room that is taken right after a cut."""
+    return policy.head_share + policy.condensed_share + policy.keep_share
 
 
-def _grown(available: int, low: int, high: int) -> float:
-    return min(max((available - low) / (high - low), 0.0), 1.0)
+def shares(available: int, policy: Policy, *, has_query: bool = False) -> Shares:
+    """Share out what is available.
+
+    A history that would fit beside the small reserve is shown whole to requests with a query too: a query could bring
+    back nothing of it that is not in view.
+    """
+    free = reserve(available, policy, has_query=has_query)
+    body = available - free
+    scale = min(1.0, ZONES_MAX / max(zones(policy), ZONES_MAX))
+    condensed, keep = int(body * policy.condensed_share * scale), int(body * policy.keep_share * scale)
+    room = int(body * ZONES_MAX) - condensed - keep
+    head = min(_head(int(body * policy.head_share * scale), available, policy), room)
+    whole = available - reserve(available, policy, has_query=False)
+    if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
+        whole = max(0, whole - head - condensed)
+    return Shares(available, free, whole, head, condensed, keep)
 
 
-def shares(available: int, policy: Policy) -> Shares:
-    return Shares(
-        available=available,
-        head=int(available * policy.head_share),
-        condensed=int(available * condensed_share(available, policy)),
-        recent=max(1, int(available * recent_share(available, policy))),
-    )
+def _head(share: int, available: int, policy: Policy) -> int:
+    """The head's share, within what a head needs and what it can use."""
+    if not policy.head_share:
+        return 0
+    needed = min(HEAD_TOKENS_MIN, int(available * HEAD_TOKENS_MIN_SHARE))
+    used = policy.contents_max + policy.summary_max + HEAD_EXTRA
+    return max(needed, min(share, used))

@@ -43,12 +43,12 @@ class Caller:
     def require(self, scope: Scope) -> None:
         """Raises Forbidden."""
         if scope not in self.scopes:
-            raise Forbidden(f"The key has not the scope {scope}.", extra={"scope": scope})
+            raise Forbidden(f"The key lacks the scope {scope}.", extra={"scope": scope})
 
     def require_all_users(self) -> None:
         """For what is about a whole tenant. Raises Forbidden for a key that is bound to one user."""
         if self.user_id is not None:
-            raise Forbidden("The key is bound to one user, and this is about all of them.")
+            raise Forbidden("The key is bound to one user; this request concerns all users.")
 
     def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
         """Whom a request is about: the user it names, or the key's own. Raises Forbidden for anybody else."""
@@ -56,7 +56,7 @@ class Caller:
             return named
         if named not in (None, self.user_id):
             raise Forbidden(
-                "The key is bound to one user, and the request names another.",
+                "The key is bound to another user.",
                 errors=[{"loc": list(loc), "msg": "is not the key's user"}],
             )
         return self.user_id

@@ -9,6 +9,7 @@ from uuid import UUID
 from app.core.calibration import OURS
 from app.core.ingest import ConversationEnd
 from app.core.model import Language, Layout, Totals
+from app.core.scope import scope_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,8 @@ class Conversation:
     """The chain after the first answer that the proxy gave in it."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
+
+    @property
+    def scope(self) -> str:
+        """Return the scope of the archives and memories that it can use."""
+        return scope_of(self.user_id, self.id)

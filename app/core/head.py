@@ -3,6 +3,9 @@
 Notes come first and are never cut for the sake of the rest; then the summary takes up to four tenths of the
 room, its last line naming the topics, and the contents page what is left. Everything in it was written by users,
 tools or models, so it is framed as quotation.
+
+Where something has left the view, the summary has SUMMARY_TOKENS_MIN tokens or all that it has to say, as long as the
+head has that room at all (``core/budget.py`` sees to it in windows of 1,500 available tokens and more).
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ TOPICS_SHARE = 0.25
 """Of the summary's room."""
 TOPICS_TOKENS_MAX = 60
 NOTES_SHARE = 0.5
+SUMMARY_TOKENS_MIN, SUMMARY_ROOM_MIN = 150, 190
+"""What a summary has at least, and the room that its lines need for it."""
 
 FRAMES: dict[Language, dict[str, str]] = {
     "en": {
@@ -56,8 +61,17 @@ def frame_tokens(language: Language, count: Count) -> int:
     return sum(count(part) + 1 for part in FRAMES[language].values()) + 4
 
 
+def notes_room(room: int, policy: Policy) -> int:
+    """Return the part of a head's room that standing notes may take."""
+    least = min(SUMMARY_ROOM_MIN, policy.summary_max) if policy.summary_enabled else 0
+    return max(0, min(int(room * NOTES_SHARE), room - least))
+
+
 def summary_room(room: int, policy: Policy) -> int:
-    return min(policy.summary_max, int(room * SUMMARY_SHARE)) if policy.summary_enabled else 0
+    """Return what summary and topics may take of the room that the notes leave."""
+    if not policy.summary_enabled:
+        return 0
+    return min(policy.summary_max, max(int(room * SUMMARY_SHARE), min(room, SUMMARY_ROOM_MIN)))
 
 
 def topics_line(topics: Sequence[Topic], room: int, language: Language, count: Count) -> SummaryLine | None:
@@ -72,6 +86,16 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
             return SummaryLine(text, tokens)
         names.pop()
     return None
+
+
+def picked(lines: Sequence[SummaryLine], best_first: Sequence[int], room: int) -> list[SummaryLine]:
+    """Return the lines that fit a room, chosen in the order given (which may name one twice), in their own order."""
+    chosen: set[int] = set()
+    for at in best_first:
+        if at not in chosen and lines[at].tokens + BULLET <= room:
+            chosen.add(at)
+            room -= lines[at].tokens + BULLET
+    return [lines[at] for at in sorted(chosen)]
 
 
 def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:

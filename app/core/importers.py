@@ -90,7 +90,7 @@ def _messages(value: Any) -> Iterable[Json]:
     """The list itself, or that of an object that has one."""
     found = value.get("messages") if isinstance(value, Mapping) else value
     if not isinstance(found, list) or not all(isinstance(message, Mapping) for message in found):
-        raise ValueError("there is no list of messages in it")
+        raise ValueError("the file has no list of messages")
     return found
 
 
@@ -101,7 +101,7 @@ def _plain(role: Any, content: Any, message: Mapping[str, Any]) -> Json:
     if named == "tool":  # without the call that it answers
         return {"role": "assistant", "content": _content(content)}
     if named not in _KNOWN:
-        raise ValueError(f"there is a message of the role {str(role)[:40]!r}")
+        raise ValueError(f"a message has the role {str(role)[:40]!r}")
     return {"role": named, "content": _content(content)}
 
 

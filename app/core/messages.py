@@ -97,14 +97,14 @@ def read(messages: Any, limits: Limits, loc: Sequence[str | int] = ("body", "mes
     problems = _Problems()
     if not isinstance(messages, list) or not messages:
         problems.at(loc, "must be a list of at least one message")
-        raise Invalid("`messages` must be a list of at least one message.", errors=problems)
+        raise Invalid(errors=problems)
     if len(messages) > limits.messages:
-        problems.at(loc, f"at most {limits.messages} messages may be sent at once, got {len(messages)}")
-        raise Invalid(f"At most {limits.messages} messages may be sent at once.", errors=problems)
+        problems.at(loc, f"must have at most {limits.messages} messages, not {len(messages)}")
+        raise Invalid(errors=problems)
     drafts = [_read_message(m, (*loc, i), problems) for i, m in enumerate(messages)]
     _check_client_ids(drafts, loc, problems)
     if problems:
-        raise Invalid(f"{len(problems)} problem(s) in `messages`: {problems[0]['msg']}", errors=problems)
+        raise Invalid(errors=problems)
     _check_sizes(drafts, limits, loc)
     return drafts
 
@@ -113,7 +113,7 @@ def _check_client_ids(drafts: Sequence[Draft], loc: Sequence[str | int], problem
     seen: set[str] = set()
     for i, draft in enumerate(drafts):
         if draft.client_id is not None and draft.client_id in seen:
-            problems.at((*loc, i, "client_id"), "this client id is used twice in the request")
+            problems.at((*loc, i, "client_id"), "occurs twice in the request")
         seen.add(draft.client_id or "")
 
 
@@ -122,12 +122,12 @@ def _check_sizes(drafts: Sequence[Draft], limits: Limits, loc: Sequence[str | in
     for i, draft in enumerate(drafts):
         size = len(draft.text) + sum(len(call.arguments) for call in draft.calls)
         if size > limits.message_chars:
-            problems.at((*loc, i, "content"), f"at most {limits.message_chars} characters, got {size}")
+            problems.at((*loc, i, "content"), f"must have at most {limits.message_chars} characters, not {size}")
         longest = max((len(result.text) for result in draft.results), default=0)
         if longest > limits.result_chars:
-            problems.at((*loc, i, "content"), f"a tool result has at most {limits.result_chars} characters")
+            problems.at((*loc, i, "content"), f"must have at most {limits.result_chars} characters in a tool result")
     if problems:
-        raise PayloadTooLarge(f"A message is too long: {problems[0]['msg']}.", errors=problems)
+        raise PayloadTooLarge(errors=problems)
 
 
 def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems) -> Draft:
@@ -143,7 +143,7 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
     client_id = _client_id(message, loc, problems)
     name = message.get("name")
     if name is not None and not _is_id(name, NAME_MAX):
-        problems.at((*loc, "name"), f"must be a string of 1 to {NAME_MAX} characters without control characters")
+        problems.at((*loc, "name"), f"must be a string with 1 to {NAME_MAX} characters and no control characters")
     parts = _parts(message, role, loc, problems)
     calls = _calls(message, parts, role, loc, problems)
     results = _results(message, parts, role, loc, problems)
@@ -165,10 +165,10 @@ def _client_id(message: dict[str, Any], loc: tuple[str | int, ...], problems: _P
     if value is None:
         return None
     if not _is_id(value, ID_MAX):
-        problems.at((*loc, field_name), f"must be a string of 1 to {ID_MAX} characters without control characters")
+        problems.at((*loc, field_name), f"must be a string with 1 to {ID_MAX} characters and no control characters")
         return None
     if message.get("id", value) not in (None, value):
-        problems.at((*loc, "id"), "is not the client_id that is sent beside it; only one of them can be kept")
+        problems.at((*loc, "id"), "must equal `client_id` if both are sent")
     return cast(str, value)
 
 
@@ -213,7 +213,7 @@ def _calls(
         given = None
     blocks = [p for p in parts if p.get("type") == "tool_use"]
     if (given or blocks) and role != "assistant":
-        problems.at((*loc, "tool_calls" if given else "content"), "only an assistant message can call tools")
+        problems.at((*loc, "tool_calls" if given else "content"), "must not call tools unless the role is assistant")
         return ()
     calls: list[Call] = []
     for i, call in enumerate(given or []):
@@ -222,7 +222,7 @@ def _calls(
     for block in blocks:
         calls += _call(block, block, "input", (*loc, "content"), problems)
     if len({call.id for call in calls}) < len(calls):
-        problems.at((*loc, "tool_calls"), "two calls have the same id")
+        problems.at((*loc, "tool_calls"), "must have different ids")
     return tuple(calls)
 
 
@@ -231,10 +231,10 @@ def _call(call: Any, function: Any, field_name: str, loc: tuple[str | int, ...],
         problems.at(loc, "must be an object with `id` and `function`")
         return []
     if not _is_id(call.get("id"), NAME_MAX):
-        problems.at((*loc, "id"), f"must be a string of 1 to {NAME_MAX} characters without control characters")
+        problems.at((*loc, "id"), f"must be a string with 1 to {NAME_MAX} characters and no control characters")
         return []
     if not _is_id(function.get("name"), NAME_MAX):
-        problems.at((*loc, "name"), f"must be a string of 1 to {NAME_MAX} characters without control characters")
+        problems.at((*loc, "name"), f"must be a string with 1 to {NAME_MAX} characters and no control characters")
         return []
     arguments = function.get(field_name)
     if arguments is None:
@@ -252,7 +252,7 @@ def _results(
     if role == "tool":
         call_id = message.get("tool_call_id")
         if not _is_id(call_id, NAME_MAX):
-            problems.at((*loc, "tool_call_id"), "a tool message needs the id of the call that it answers")
+            problems.at((*loc, "tool_call_id"), "must be the id of the call that the message answers")
             return ()
         return (Result(cast(str, call_id), message.get("content"), _plain(parts)),)
     results = []
@@ -260,7 +260,7 @@ def _results(
         if part.get("type") != "tool_result":
             continue
         if role != "user" or not _is_id(part.get("tool_use_id"), NAME_MAX):
-            problems.at((*loc, "content", i, "tool_use_id"), "a tool_result needs the id of the call that it answers")
+            problems.at((*loc, "content", i, "tool_use_id"), "must be the id of the call that the result answers")
             continue
         content = part.get("content", "")
         if not isinstance(content, str | list):

@@ -33,9 +33,9 @@ class Policy:
     """How one conversation is paged. Tokens unless the name says otherwise."""
 
     full_recent_count: int = 10
-    """Messages that stay verbatim when an epoch is made, rounded out to whole pages."""
-    active_pages: int = 40
-    """Pages the body may hold before an epoch is made; it then falls to half of them."""
+    """Messages that a cut leaves verbatim at least, where they fit ``keep_share``."""
+    active_pages: int = 0
+    """Pages the body may hold before an epoch is made; it then falls to half of them. 0: as many as fit."""
     condensed_tool_max: int = 200
     """Characters a tool result keeps in the condensed zone."""
     archive_threshold: int = 10_000
@@ -54,8 +54,13 @@ class Policy:
     chapter_lines: bool = True
     """Whether runs of unlisted pages roll up into a chapter line."""
     head_share: float = 0.10
-    condensed_share: float = 0.35
-    recent_share: float = 0.55
+    """Most of the body's room that the head takes after a cut."""
+    condensed_share: float = 0.15
+    """Most of it that condensed messages take after a cut."""
+    keep_share: float = 0.20
+    """Most of it that is verbatim right after a cut. What the three leave is growth."""
+    recall_share: float | None = None
+    """Part of the available tokens kept free for recalls and the tail. None: see ``core.budget.reserve``."""
 
 
 class Entry(NamedTuple):

@@ -1,18 +1,30 @@
 """When a new epoch is due, and where its zones begin.
 
-The theory. The verbatim zone may grow to the recent cap R. When it passes it (the high watermark), the zone
-is cut back to about R/2 (the low one) and the window is laid out anew. Where a loop with a memory would move
-the boundary "when it is full", this module quantises it: with F the tokens of the whole history,
+The theory: fill, then cut. Nothing leaves a window while it fits. When the window is full, one deep cut leaves a head,
+condensed messages and the newest messages verbatim; then the window grows at its end until it is full again.
 
-    T = R + k * R/2     the last threshold that F has passed; k = 0, 1, 2 ...
+                        tokens of the history
+    body's room B      ├──────────────────────────────┤ all verbatim
+    cut at T0 = B      [head][condensed][ keep ]
+    full at T1 = B + S [head][condensed][ keep ├─ S ──┤
+    cut at T1                 [head][condensed][ keep ]
+    full at T2 = B + 2S       [head][condensed][ keep ├─ S ──┤
 
-and the cut is the first page that begins at or after T - R/2. Between two thresholds nothing moves, so the
-window only grows at its end; and since T depends on F alone, any process finds the same layout for any
-budget at any time, by index look-ups, without a stored history of decisions. The same is done with the
-number of pages (``active_pages``).
+S, the growth, is what head, condensed and kept messages leave of B. A loop with a memory would cut "when it is full".
+This module quantises instead: with F the tokens of the whole history, verbatim, the cut in force is that at
 
-Cuts go to page boundaries. Only a page that is larger than the zone itself is cut inside, between call
-groups; its user message stays in view then (``pinned``), since what follows answers it.
+    T = B + k * S      the last threshold that F has passed; k = 0, 1, 2 ...
+
+and the verbatim zone begins with the first page that begins at or after T - keep. Between two thresholds nothing
+moves, so the window only grows at its end. T depends on F alone, so any process finds the same layout for any budget
+at any time, by index look-ups, without a stored history of decisions.
+
+``active_pages``, where it is set, limits the number of pages in the same way: past the limit the body falls to half of
+it, and grows again.
+
+Cuts go to page boundaries. Where the pages in reach hold fewer than ``full_recent_count`` messages (a long agent loop
+is one page), the cut goes inside a page, between call groups; its user message stays in view then (``pinned``), since
+what follows answers it.
 
 The epoch's number is the ``seq`` of the message that passed the threshold: it grows, and it says when.
 """
@@ -25,12 +37,15 @@ from dataclasses import replace
 from app.core.budget import Shares
 from app.core.model import Entry, Layout, Policy, Totals
 
+PAGES_MAX = 2**31 - 1
+"""No limit, in a column of 32 bits."""
+
 
 def token_threshold(full: int, shares: Shares) -> int:
-    """The last threshold that ``full`` tokens of history have passed; 0 while there is none."""
-    if full <= shares.recent:
+    """Return the last threshold that ``full`` tokens of history have passed; 0 while all of it is shown."""
+    if full <= shares.whole:
         return 0
-    return shares.recent + (full - shares.recent - 1) // shares.step * shares.step
+    return shares.body + (full - shares.body - 1) // shares.growth * shares.growth
 
 
 def page_step(policy: Policy) -> int:
@@ -38,16 +53,38 @@ def page_step(policy: Policy) -> int:
 
 
 def page_threshold(last_page: int, policy: Policy) -> int:
-    """The page whose opening last made an epoch due by count; 0 while there is none."""
-    if last_page <= policy.active_pages:
+    """Return the page whose opening last made an epoch due by count; 0 while there is none."""
+    if not policy.active_pages or last_page <= policy.active_pages:
         return 0
     step = page_step(policy)
     return policy.active_pages + 1 + (last_page - policy.active_pages - 1) // step * step
 
 
+def holds_until(totals: Totals, shares: Shares, policy: Policy) -> tuple[int, int]:
+    """Return the tokens and the page up to which the layout in force holds."""
+    tokens_at = token_threshold(totals.full, shares)
+    page_at = page_threshold(totals.last_page, policy)
+    full_until = tokens_at + shares.growth if tokens_at else shares.whole
+    return full_until, page_at + page_step(policy) - 1 if page_at else policy.active_pages or PAGES_MAX
+
+
+def in_force(known: Layout, totals: Totals, shares: Shares, policy: Policy) -> bool:
+    """Whether a stored layout is the one that ``layout`` would return.
+
+    It is not if it was made under other shares, or by a version of Quire that laid windows out differently.
+    """
+    until = known.full_until, known.pages_until
+    return known.generation == totals.generation and until == holds_until(totals, shares, policy)
+
+
+def is_whole(totals: Totals, shares: Shares, policy: Policy) -> bool:
+    """Whether the whole history is shown, verbatim."""
+    return not token_threshold(totals.full, shares) and not page_threshold(totals.last_page, policy)
+
+
 def ledger_reach(shares: Shares) -> int:
-    """How many condensed tokens back from the end the entries must reach for ``layout`` to be exact."""
-    return shares.recent + shares.condensed + shares.step
+    """Return how many condensed tokens back from the end the entries must reach for ``layout`` to be exact."""
+    return shares.body + shares.growth
 
 
 def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy) -> Layout:
@@ -59,8 +96,7 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
     """
     tokens_at = token_threshold(totals.full, shares)
     page_at = page_threshold(totals.last_page, policy)
-    full_until = tokens_at + shares.step if tokens_at else shares.recent
-    pages_until = page_at + page_step(policy) - 1 if page_at else policy.active_pages
+    full_until, pages_until = holds_until(totals, shares, policy)
     beginning = Layout(
         number=totals.generation,
         condensed_from=1,
@@ -77,12 +113,12 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
     if not entries or (tokens_at == 0 and page_at == 0):
         return beginning
 
-    trigger = _trigger(entries, tokens_at, page_at)
+    trigger = _trigger(entries, max(tokens_at, shares.whole) if tokens_at else 0, page_at)
     oldest_page = page_at - page_step(policy) if page_at else 0
-    verbatim = _verbatim_start(entries, trigger, tokens_at, oldest_page, shares, policy)
+    verbatim = _verbatim_start(entries, trigger, tokens_at - shares.keep if tokens_at else 0, oldest_page, policy)
     growth = full_until - verbatim.full_before
     opener = next((e for e in entries if e.seq == verbatim.user_seq), verbatim)
-    room = max(0, shares.available - growth - (opener.full if opener.seq < verbatim.seq else 0))
+    room = max(0, shares.body - growth - (opener.full if opener.seq < verbatim.seq else 0))
     head_room = min(shares.head, room)
     condensed = _condensed_start(entries, verbatim, min(shares.condensed, room - head_room), oldest_page)
     return replace(
@@ -105,18 +141,14 @@ def _trigger(entries: Sequence[Entry], tokens_at: int, page_at: int) -> Entry:
     return max(by_tokens, by_page, key=lambda e: e.seq)
 
 
-def _verbatim_start(
-    entries: Sequence[Entry], trigger: Entry, tokens_at: int, oldest_page: int, shares: Shares, policy: Policy
-) -> Entry:
-    """The first message that stays verbatim: a page's first where one is in reach, else a call group's."""
-    floor = tokens_at - (shares.recent - shares.step) if tokens_at else 0
+def _verbatim_start(entries: Sequence[Entry], trigger: Entry, floor: int, oldest_page: int, policy: Policy) -> Entry:
+    """The first message that stays verbatim: a page's first where that leaves enough messages, else a call group's."""
     unit = next((e for e in entries if e.seq == trigger.group), trigger)
     reachable = [e for e in entries if e.full_before >= floor and e.page >= oldest_page and e.seq <= unit.seq]
-    pages = [e for e in reachable if e.opens_page]
-    if pages:
-        recent = trigger.seq - policy.full_recent_count + 1
-        rounded_out = [e for e in pages if e.seq <= recent]
-        return rounded_out[-1] if rounded_out else pages[0]
+    enough = trigger.seq - policy.full_recent_count + 1
+    page = next((e for e in reachable if e.opens_page), None)
+    if page is not None and page.seq <= enough:
+        return page
     return next((e for e in reachable if e.opens_group), unit)
 
 

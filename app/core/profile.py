@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.core.budget import WINDOW_DEFAULT, Shares, model_window, shares, usable
+from app.core.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, model_window, shares, usable, zones
 from app.core.calibration import OURS
 from app.core.messages import Limits
 from app.core.model import Fixed, Policy
@@ -37,6 +37,17 @@ class Profile:
     """Tokens that the model makes of a hundred of ours."""
 
 
+def unfit_shares(policy: Policy) -> str | None:
+    """Return what is wrong with a policy's shares of the window, or None."""
+    taken = round(zones(policy), 6)
+    if taken <= ZONES_MAX:
+        return None
+    return (
+        f"head_share, condensed_share and keep_share must add up to at most {ZONES_MAX}, so that the window has room "
+        f"to grow; with the deployment's values for those left out they add up to {taken}"
+    )
+
+
 def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
     return replace(defaults.policy, **overrides) if overrides else defaults.policy
 
@@ -59,6 +70,9 @@ def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
     return tokens * TOOLS_SHARE * token_percent <= budget * OURS
 
 
-def profile(policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS) -> Profile:
+def profile(
+    policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, has_query: bool = False
+) -> Profile:
+    """``has_query``: whether the window is for a request with a query, which gets the query's share."""
     room = max(0, usable(budget, token_percent) - fixed.tokens)
-    return Profile(policy, budget, fixed, shares(room, policy), token_percent)
+    return Profile(policy, budget, fixed, shares(room, policy, has_query=has_query), token_percent)

@@ -30,7 +30,7 @@ MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
 
 PASSAGES = 0.5
 """What of that it counts among the passages of one archive: each is many lines, of which a vector tells less than
-words do (docs/archive-benchmarks.md)."""
+words do (docs/benchmarks.md)."""
 
 CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 """A memory with a coverage of a half is usually two standard deviations close."""

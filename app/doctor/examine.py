@@ -21,7 +21,7 @@ from app.settings import Settings
 from app.signals import Stopping
 from app.text import tokens
 
-FIRST_START = "There is none yet: the first `quire serve` makes an embedded PostgreSQL."
+FIRST_START = "No database yet: the first `quire serve` creates an embedded PostgreSQL."
 
 
 def examine(settings: Settings, stopping: Stopping, *, is_loopback: bool, asks_models: bool) -> list[Check]:
@@ -67,7 +67,7 @@ def _database(settings: Settings) -> Iterator[str | Check]:
         postgres = embedded.start(settings.quire_data_dir)
     except (embedded.EmbeddedPostgresError, OSError) as error:
         mend = f"See {settings.quire_data_dir / 'postgres' / 'log'}."
-        yield Check("database", "fail", f"The embedded PostgreSQL does not start: {error}", mend)
+        yield Check("database", "fail", f"The embedded PostgreSQL did not start: {error}", mend)
         return
     try:
         yield postgres.app_dsn
@@ -82,13 +82,13 @@ async def _ask_database(
     try:
         connection = await probes.connect(dsn)
     except refusals.KINDS as error:
-        mend = "Look at DATABASE_URL, and whether the server runs and lets this machine in."
+        mend = "Check DATABASE_URL, that the server is running, and that it admits this machine."
         return None, [Check("database", "fail", refusals.why_not(error, dsn), mend)]
     try:
         checks, is_current = await _ask_server(settings, connection)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
         said = f"The database stopped answering ({type(error).__name__})."
-        return None, [Check("database", "fail", said, "See its log.")]
+        return None, [Check("database", "fail", said, "Check its log.")]
     finally:
         connection.terminate()
     if not is_current:
@@ -96,7 +96,7 @@ async def _ask_database(
     try:
         current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback)
     except errors.StorageUnavailable as error:
-        return None, [*checks, Check("workers", "fail", error.detail, "See the database's log.")]
+        return None, [*checks, Check("workers", "fail", error.detail, "Check the database's log.")]
     return current, [*checks, *more]
 
 
@@ -152,7 +152,10 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
             counter = tokens.load(vocabularies if is_there else Path(elsewhere))
             chat, embedder = await providers(settings, counter)
         except (ValueError, tokens.VocabularyError) as error:
-            return [*checks, Check("models", "fail", f"{error}.", "Look at the settings MEMORY_LLM_ and _EMBEDDING_.")]
+            return [
+                *checks,
+                Check("models", "fail", f"{error}.", "Check the MEMORY_LLM_… and MEMORY_EMBEDDING_… settings."),
+            ]
     try:
         asked: tuple[Asked | None, Asked | None] = (
             await probes.ask_chat(chat) if chat else None,

@@ -1,7 +1,7 @@
-"""What the doctor's findings mean: a check is a pure function of what was found.
+"""Verdicts of the doctor: each check is a pure function of what the probes found.
 
-`fail` is what keeps Quire from serving, or from keeping its promises; `warn` is what works but not as it should. Texts
-name settings and commands, never passwords, keys or anything that was said.
+`fail` keeps Quire from serving or from keeping its promises; `warn` works, but not as it should. Texts name settings
+and commands, and contain no passwords, keys or message content.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Check:
     state: State
     detail: str
     mend: str = ""
-    """What to do about it; empty where nothing is to be done."""
+    """How to fix it; "" if there is nothing to fix."""
 
 
 def worst(checks: Collection[Check]) -> State:
@@ -40,7 +40,7 @@ def worst(checks: Collection[Check]) -> State:
 
 
 def report(checks: Sequence[Check]) -> dict[str, Any]:
-    """For programs."""
+    """Return the checks as JSON values."""
     return {"status": worst(checks), "checks": [asdict(check) for check in checks]}
 
 
@@ -49,7 +49,7 @@ def report(checks: Sequence[Check]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a PostgreSQL says of itself and of the role that asks."""
+    """Properties of a PostgreSQL server and of the connected role."""
 
     version: int
     role: str
@@ -65,7 +65,7 @@ class Server:
     """Version of the extension in this database; None where it is not installed."""
     vector_available: str | None
     skew_seconds: float
-    """How far its clock is ahead of ours."""
+    """Seconds that its clock is ahead of ours."""
 
 
 def version(server: Server) -> Check:
@@ -73,9 +73,14 @@ def version(server: Server) -> Check:
     if server.version < POSTGRES_MIN:
         return Check("database", "fail", said, f"Use PostgreSQL {POSTGRES_MIN // 10_000} or newer.")
     if server.encoding != "UTF8":
-        return Check("database", "fail", f"The database's encoding is {server.encoding}.", "Make it with UTF8.")
+        return Check(
+            "database",
+            "fail",
+            f"The database's encoding is {server.encoding}.",
+            "Create the database with the encoding UTF8.",
+        )
     if server.is_replica:
-        return Check("database", "fail", "The database is a replica that takes no writes.", "Name the primary.")
+        return Check("database", "fail", "The database is a read-only replica.", "Point DATABASE_URL at the primary.")
     return Check("database", "ok", said)
 
 
@@ -86,7 +91,7 @@ def role(server: Server) -> Check:
         if is_so
     ]
     if passes:
-        said = f"The role {server.role} {' and '.join(passes)}: it would see every tenant's rows."
+        said = f"The role {server.role} {' and '.join(passes)}: it bypasses tenant isolation."
         return Check("role", "fail", said, ROLES)
     return Check("role", "ok", f"The role {server.role} cannot bypass row-level security.")
 
@@ -98,25 +103,25 @@ def durability(server: Server) -> Check:
         if value == "off"
     ]
     if off:
-        said = f"{' and '.join(off)} is off: a crash loses or damages what was acknowledged."
+        said = f"{' and '.join(off)} is off: a crash can lose or damage acknowledged writes."
         return Check("durability", "fail", said, "Turn it on in postgresql.conf.")
     if server.synchronous_commit == "off":
-        said = "synchronous_commit is off: a crash of the server loses what was acknowledged just before."
+        said = "synchronous_commit is off: a crash can lose the last acknowledged writes."
         return Check("durability", "warn", said, "ALTER ROLE quire_app SET synchronous_commit = on;")
     return Check("durability", "ok", f"fsync is on, synchronous_commit is {server.synchronous_commit}.")
 
 
 def vector(server: Server) -> Check:
     if server.vector is None and server.vector_available is None:
-        return Check("pgvector", "fail", "pgvector is not on this server.", "Install the package pgvector there.")
+        return Check("pgvector", "fail", "pgvector is not available on this server.", "Install pgvector on the server.")
     if server.vector is None:
         mend = "As superuser, in this database: CREATE EXTENSION vector;"
-        return Check("pgvector", "fail", "The extension vector is not in this database.", mend)
+        return Check("pgvector", "fail", "The extension vector is not installed in this database.", mend)
     if _parts(server.vector) < VECTOR_MIN:
-        mend = "Install a newer one, then: ALTER EXTENSION vector UPDATE;"
-        return Check("pgvector", "fail", f"pgvector is {server.vector}; 0.7 or newer is needed.", mend)
+        mend = "Install a newer version, then run: ALTER EXTENSION vector UPDATE;"
+        return Check("pgvector", "fail", f"pgvector is {server.vector}; Quire needs 0.7 or newer.", mend)
     if server.vector_available and _parts(server.vector) < _parts(server.vector_available):
-        said = f"pgvector is {server.vector}, the server has {server.vector_available}."
+        said = f"pgvector is {server.vector}; the server offers {server.vector_available}."
         return Check("pgvector", "warn", said, "As superuser: ALTER EXTENSION vector UPDATE;")
     return Check("pgvector", "ok", f"pgvector {server.vector}.")
 
@@ -128,17 +133,17 @@ def _parts(number: str) -> tuple[int, ...]:
 def clock(server: Server) -> Check:
     skew = server.skew_seconds
     if abs(skew) <= SKEW_SECONDS:
-        return Check("clock", "ok", "This machine's clock and the database's agree.")
+        return Check("clock", "ok", "The clocks of this machine and the database agree.")
     said = f"The database's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's."
-    return Check("clock", "warn", said, "Keys and archives expire by either. Run a time service on both machines.")
+    return Check("clock", "warn", said, "Expiry uses both clocks. Run a time service on both machines.")
 
 
 def connections(server: Server, pool_size: int) -> Check:
     each = pool_size + 1  # one looks for work
     if each > server.connections_max:
-        said = f"QUIRE_POOL_SIZE + 1 is {each}, the database takes {server.connections_max} connections in all."
-        return Check("connections", "warn", said, "Lower QUIRE_POOL_SIZE, or put PgBouncer in between.")
-    said = f"{each} for each process (QUIRE_POOL_SIZE + 1), {server.connections_max} in all (max_connections)."
+        said = f"A process uses {each} connections (QUIRE_POOL_SIZE + 1); max_connections is {server.connections_max}."
+        return Check("connections", "warn", said, "Lower QUIRE_POOL_SIZE, or use PgBouncer.")
+    said = f"Each process uses up to {each} (QUIRE_POOL_SIZE + 1); max_connections is {server.connections_max}."
     return Check("connections", "ok", said)
 
 
@@ -148,16 +153,16 @@ def connections(server: Server, pool_size: int) -> Check:
 def migrations(found: str | None, wanted: str, known: Collection[str], *, embedded: bool) -> Check:
     """``found``: None where the role may not see it. ``known``: every migration that this version has."""
     if found is None:
-        said = "The role may not read the tables: they were made before, or by another role than, its default rights."
+        said = "The role cannot read the tables: another role owns them, or they predate its default privileges."
         return Check("migrations", "fail", said, GRANT.format(role="quire_app"))
     if found == wanted:
         return Check("migrations", "ok", f"The schema is at {found}.")
     if found and found not in known:
-        said = f"The schema is at {found}, which this version does not know: it is older than the schema."
-        return Check("migrations", "fail", said, "Run the newer version, or restore the backup from before it.")
-    said = f"The schema is at {found or 'nothing'}, this version wants {wanted}."
+        said = f"The schema is at {found}, which is newer than this version of Quire."
+        return Check("migrations", "fail", said, "Run the newer version, or restore a backup from before the upgrade.")
+    said = f"The schema is at {found or 'no version'}; this version needs {wanted}."
     if embedded:
-        return Check("migrations", "warn", said, "The next `quire serve` brings it up to date.")
+        return Check("migrations", "warn", said, "The next `quire serve` migrates it.")
     return Check("migrations", "fail", said, MIGRATE)
 
 
@@ -174,17 +179,19 @@ def protection(tables: Collection[Table]) -> Check:
     """Of the tables that have a tenant."""
     open_ones = sorted(table.name for table in tables if not table.is_protected)
     if open_ones:
-        said = f"Without forced row-level security: {', '.join(open_ones)}."
-        return Check("isolation", "fail", said, "Restore it: ALTER TABLE … ENABLE, then FORCE ROW LEVEL SECURITY.")
+        said = f"Row-level security is not forced on: {', '.join(open_ones)}."
+        return Check(
+            "isolation", "fail", said, "Run ALTER TABLE … ENABLE ROW LEVEL SECURITY, then FORCE ROW LEVEL SECURITY."
+        )
     return Check("isolation", "ok", f"Row-level security is forced on all {len(tables)} tables.")
 
 
 def grants(tables: Collection[Table], role: str) -> Check:
     closed = sorted(table.name for table in tables if not table.is_granted)
     if closed:
-        said = f"{role} may not read and write: {', '.join(closed)}."
+        said = f"{role} cannot read and write: {', '.join(closed)}."
         return Check("grants", "fail", said, GRANT.format(role=role))
-    return Check("grants", "ok", f"{role} may read and write every table.")
+    return Check("grants", "ok", f"{role} can read and write every table.")
 
 
 # --- Work -------------------------------------------------------------------------------------------
@@ -201,19 +208,18 @@ def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
         if unclaimed:
             oldest = round(max(ages) / 60)
             parts.append(
-                f"{unclaimed} jobs ({names}) could have been begun over {UNCLAIMED_SECONDS:.0f} s ago and were not,"
-                f" the oldest is wanted since {oldest} min"
+                f"{unclaimed} jobs ({names}) have waited over {UNCLAIMED_SECONDS:.0f} s, the oldest for {oldest} min"
             )
         if expired:
-            parts.append(f"{expired} were left by a worker that died, and nobody took them back")
+            parts.append(f"{expired} are stale: their worker died and no other took them")
         errors = [depth.error for depth in lanes.values() if depth.unclaimed and depth.error]
         last = f" The last error: {errors[0]}." if errors else ""
-        mend = "Start `quire worker`, or more of them; if one runs, see its log: its provider may refuse us."
+        mend = "Start more `quire worker` processes. If one is running, check its log: the provider can be refusing it."
         return Check("workers", "warn", f"{'; '.join(parts)}.{last}", mend)
     pending, running = (sum(getattr(d, name) for d in lanes.values()) for name in ("pending", "running"))
-    said = f"{pending} jobs wait, {running} run, none is left lying."
+    said = f"{pending} waiting, {running} running, none stale."
     if dead:
-        mend = "`quire jobs list` says why; `quire jobs retry --all-dead` tries them again."
+        mend = "See `quire jobs list`; retry with `quire jobs retry --all-dead`."
         return Check("workers", "warn", f"{said} {dead} failed for good.", mend)
     return Check("workers", "ok", said)
 
@@ -223,67 +229,69 @@ def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one short call to a model came to."""
+    """Result of one short call to a model."""
 
     model: str
     seconds: float = 0.0
     dimensions: int = 0
     error: str | None = None
     is_refusal: bool = False
-    """It does not take us: nothing works until a person mends it."""
+    """The provider rejects us; a person has to fix it."""
 
 
 def chat(asked: Asked | None) -> Check:
     """None: no model is configured."""
     if asked is None:
-        said = "No chat model is configured: titles and summaries are extracted from what was said."
-        return Check("chat model", "ok", said, "To have them written: MEMORY_LLM_MODEL, _BASE_URL and _API_KEY.")
+        said = "No chat model is configured: titles and summaries are extracted."
+        return Check(
+            "chat model", "ok", said, "To have a model write them, set MEMORY_LLM_MODEL, _BASE_URL and _API_KEY."
+        )
     return _answered("chat model", asked, "MEMORY_LLM_MODEL, MEMORY_LLM_BASE_URL and MEMORY_LLM_API_KEY")
 
 
 def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
     """``current``: the model, and its dimensions, that stored vectors are of; None before the first."""
     if asked is None:
-        said = "No embedding model is in use: search goes by words alone."
-        return Check("embeddings", "ok", said, "Unset MEMORY_EMBEDDING_MODEL for the local one, or name one.")
+        said = "No embedding model is in use: search is by keyword only."
+        return Check("embeddings", "ok", said, "Unset MEMORY_EMBEDDING_MODEL to use the local model, or name another.")
     names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
     if asked.error is not None:
         return _answered("embeddings", asked, names)
     if current is not None and current != (asked.model, asked.dimensions):
         was = f"{current[0]} ({current[1]} dimensions)"
-        said = f"{asked.model} gives {asked.dimensions} dimensions; what is stored is of {was}."
-        mend = "A worker embeds everything anew; until then search goes by words where a vector is missing."
+        said = f"{asked.model} has {asked.dimensions} dimensions; stored vectors are from {was}."
+        mend = "A worker re-embeds everything; until then search is by keyword where vectors are missing."
         return Check("embeddings", "warn", said, mend)
-    return Check("embeddings", "ok", f"{asked.model} answers in {asked.seconds:.1f} s, {asked.dimensions} dimensions.")
+    return Check("embeddings", "ok", f"{asked.model} answered in {asked.seconds:.1f} s, {asked.dimensions} dimensions.")
 
 
 def _answered(name: str, asked: Asked, settings: str) -> Check:
     if asked.error is None:
-        return Check(name, "ok", f"{asked.model} answers in {asked.seconds:.1f} s.")
+        return Check(name, "ok", f"{asked.model} answered in {asked.seconds:.1f} s.")
     said = f"{asked.model}: {asked.error}."
     if asked.is_refusal:
-        return Check(name, "fail", said, f"Look at {settings}.")
-    return Check(name, "warn", said, f"Quire works on without it, and tries again. If it lasts, look at {settings}.")
+        return Check(name, "fail", said, f"Check {settings}.")
+    return Check(name, "warn", said, f"Quire continues without it and retries. If this persists, check {settings}.")
 
 
 def weights(reason: str | None) -> Check:
     """Of the local embedding model; ``reason``: why they cannot be used."""
     if reason is None:
-        return Check("local model", "ok", "The weights of the local embedding model are whole (SHA-256).")
-    mend = "Install the pinned requirements again, name an embedding API, or set MEMORY_EMBEDDING_MODEL=none."
-    return Check("local model", "warn", f"No local embeddings: {reason}. Search goes by words alone.", mend)
+        return Check("local model", "ok", "The weights of the local embedding model are intact (SHA-256).")
+    mend = "Reinstall the pinned requirements, configure an embedding API, or set MEMORY_EMBEDDING_MODEL=none."
+    return Check("local model", "warn", f"No local embeddings: {reason}. Search is by keyword only.", mend)
 
 
 def vocabulary(state: Literal["whole", "absent", "damaged", "unpackable"], *, writable: bool) -> Check:
     """Of the tokenizer. ``unpackable``: the installed package does not carry the one that is expected."""
     if state == "whole":
-        return Check("tokenizer", "ok", "Its vocabulary is unpacked and whole; no network is needed.")
+        return Check("tokenizer", "ok", "The vocabulary is unpacked and intact; no network is needed.")
     if state == "unpackable":
-        return Check("tokenizer", "fail", "Its vocabulary cannot be found.", "Install the pinned requirements again.")
+        return Check("tokenizer", "fail", "The vocabulary cannot be found.", "Reinstall the pinned requirements.")
     if not writable:
-        said = f"Its vocabulary is {state}, and QUIRE_DATA_DIR cannot be written."
-        return Check("tokenizer", "fail", said, "Make QUIRE_DATA_DIR writable, once.")
-    return Check("tokenizer", "ok", f"Its vocabulary is {state}; the next start unpacks it, without a network.")
+        said = f"The vocabulary is {state}, and QUIRE_DATA_DIR is not writable."
+        return Check("tokenizer", "fail", said, "Make QUIRE_DATA_DIR writable once.")
+    return Check("tokenizer", "ok", f"The vocabulary is {state}; the next start unpacks it without a network.")
 
 
 # --- This machine -----------------------------------------------------------------------------------
@@ -304,24 +312,29 @@ def data_dir(folder: Folder, *, embedded: bool, is_root: bool) -> Check:
     """With an ``embedded`` database everything is in it, else next to nothing."""
     if not folder.is_writable:
         state: State = "fail" if embedded else "warn"
-        said = f"{folder.path} cannot be written{'' if folder.exists else ', nor made'}."
-        return Check("data directory", state, said, "Name another QUIRE_DATA_DIR, or make this one yours.")
+        said = f"{folder.path} cannot be {'written' if folder.exists else 'created'}."
+        return Check("data directory", state, said, "Set another QUIRE_DATA_DIR, or change its owner.")
     if folder.is_open_to_all:
-        return Check("data directory", "warn", f"Everybody may write into {folder.path}.", f"chmod o-w {folder.path}")
+        return Check(
+            "data directory",
+            "warn",
+            f"Every user of this machine can write to {folder.path}.",
+            f"chmod o-w {folder.path}",
+        )
     if embedded and is_root:
-        said = f"Quire runs as root, and its database is in {folder.path}."
-        return Check("data directory", "warn", said, "Run it as a user of its own.")
+        said = f"Quire runs as root with its database in {folder.path}."
+        return Check("data directory", "warn", said, "Run Quire as a dedicated user.")
     if embedded and folder.free_bytes < FREE_BYTES_MIN:
-        said = f"{folder.free_bytes >> 20} MiB are free at {folder.path}."
-        return Check("data directory", "warn", said, "A database that finds no room stops. Make some.")
-    return Check("data directory", "ok", f"{folder.path} {'can be written' if folder.exists else 'can be made'}.")
+        said = f"Only {folder.free_bytes >> 20} MiB are free at {folder.path}."
+        return Check("data directory", "warn", said, "Free some space: the database stops when the disk is full.")
+    return Check("data directory", "ok", f"{folder.path} {'is writable' if folder.exists else 'can be created'}.")
 
 
 Door = Literal["loopback", "keys", "no keys yet", "allowed", "open"]
 
 
 def door_of(*, is_loopback: bool, is_keyed: bool, requires_keys: bool, is_allowed: bool) -> Door:
-    """Who gets in at the address that is listened on."""
+    """Return who has access at the listening address."""
     if is_keyed:
         return "keys"
     if requires_keys:
@@ -336,17 +349,21 @@ def door(found: Door, host: str) -> Check:
         case "keys":
             return Check("door", "ok", "Every caller needs an API key.")
         case "no keys yet":
-            said = "Every caller needs an API key, and there is none yet."
-            return Check("door", "warn", said, "`quire keys create` makes one.")
+            said = "Every caller needs an API key, and none exists yet."
+            return Check("door", "warn", said, "Create one with `quire keys create`.")
         case "loopback":
-            return Check("door", "ok", f"No keys: everybody on this machine may do everything, nobody else ({host}).")
-        case "allowed":
-            said = f"No keys: whoever reaches {host} may do everything (QUIRE_ALLOW_UNAUTHENTICATED)."
-            return Check("door", "warn", said, "Make sure that something in front checks callers, or make a key.")
-        case "open":
-            said = f"Other machines reach {host} and there are no keys: `quire serve` refuses to start."
             return Check(
-                "door", "fail", said, "`quire keys create`, or QUIRE_REQUIRE_KEYS=true, or listen on 127.0.0.1."
+                "door", "ok", f"No keys: anyone on this machine has full access; other machines have none ({host})."
+            )
+        case "allowed":
+            said = f"No keys: anyone who reaches {host} has full access (QUIRE_ALLOW_UNAUTHENTICATED)."
+            return Check(
+                "door", "warn", said, "Make sure that a proxy in front authenticates callers, or create a key."
+            )
+        case "open":
+            said = f"Other machines can reach {host} and there are no keys: `quire serve` refuses to start."
+            return Check(
+                "door", "fail", said, "Run `quire keys create`, set QUIRE_REQUIRE_KEYS=true, or listen on 127.0.0.1."
             )
 
 
@@ -359,12 +376,12 @@ def port(found: Port, host: str, number: int) -> Check:
         case "free":
             return Check("port", "ok", f"{where} is free.")
         case "any":
-            return Check("port", "ok", "A free port is picked (QUIRE_PORT=0).")
+            return Check("port", "ok", "Quire picks a free port (QUIRE_PORT=0).")
         case "quire":
-            return Check("port", "ok", f"Quire answers at {where}.")
+            return Check("port", "ok", f"Quire is running at {where}.")
         case "other":
-            return Check("port", "fail", f"Something else listens at {where}.", "Stop it, or name another QUIRE_PORT.")
+            return Check("port", "fail", f"Another program listens at {where}.", "Stop it, or set another QUIRE_PORT.")
         case "forbidden":
-            return Check("port", "fail", f"{where} may not be listened on.", "Name a QUIRE_PORT from 1024 on.")
+            return Check("port", "fail", f"No permission to listen at {where}.", "Set QUIRE_PORT to 1024 or higher.")
         case "nowhere":
-            return Check("port", "fail", f"This machine has no address {host}.", "Name another QUIRE_HOST.")
+            return Check("port", "fail", f"This machine has no address {host}.", "Set another QUIRE_HOST.")

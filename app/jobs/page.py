@@ -34,7 +34,6 @@ from app.providers.json_reply import object_of
 from app.queue import enqueue, table
 from app.queue.table import Claimed
 from app.runtime import Runtime
-from app.services.memory import searching
 from app.services.memory.archiving import vectors
 from app.store import conversations, messages, notes, page_index, remembered
 from app.store.page_index import NewPageIndex, Unindexed
@@ -206,7 +205,7 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound) -> Remem
     content, offsets = without_nul(memory.text)
     passages = [(uuid7(), *passage) for passage in vectors(memory.text)]
     return Remembered(
-        id=passages[0][0], owner=owner_of(searching.scope_of(conversation)), type=memory.type, content=content,
+        id=passages[0][0], owner=owner_of(conversation.scope), type=memory.type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=(), metadata="{}", source="llm", sensitive=False,
         expires_at=None, created_at=datetime.now(UTC), passages=passages, conversation_id=conversation.id,
         conversation_uid=conversation.uid, seq=memory.seq, page=page,

@@ -13,7 +13,7 @@ from app.errors import StorageUnavailable
 from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError
 from app.queue import table
 from app.queue.table import Claimed
-from app.queue.verdict import Bury, StopLane, TryAgain, Verdict
+from app.queue.verdict import DeadLetter, StopLane, TryAgain, Verdict
 
 
 def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:
@@ -23,15 +23,15 @@ def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:
         case RefusedCaller():
             return StopLane(words)
         case RefusedInput():
-            return Bury(words)
-        case TemporaryError() if claimed.excused < table.EXCUSED_MAX:
-            return TryAgain(words, table.backoff(claimed.attempts, random, error.retry_after), excused=True)
+            return DeadLetter(words)
+        case TemporaryError() if claimed.transient_attempts < table.TRANSIENT_ATTEMPTS_MAX:
+            return TryAgain(words, table.backoff(claimed.attempts, random, error.retry_after), is_transient=True)
         case StorageUnavailable():
-            return TryAgain(words, table.backoff(claimed.attempts, random), excused=True)
+            return TryAgain(words, table.backoff(claimed.attempts, random), is_transient=True)
         case _ if claimed.counted < table.ATTEMPTS_MAX and not isinstance(error, TemporaryError):
             return TryAgain(words, table.backoff(claimed.counted, random))
         case _:
-            return Bury(words)
+            return DeadLetter(words)
 
 
 def describe(error: BaseException) -> str:

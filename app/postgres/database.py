@@ -172,7 +172,7 @@ class Database:
         )
         if row is None or row["rolsuper"] or row["rolbypassrls"]:
             raise errors.UnsafeDatabase(
-                "The database role is a superuser or has BYPASSRLS, so tenants would not be kept apart."
+                "The database role is a superuser or has BYPASSRLS, so tenants would not be isolated."
                 " Connect as a role with NOSUPERUSER NOBYPASSRLS."
             )
         if row["fsync"] == "off":
@@ -260,11 +260,11 @@ class _translated:  # noqa: N801 (used as a function)
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, _UNAVAILABLE):
             _logger.warning("storage unavailable: %s: %s", type(error).__name__, error)
-            raise errors.StorageUnavailable("The database did not answer in time; try again.") from error
+            raise errors.StorageUnavailable("The database did not answer in time. Try again.") from error
         if isinstance(error, asyncpg.InternalClientError) or (
             isinstance(error, asyncpg.InterfaceError) and "clos" in str(error)
         ):
-            raise errors.StorageUnavailable("The connection to the database was lost; try again.") from error
+            raise errors.StorageUnavailable("The connection to the database was lost. Try again.") from error
 
 
 async def _pool(dsn: str, size_min: int, size_max: int, settings: dict[str, str], *, statement_cache: bool) -> Pool:

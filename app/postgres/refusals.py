@@ -25,12 +25,12 @@ def why_not(error: Exception, dsn: str) -> str:
 WHY_NOT: Final = (
     (
         (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
-        "{where} refuses the role or its password.",
+        "{where} rejects the role or its password.",
     ),
     (asyncpg.InvalidCatalogNameError, "{where} has no database of this name."),
-    (asyncpg.TooManyConnectionsError, "{where} has no connection left."),
+    (asyncpg.TooManyConnectionsError, "{where} has no free connections."),
     (ConnectionRefusedError, "Nothing listens at {where}."),
-    (socket.gaierror, "{where} is not known by this name."),
+    (socket.gaierror, "The host name of {where} cannot be resolved."),
     (TimeoutError, "{where} did not answer within {seconds:.0f} s."),
     (Exception, "{where} cannot be used ({kind})."),
 )

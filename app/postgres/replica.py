@@ -53,10 +53,10 @@ class BehindError(Exception):
 class Replica:
     """A streaming replica beside its primary. Not asked until the first look has found it usable."""
 
-    def __init__(self, primary: Database, replica: Database, told: Callable[[str], None]) -> None:
+    def __init__(self, primary: Database, replica: Database, on_read: Callable[[str], None]) -> None:
         self._primary = primary
         self._replica = replica
-        self._told = told
+        self._on_read = on_read
         """Who answered a read: `replica` or `primary`."""
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[str] | None = None
@@ -78,9 +78,9 @@ class Replica:
             except errors.StorageUnavailable as error:
                 self._give_up(error)
             else:
-                self._told("replica")
+                self._on_read("replica")
                 return found
-        self._told("primary")
+        self._on_read("primary")
         return await work(self._primary)
 
     async def watch(self) -> None:
@@ -135,6 +135,6 @@ class Replica:
             try:
                 row = await self._primary.fetch_row(POSITION)
             except asyncpg.ObjectNotInPrerequisiteStateError:  # it is a standby itself
-                raise errors.StorageUnavailable("The database is being switched over; try again.") from None
+                raise errors.StorageUnavailable("The database is switching over. Try again.") from None
             assert row is not None
             return str(row["position"])

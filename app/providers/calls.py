@@ -18,10 +18,10 @@ GIVEN_UP_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """Clocks, sleep and chance."""
+class Clock:
+    """Time and chance, handed in so that tests decide both."""
 
-    clock: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = time.monotonic
     epoch: Callable[[], float] = time.time
     """Seconds since 1970."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -36,12 +36,12 @@ class Calls:
         timeout_seconds: float,
         concurrency: int,
         policy: breaker.BreakerPolicy,
-        world: World,
+        clock: Clock,
     ) -> None:
         self._timeout_seconds = timeout_seconds
         self._slots = asyncio.Semaphore(concurrency)
         self._policy = policy
-        self._world = world
+        self._clock = clock
         self._state: breaker.State = breaker.Closed()
 
     @property
@@ -55,17 +55,17 @@ class Calls:
         Waits at most the time-out for its turn, and as long again for the answer with all tries and pauses.
         """
         async with self._slot():
-            deadline = self._world.clock() + self._timeout_seconds
+            deadline = self._clock.monotonic() + self._timeout_seconds
             retried = 0
             while True:
                 try:
-                    return await self._try(attempt, self._admit(), deadline - self._world.clock())
+                    return await self._try(attempt, self._admit(), deadline - self._clock.monotonic())
                 except TemporaryError as error:
-                    left = deadline - self._world.clock()
-                    seconds = pause_seconds(error, retried, left, self._world.chance())
+                    left = deadline - self._clock.monotonic()
+                    seconds = pause_seconds(error, retried, left, self._clock.chance())
                     if seconds is None or not isinstance(self._state, breaker.Closed):
                         raise
-                await self._world.sleep(seconds)
+                await self._clock.sleep(seconds)
                 retried += 1
 
     @asynccontextmanager
@@ -83,19 +83,19 @@ class Calls:
 
     def _refuse_if_open(self) -> None:
         """Before the wait for a slot, so that nobody queues for a provider that is down."""
-        _, answer = breaker.admit(self._state, self._world.clock(), self._policy)
+        _, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
         if isinstance(answer, breaker.Refused):
             raise _open(answer)
 
     def _admit(self) -> breaker.Admitted:
-        self._state, answer = breaker.admit(self._state, self._world.clock(), self._policy)
+        self._state, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
         if isinstance(answer, breaker.Refused):
             raise _open(answer)
         return answer
 
     async def _try(self, attempt: Callable[[], Awaitable[T]], call: breaker.Admitted, seconds: float) -> T:
         """Every way out reports to the breaker; any answer at all shows that the provider is there."""
-        begun = self._world.clock()
+        begun = self._clock.monotonic()
         try:
             async with asyncio.timeout(seconds):
                 result = await attempt()
@@ -109,16 +109,16 @@ class Calls:
             self._state = breaker.succeeded(self._state, call)
             raise
         except BaseException:
-            if self._world.clock() - begun >= GIVEN_UP_SECONDS:
+            if self._clock.monotonic() - begun >= GIVEN_UP_SECONDS:
                 self._failed(call)
             else:
-                self._state = breaker.abandoned(self._state, call, self._world.clock())
+                self._state = breaker.abandoned(self._state, call, self._clock.monotonic())
             raise
         self._state = breaker.succeeded(self._state, call)
         return result
 
     def _failed(self, call: breaker.Admitted) -> None:
-        self._state = breaker.failed(self._state, call, self._world.clock(), self._policy)
+        self._state = breaker.failed(self._state, call, self._clock.monotonic(), self._policy)
 
 
 def _open(answer: breaker.Refused) -> TemporaryError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.providers import ProviderError, Reply
 from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Calls, World
+from app.providers.calls import Calls, Clock
 from app.providers.refusals import RefusedParameters
 from app.providers.replies import prompt_tokens, reply_of, spent
 from app.providers.wire import Wire
@@ -28,21 +28,21 @@ class OpenAIChat:
         timeout_seconds: float = 60.0,
         concurrency: int = 4,
         policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
-        world: World = World(),  # noqa: B008 - a frozen value
+        clock: Clock = Clock(),  # noqa: B008 - a frozen value
     ) -> None:
         """``count`` counts the tokens of a text, for providers that do not report any. See `Calls` for the times."""
         self.model = model
         self.context_window = context_window
         self._count = count
         self._dialect = Dialect()
-        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, world=world)
+        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, clock=clock)
         self._wire = Wire(
             base_url=base_url,
             api_key=api_key,
             answer_bytes_max=ANSWER_BYTES_MAX,
             timeout_seconds=timeout_seconds,
             connections=concurrency,
-            epoch=world.epoch,
+            epoch=clock.epoch,
         )
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.providers import UnusableReply, Vector
 from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Calls, World
+from app.providers.calls import Calls, Clock
 from app.providers.refusals import RefusedParameters
 from app.providers.vectors import WIDTH_MAX, Vectors, reduced, vectors_of
 from app.providers.wire import Wire
@@ -39,7 +39,7 @@ class OpenAIEmbedder:
         timeout_seconds: float = 60.0,
         concurrency: int = 2,
         policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
-        world: World = World(),  # noqa: B008 - a frozen value
+        clock: Clock = Clock(),  # noqa: B008 - a frozen value
     ) -> None:
         """``dimensions`` asks the provider for that width and takes no other; 0 takes the model's own."""
         self.model = model
@@ -48,14 +48,14 @@ class OpenAIEmbedder:
         self._width = dimensions or None
         self.dimensions = min(dimensions, WIDTH_MAX)
         self._optional = frozenset(OPTIONAL if dimensions else OPTIONAL[:1])
-        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, world=world)
+        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, clock=clock)
         self._wire = Wire(
             base_url=base_url,
             api_key=api_key,
             answer_bytes_max=batch * (dimensions or WIDTH_UNKNOWN) * NUMBER_BYTES + ENVELOPE_BYTES,
             timeout_seconds=timeout_seconds,
             connections=concurrency,
-            epoch=world.epoch,
+            epoch=clock.epoch,
         )
 
     @property

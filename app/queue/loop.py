@@ -26,7 +26,7 @@ from app.postgres.database import Database
 from app.queue import table
 from app.queue.enqueue import Lane
 from app.queue.table import Claimed, LeaseLost
-from app.queue.verdict import Bury, StopLane, TryAgain, Verdict
+from app.queue.verdict import DeadLetter, StopLane, TryAgain, Verdict
 from app.telemetry import logs
 
 POLL_SECONDS = 1.0
@@ -91,7 +91,7 @@ class Loop:
         came: asyncio.Event,
         random: Callable[[], float],
         stopped: dict[str, str] | None = None,
-        told: Outcome | None = None,
+        on_outcome: Outcome | None = None,
         pace: Pace | None = None,
         share: int = 0,
     ) -> None:
@@ -110,7 +110,7 @@ class Loop:
         self._came = came
         self._random = random
         self._stopped = stopped if stopped is not None else {}
-        self._told = told
+        self._on_outcome = on_outcome
         self._pace = pace or Pace()
         self._share = share
         self._reap_at = 0.0
@@ -235,8 +235,8 @@ class Loop:
         finally:
             lane.running.pop(task, None)
             self._lost.discard(task)
-            if self._told is not None:
-                self._told(claimed, outcome, time.monotonic() - started)
+            if self._on_outcome is not None:
+                self._on_outcome(claimed, outcome, time.monotonic() - started)
             if claimed.tenant in self._tenants:
                 lane.due.add(claimed.tenant)
             self._ended.set()
@@ -245,11 +245,11 @@ class Loop:
         verdict = self._judge(error, claimed)
         log = (claimed.id, claimed.kind, claimed.attempts, verdict.error)
         match verdict:
-            case TryAgain(words, seconds, excused):
+            case TryAgain(words, seconds, is_transient):
                 _logger.info("job %s (%s) failed, attempt %d: %s; again in %.0f s", *log, seconds)
-                retried = table.fail(self._database, claimed, words, seconds, excused=excused)
+                retried = table.fail(self._database, claimed, words, seconds, is_transient=is_transient)
                 return await self._settle(retried, claimed) or "retried"
-            case Bury(words):
+            case DeadLetter(words):
                 _logger.warning("job %s (%s) is a dead letter after attempt %d: %s", *log)
                 return await self._settle(table.fail(self._database, claimed, words, None), claimed) or "dead"
             case StopLane(words):

@@ -14,7 +14,8 @@ A row is in one of three states.
 
 ``version`` counts enqueueings. Whoever finishes compares it with the version that was claimed: what arrived while
 the job ran makes the row wait again, so no wake-up is lost. An attempt is counted when it begins, so a worker that
-dies has made one. Attempts that a provider foiled are ``excused``: only the others lead to a dead letter early.
+dies has made one. Attempts that failed for a passing reason, such as a provider that is away, are transient
+(``excused`` in the table): they do not lead to a dead letter early.
 
 ``finish`` belongs into the transaction that writes the result, as its last statement: either both happen or
 neither. It raises LeaseLost when the row is no longer ours (the lease ended and was reaped, or the conversation
@@ -52,8 +53,8 @@ from app.queue.enqueue import Lane
 LEASE_SECONDS = 45.0
 """A killed worker's jobs run again after a lease and a look at the expired ones: within a minute."""
 ATTEMPTS_MAX = 8
-"""Attempts, the excused ones aside, after which a job is a dead letter."""
-EXCUSED_MAX = 1000
+"""Attempts, without the transient ones, after which a job is a dead letter."""
+TRANSIENT_ATTEMPTS_MAX = 1000
 """More than a day of attempts five minutes apart at most."""
 BACKOFF_BASE_SECONDS = 2.0
 BACKOFF_MAX_SECONDS = 300.0
@@ -89,12 +90,12 @@ class Claimed:
     version: int
     token: UUID
     lane: Lane = "llm"
-    excused: int = 0
+    transient_attempts: int = 0
 
     @property
     def counted(self) -> int:
-        """Attempts that are not excused, this one included."""
-        return self.attempts - self.excused
+        """Attempts that count towards a dead letter, this one included."""
+        return self.attempts - self.transient_attempts
 
 
 def backoff(attempts: int, random: float, retry_after: float | None = None) -> float:
@@ -145,7 +146,8 @@ WITH found AS MATERIALIZED (
 ), taken AS (
   UPDATE work w SET claimed = w.version, token = $4, due = now() + $5::interval, attempts = w.attempts + 1
     FROM found WHERE w.tenant_id = $1::uuid AND w.ctid = found.place
-  RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane, w.excused
+  RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane,
+         w.excused AS transient_attempts
 )
 SELECT * FROM taken LIMIT length(set_config('app.tenant', $1::text, true)) / 36
 """
@@ -246,7 +248,7 @@ UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now(),
 
 
 async def fail(
-    database: Database, claimed: Claimed, error: str, retry_in: float | None, *, excused: bool = False
+    database: Database, claimed: Claimed, error: str, retry_in: float | None, *, is_transient: bool = False
 ) -> bool:
     """Try again in ``retry_in`` seconds, or never (None). ``error`` must hold nothing that somebody said, nor a key.
 
@@ -256,7 +258,7 @@ async def fail(
         if retry_in is None:
             return _changed(await connection.execute(BURY, *_key(claimed), _storable(error)))
         later = timedelta(seconds=retry_in)
-        return _changed(await connection.execute(FAIL, *_key(claimed), _storable(error), later, int(excused)))
+        return _changed(await connection.execute(FAIL, *_key(claimed), _storable(error), later, int(is_transient)))
 
 
 # As if it had not been claimed; the error, if there is one, says why.

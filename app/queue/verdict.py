@@ -1,4 +1,4 @@
-"""What becomes of a job that failed."""
+"""Verdicts on a job that failed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """Later; ``excused`` attempts do not count towards a dead letter."""
+    """Try the job again later. A transient attempt does not count towards a dead letter."""
 
     error: str
     seconds: float
-    excused: bool = False
+    is_transient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Bury:
-    """Never, until a person or a new enqueueing brings it back."""
+class DeadLetter:
+    """Do not try the job again until a person or new work brings it back."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopLane:
-    """Nothing in its lane would work: the job is given back, and the lane rests."""
+    """Give the job back and let its lane rest: no job of the lane would succeed."""
 
     error: str
 
 
-Verdict: TypeAlias = TryAgain | Bury | StopLane
+Verdict: TypeAlias = TryAgain | DeadLetter | StopLane

@@ -41,7 +41,7 @@ class StoredResponse:
             return StoredResponse(text, owner_of(scope_of(user_id, None)))
         if conversation.user_id is None and user_id is not None:
             return StoredResponse(text)
-        return StoredResponse(text, owner_of(scope_of(conversation.user_id, conversation.id)))
+        return StoredResponse(text, owner_of(conversation.scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,6 @@ class IdempotencyKey:
             return None
         if not 0 < len(key) <= KEY_MAX or not key.isprintable():
             raise errors.Invalid(
-                "The Idempotency-Key is not usable.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": f"must be 1 to {KEY_MAX} printable characters"}],
             )
         digest = hashlib.sha256(f"{method} {path}\n{dumps(body)}".encode()).digest()

@@ -93,8 +93,8 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
         raise errors.Forbidden(OPEN_DOOR)
     if not is_ours(knock.host, named_in(runtime.settings.quire_hosts, runtime.settings.quire_host)):
         raise errors.Misdirected(
-            "While no API keys are asked for, Quire answers to loopback names and addresses only. Make a key, or name"
-            " the host in QUIRE_HOSTS."
+            "Without API keys, Quire answers only to loopback names and addresses. Create a key, or add the host to"
+            " QUIRE_HOSTS."
         )
     return Caller(DEFAULT_TENANT)
 
@@ -131,7 +131,7 @@ def _refusal(runtime: Runtime, knock: Knock) -> Taken | None:
 def _require_allowed(taken: Taken | None) -> None:
     if taken is not None and not taken.allowed:
         raise errors.TooManyRequests(
-            f"More than {taken.limit} requests a minute came from this address without a valid key.",
+            f"This address sent more than {taken.limit} requests a minute without a valid key.",
             headers={"Retry-After": str(taken.retry_seconds)},
         )
 
@@ -215,8 +215,8 @@ async def make(connection: Connection, caller: Caller, wanted: KeyRequest) -> tu
     for scope in wanted.scopes:
         if scope not in caller.scopes:
             raise errors.Forbidden(
-                "A key can give only the scopes it has.",
-                errors=[{"loc": ["body", "scopes"], "msg": f"{scope} is not a scope of the key that asks"}],
+                "A key cannot grant scopes that it lacks.",
+                errors=[{"loc": ["body", "scopes"], "msg": f"contains {scope}, which the caller's key lacks"}],
             )
     user_id = caller.user(wanted.user_id)
     made = Credentials(caller.tenant, uuid7(), secrets.token_hex(SECRET_BYTES))

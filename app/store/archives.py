@@ -12,6 +12,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.erasure import without_archive
+from app.core.fresh import FreshResult
 from app.core.rows import NewArchive
 from app.postgres.database import Connection
 
@@ -44,6 +45,22 @@ SELECT a.id, p.start, a.tool_name, substr(t.content, p.start + 1, p.length) AS t
   FROM unnest($2::uuid[], $3::int[], $4::int[]) AS p (id, start, length), {JOINED}
  WHERE a.tenant_id = $1 AND a.id = p.id AND {ALIVE}
 """
+
+
+# Archives of a conversation ($2) that weigh no more than $4 tokens, in full; NUL stands as U+FFFD.
+FRESH = f"""
+SELECT a.id, t.content, t.tokens
+  FROM {JOINED}
+ WHERE a.tenant_id = $1 AND a.conversation_id = $2 AND a.id = ANY ($3::uuid[]) AND t.tokens <= $4 AND {ALIVE}
+"""
+
+
+async def fresh(
+    connection: Connection, tenant: UUID, conversation_id: str, uuids: Sequence[UUID], tokens_max: int
+) -> list[FreshResult]:
+    """Those of some archives of a conversation that weigh no more than ``tokens_max`` each, in full."""
+    rows = await connection.fetch(FRESH, tenant, conversation_id, uuids, tokens_max)
+    return [FreshResult(row["id"], row["content"], row["tokens"]) for row in rows]
 
 
 async def passages(

@@ -328,6 +328,8 @@ ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
    SET available = excluded.available, head = excluded.head,
        {", ".join(f"{name} = excluded.{name}" for name in LAYOUT_COLUMNS)}
 """
+# Epochs with larger numbers were made by other rules: under other settings, or by an earlier version of Quire.
+FORGET_LATER_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number > $3"
 SET_EPOCH = "UPDATE conversations SET epoch = $3 WHERE tenant_id = $1 AND id = $2"
 
 
@@ -337,6 +339,7 @@ async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
     head = dumps(asdict(epoch.head))
     await connection.execute(STORE_EPOCH, tenant, conversation_id, layout.number, available, head, *columns)
+    await connection.execute(FORGET_LATER_EPOCHS, tenant, conversation_id, layout.number)
     await connection.execute(SET_EPOCH, tenant, conversation_id, layout.number)
 
 

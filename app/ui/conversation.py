@@ -52,10 +52,10 @@ def read_form(request: Request, runtime: Runtime) -> Form:
     problems = {"budget": "", "model": ""}
     budget, model = values["budget"] or None, values["model"] or None
     if budget is not None and not (budget.isascii() and budget.isdecimal() and 1 <= int(budget) <= BUDGET_MAX):
-        problems["budget"] = "A budget is a whole number of tokens, from 1 to 10,000,000."
+        problems["budget"] = "The budget must be a whole number from 1 to 10,000,000."
     is_sized = budget is not None or runtime.defaults.context_window > 0
     if model is not None and not is_sized and model_window(model) is None:
-        problems["model"] = "The window of this model is not known; name a budget."
+        problems["model"] = "Quire does not know the context window of this model. Specify a budget."
     is_asked = budget or model or values["query"] or form == "anthropic"
     if any(problems.values()) or not is_asked:
         return Form(values, None, problems)

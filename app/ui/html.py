@@ -152,7 +152,7 @@ class HtmlRoute(APIRoute):
             except errors.QuireError as error:
                 response = await _failed(request, error)
             except RequestValidationError:
-                response = await _failed(request, errors.Invalid("A part of the address is not usable."))
+                response = await _failed(request, errors.Invalid("The address contains an invalid part."))
             for name, value in PRIVATE.items():
                 response.headers.setdefault(name, value)
             return response
@@ -174,6 +174,6 @@ def query_of(request: Request, names: Mapping[str, int]) -> dict[str, str]:
     for name, longest in names.items():
         value = request.query_params.get(name, "").strip()
         if len(value) > longest or "\x00" in value:
-            raise errors.Invalid(f"`{name}` is at most {longest} characters, none of them U+0000.")
+            raise errors.Invalid(f"`{name}` must have at most {longest} characters and no U+0000.")
         found[name] = value
     return found

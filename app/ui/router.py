@@ -168,7 +168,7 @@ async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
     known = (asked["type"],) if asked["type"] in TYPES else ()
     found, problem = None, None
     if asked["query"] and not asked["user"] and not asked["conversation"]:
-        problem = "A search is within one user or one conversation: name either."
+        problem = "Specify a user or a conversation."
     elif asked["query"]:
         wanted = SearchRequest(
             asked["query"], asked["user"] or None, asked["conversation"] or None, types=known, limit=RESULTS_SHOWN
@@ -186,7 +186,7 @@ async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
 @router.get("/jobs")
 async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     if viewer.user_id is not None:
-        raise errors.NotFound("Jobs are those of all users; this key is one user's.")
+        raise errors.NotFound("This key is bound to one user and cannot see jobs, which cover all users.")
     async with runtime.database.snapshot(viewer.tenant) as connection:
         work = await progress.jobs_view(runtime, connection, viewer.tenant)
         rows = await table.browse(connection, viewer.tenant, None, JOBS_READ + 1)
@@ -203,7 +203,7 @@ async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Respo
     """Tries dead letters again: those of one line of the page, or all. Twice does no more than once."""
     _require_own_form(request)
     if not viewer.may_retry:
-        raise errors.Forbidden("Trying jobs again needs a key with the scope admin.")
+        raise errors.Forbidden("Retrying jobs requires a key with the scope admin.")
     line = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5).get("line", [None])[0]
     async with runtime.database.begin(viewer.tenant) as connection:
         if line is None:
@@ -291,4 +291,4 @@ async def asset(request: Request, name: str) -> Response:
 
 @router.get("/{rest:path}")
 async def nothing(rest: str) -> Response:
-    raise errors.NotFound("There is nothing at this path." if rest else "There is no such page.")
+    raise errors.NotFound("This path does not exist." if rest else "There is no such page.")

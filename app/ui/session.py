@@ -50,7 +50,7 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
     taken = keys.spend(runtime, caller)
     if taken is not None and not taken.allowed:
         raise errors.TooManyRequests(
-            f"The key has used its {taken.limit} requests a minute.",
+            f"The key has reached its limit of {taken.limit} requests a minute.",
             headers={"Retry-After": str(taken.retry_seconds)},
         )
     caller.require("read")
@@ -96,4 +96,4 @@ def _path(request: Request) -> str:
 def check_own_user(viewer: Viewer, user_id: str | None) -> None:
     """Raises NotFound, as if there were nothing, for what is not the viewer's."""
     if viewer.user_id is not None and user_id != viewer.user_id:
-        raise errors.NotFound("There is nothing by that name.")
+        raise errors.NotFound("Nothing has that name.")

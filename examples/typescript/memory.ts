@@ -1,6 +1,6 @@
-// Quire from TypeScript, by a client that is generated from its OpenAPI document:
+// Quire from TypeScript, with a client generated from its OpenAPI document:
 //   npm install && npm run generate && npm run build && npm start -- http://127.0.0.1:8000
-// Every path, body and answer below is checked by the compiler.
+// The compiler checks every path, body and response below.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./quire.d.ts";
 
@@ -12,7 +12,7 @@ const quire = createClient<paths>({
   headers: key ? { Authorization: `Bearer ${key}` } : {},
 });
 
-// Errors are one shape: application/problem+json.
+// All errors have one form: application/problem+json.
 function had<T>(answer: { data?: T; error?: components["schemas"]["Problem"] }): T {
   if (answer.data === undefined) throw new Error(`${answer.error?.status}: ${answer.error?.detail}`);
   return answer.data;

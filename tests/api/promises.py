@@ -12,6 +12,7 @@ SECTIONS = {"tools", "system", "notes", "summary", "contents", "condensed", "rec
 HEAD = "<quire-memory>"
 TAIL = "<quire-recalled>"
 KEPT_CHARACTERS = 200
+ARCHIVED_CHARACTERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Watch:
     before: Json | None = None
     looks: int = 0
     epochs: set[int] = field(default_factory=set)
+    limits_pages: bool = False
+    """Whether the conversation has a limit of pages in view: pages leave it before the window is full."""
 
     def look(self, messages: Sequence[Json]) -> Json | None:
         """The window, checked; None where the budget is too small for it, and then that is checked."""
@@ -77,6 +80,8 @@ class Watch:
             assert_anthropic(found)
             begins = [found["messages"][0]["role"]] if found["messages"] else []
             assert begins in ([], ["user"]) or visible(messages)[0].message["role"] == "assistant"
+        if not self.limits_pages:
+            assert_whole_where_it_fits(found, messages)
         assert self.budget is None or found["usage"]["budget"] == self.budget
         assert found["lag"]["last_seq"] == len(messages)
         if self.before is not None:
@@ -108,6 +113,21 @@ def assert_within_budget(found: Json, count: Count) -> None:
     assert weight <= usage["total"], f"{weight} tokens were returned and {usage['total']} reported"
     assert 0 <= found["stable_tokens"] <= usage["total"]
     assert 0 <= usage["saved"] <= 1
+
+
+def assert_whole_where_it_fits(found: Json, messages: Sequence[Json]) -> None:
+    """Nothing that fits is dropped: while the history leaves the reserve free, all of it is there as it was sent."""
+    usage = found["usage"]
+    fixed = usage["sections"]["tools"] + usage["sections"]["system"]
+    available = usage["budget"] * 9 // 10 - fixed
+    if usage["full_history"] - fixed > available - min(int(available * 0.15), 6_000):
+        return
+    assert not [name for name in ("condensed", "summary", "contents") if usage["sections"][name]]
+    assert (found["pages"]["condensed"], found["pages"]["listed"]) == ([], [])
+    if found["format"] == "openai":
+        for shown, sent in zip(body_of(found), visible(messages), strict=True):
+            archived = sent.message["role"] == "tool" and len(sent.message["content"]) > ARCHIVED_CHARACTERS
+            assert archived or (shown["content"] or "") == (sent.message["content"] or "")
 
 
 def texts(message: Json) -> Iterator[str]:

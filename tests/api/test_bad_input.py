@@ -50,15 +50,15 @@ BAD_MESSAGES = [
     bad({"role": "user", "content": {"archive": "00000000-0000-7000-8000-000000000001"}}, "content"),
     bad({"role": "user", "content": ["x"]}, "content", "type"),
     bad({"role": "user", "content": [{"type": "text"}]}, "text", "must be a string"),
-    bad({"role": "tool", "content": "x"}, "tool_call_id", "needs the id"),
+    bad({"role": "tool", "content": "x"}, "tool_call_id", "must be the id"),
     bad({"role": "tool", "tool_call_id": "", "content": "x"}, "tool_call_id"),
     bad({"role": "tool", "tool_call_id": "a", "content": None}, "content"),
     bad({"role": "assistant", "tool_calls": "x"}, "tool_calls", "list"),
     bad({"role": "assistant", "tool_calls": [{"id": "a"}]}, "name"),
     bad({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, "id"),
     bad({"role": "assistant", "tool_calls": [{"id": "a", "name": "f", "arguments": 7}]}, "arguments"),
-    bad({"role": "assistant", "tool_calls": call("a", "a")["tool_calls"]}, "tool_calls", "same id"),
-    bad({"role": "user", "content": "x", "tool_calls": call("a")["tool_calls"]}, "only an assistant"),
+    bad({"role": "assistant", "tool_calls": call("a", "a")["tool_calls"]}, "tool_calls", "different ids"),
+    bad({"role": "user", "content": "x", "tool_calls": call("a")["tool_calls"]}, "tool_calls", "role is assistant"),
     bad({"role": "user", "content": [{"type": "tool_result", "content": "x"}]}, "tool_use_id"),
     bad({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": 7}]}, "content"),
     bad({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "input": {}}]}, "name"),
@@ -178,7 +178,7 @@ BAD_QUERIES = [
         ("POST", MESSAGES, {"messages": [user(1)]}, ["body", "messages", 0, "content"]),
         ("POST", MESSAGES, {"messages": [user()], "tenant_id": "x"}, ["body", "tenant_id"]),
         ("POST", MESSAGES, {"messages": [user("\ud800")]}, ["body", "messages", 0, "content"]),
-        ("POST", "/conversations", {"settings": {"active_pages": 0}}, ["body", "settings", "active_pages"]),
+        ("POST", "/conversations", {"settings": {"active_pages": -1}}, ["body", "settings", "active_pages"]),
         ("POST", "/conversations/c/context", {"model": "nobody's"}, ["body", "model"]),
         ("POST", "/conversations/c/context", {"system": "\x00"}, ["body", "system"]),
         ("GET", "/conversations/c/context?model=nobody", None, ["query", "model"]),
@@ -198,6 +198,28 @@ def test_an_error_says_in_which_part_of_the_request_it_is(
 @pytest.mark.parametrize(("where", "name"), BAD_QUERIES)
 def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, where: str, name: str) -> None:
     problem(talk.get(where), 422, name)
+
+
+@pytest.mark.parametrize(
+    ("verb", "where", "body", "detail"),
+    [
+        ("GET", "/conversations/c/context?budget=0", None, "`budget` must be at least 1."),
+        ("GET", "/conversations?limit=201", None, "`limit` must be at most 200."),
+        ("POST", "/memories/search", {"user_id": "u"}, "`query` is required."),
+        ("POST", "/memories/search", {"user_id": "u", "query": ""}, "`query` must have at least 1 character."),
+        ("POST", "/conversations", {"color": 1}, "`color` is not a known field."),
+        ("POST", "/conversations", {"settings": {"contents_max": -1}}, "`settings.contents_max` must be at least 0."),
+        ("POST", "/conversations/c/messages", {"messages": []}, "`messages` must be a list of at least one message."),
+        ("POST", "/conversations/c/messages", 1, "The body must be an object."),
+        (
+            "POST", "/conversations/c/messages", {"messages": [user(seq=1), user(page=2)]},
+            "`messages[0].seq` is set by Quire and cannot be sent. 1 more in `errors`.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_detail_says_what_is_wrong(talk: httpx.Client, verb: str, where: str, body: Any, detail: str) -> None:
+    content = None if verb == "GET" else json.dumps(body).encode()
+    assert problem(talk.request(verb, where, content=content, headers=JSON), 422)["detail"] == detail
 
 
 def test_a_cursor_without_a_time_zone_is_read_as_some_time(talk: httpx.Client) -> None:
@@ -254,8 +276,12 @@ BAD_CHANGES: list[tuple[Json, str]] = [
     ({"model": "m" * 201}, "model"), ({"model": "\x00"}, "model"), ({"metadata": []}, "metadata"),
     ({"metadata": {"a": "x" * 16_384}}, "16384"),
     ({"tenant_id": "x"}, "tenant_id"), ({"seq": 1}, "seq"), ({"epoch": 1}, "epoch"),
-    ({"settings": {"active_pages": 0}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
+    ({"settings": {"active_pages": -1}}, "active_pages"), ({"settings": {"head_share": 1}}, "head_share"),
     ({"settings": {"archive_threshold": 10**20}}, "archive_threshold"), ({"settings": []}, "settings"),
+    ({"settings": {"keep_share": -0.1}}, "keep_share"), ({"settings": {"recall_share": 0.9}}, "recall_share"),
+    ({"settings": {"keep_share": 1e300}}, "keep_share"), ({"settings": {"condensed_share": "0.1"}}, "condensed_share"),
+    ({"settings": {"keep_share": 0.7}}, "keep_share"),  # with the deployment's 0.1 and 0.15 for the others
+    ({"settings": {"head_share": 0.3, "condensed_share": 0.6}}, "at most 0.9"),
 ]  # fmt: skip
 
 

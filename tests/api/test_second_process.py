@@ -92,7 +92,7 @@ def test_an_epoch_stored_by_either_serves_both(client: httpx.Client, other: http
     for number in range(60):
         append((client, other)[number % 2], "c", turn(number, 30))
         assert_alike(client, other, "c", [{"format": "openai"}, {"budget": 2500}])
-    assert rows()["epochs"] > 5
+    assert rows()["epochs"] > 3
 
 
 def test_what_one_erases_the_other_shows_no_more(client: httpx.Client, other: httpx.Client) -> None:

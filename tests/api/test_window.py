@@ -49,7 +49,7 @@ def test_an_answer_has_all_its_members(talk: httpx.Client) -> None:
 
 
 def test_anthropic_form_has_its_system_beside_and_its_breakpoints(talk: httpx.Client) -> None:
-    found = window(talk, "c", budget=4000, format="anthropic")
+    found = window(talk, "c", budget=2500, format="anthropic")
     assert found["system"].startswith("Be kind.")
     assert [t["name"] for t in found["tools"]] == ["recall_page", "load_tool_history", "search_memories"]
     assert found["tools"][-1]["cache_control"] == {"type": "ephemeral"}
@@ -316,11 +316,26 @@ def test_standing_notes_without_room_are_said_in_a_warning(client: httpx.Client)
         append(client, "c", turn(number))
     for note in ("Never call before ten.", "永远用中文回答。"):
         ok(client.post(path("c", "notes"), json={"text": note}), 201)
-    seen = {budget: window(client, "c", budget=budget) for budget in (700, 8000)}
+    seen = {budget: window(client, "c", budget=budget) for budget in (400, 8000)}
     assert "Never call before ten." in str(seen[8000]["messages"])
     told = {
         budget: [w["detail"] for w in found["warnings"] if w["code"] == "notes_left_out"]
         for budget, found in seen.items()
     }
-    assert told == {700: ["the budget has no room for 2 of the standing notes"], 8000: []}
-    assert seen[700]["usage"]["sections"]["notes"] == 0
+    assert told == {400: ["the budget has no room for 2 of the standing notes"], 8000: []}
+    assert seen[400]["usage"]["sections"]["notes"] == 0
+
+
+@pytest.mark.parametrize("query", [None, "tea house"])
+def test_a_summary_that_is_there_is_seen(client: httpx.Client, query: str | None) -> None:
+    """In windows of 1,500 available tokens and more, where messages have left the view."""
+    for number in range(1, 121):
+        append(client, "c", turn(number, 30))
+    ok(client.post(path("c", "notes"), json={"text": "Never call the harbour before ten in the morning."}), 201)
+    asked = {"query": query} if query else {}
+    for budget in range(2100, 9000, 300):
+        usage = window(client, "c", budget=budget, **asked)["usage"]
+        sections = usage["sections"]
+        assert budget * 9 // 10 - sections["tools"] - sections["system"] >= 1_500
+        assert sections["summary"] >= 150, budget
+        assert sections["notes"] > 0

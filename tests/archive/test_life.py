@@ -245,6 +245,7 @@ def test_an_erased_archive_says_so_everywhere_and_leaves_nothing_behind(
     loads = json.dumps({"uuid": uuid, "query": "the report"})
     said = load_tool(client, "c", uuid=uuid, query=MARK)["content"]
     append(client, "c", [user(), call("l", name="load_tool_history", arguments=loads), result("l", said)])
+    ok(client.patch(path("c"), json={"settings": {"condensed_share": 0.5}}))
     zones: set[str] = set()
     for number in range(60):
         found = "found " * 120  # of which the condensed zone keeps a part

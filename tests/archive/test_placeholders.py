@@ -125,7 +125,7 @@ def test_a_placeholders_bytes_never_change(client: httpx.Client, large: httpx.Cl
             continue
         for server in (client, large):
             for form in ("openai", "anthropic"):
-                for budget in (9_000, 60_000):
+                for budget in (5_000, 60_000):
                     seen = window(server, "c", format=form, budget=budget)
                     epochs.add(seen["epoch"])
                     for shown in _tool_texts(seen):

@@ -21,6 +21,7 @@ from app.core.assemble import assemble, with_tail
 from app.core.canonical import dumps
 from app.core.contents import Line, PageEntry, PageNames
 from app.core.conversation import Conversation
+from app.core.fresh import FreshResult, with_fresh
 from app.core.head import SummaryLine
 from app.core.ingest import AnsweredCall, Placement, ShownForms
 from app.core.messages import Limits, read, weigh
@@ -269,10 +270,20 @@ class Book:
         """The window. Raises BudgetTooSmall."""
         wanted = self.profile(budget, form)
         epoch = self.epoch(wanted)
-        window = with_tail(assemble(epoch, self.items(epoch.layout), wanted.fixed, budget, self.totals), tail)
+        window = assemble(epoch, self.items(epoch.layout), wanted.fixed, budget, self.totals)
+        window = with_tail(with_fresh(window, self.results(), self.totals.last_page), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)
         return Seen(tuple(self._kept()), self.conversation, wanted, epoch, window, rendered)
+
+    def results(self) -> list[FreshResult]:
+        """What is archived, in full."""
+        return [
+            FreshResult(UUID(uuid), text, count(text))
+            for row in self._kept()
+            for uuid, i in zip(row.archives, row.shape.archived, strict=True)
+            for text in [row.placement.answers[i].result.text]
+        ]
 
     def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
         entries = [row.entry for row in self._kept()] if from_scratch else self.entries(ledger_reach(wanted.shares))
@@ -303,7 +314,7 @@ class Book:
         notes = self._notes(layout)
         if room <= 0 or last_page < 1:
             return Head(unlisted=last_page, notes_left_out=len(notes))
-        noted = head.take(notes, int(room * head.NOTES_SHARE))
+        noted = head.take(notes, head.notes_room(room, policy))
         room -= sum(line.tokens + head.BULLET for line in noted)
         archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
         for_summary = head.summary_room(room, policy)

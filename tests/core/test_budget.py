@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ from app.core.budget import (
     usable,
 )
 from app.core.model import Fixed, Policy
-from app.core.profile import Defaults, budget_of, offers_tools, profile
+from app.core.profile import Defaults, budget_of, offers_tools, profile, unfit_shares
 
 
 @given(st.integers(0, 10_000_000))
@@ -29,16 +31,68 @@ def test_the_smallest_budget_is_enough_and_one_less_is_not(needed: int) -> None:
     assert needed == 0 or usable(smallest - 1) < needed
 
 
-@given(st.integers(0, 10_000_000))
-def test_shares_never_add_up_to_more_than_is_available(available: int) -> None:
-    found = shares(available, Policy())
-    assert found.head + found.condensed + found.recent <= max(available, 1)
-    assert 1 <= found.step <= found.recent
+a_share = st.floats(0, 1)
+policies = st.builds(Policy, head_share=a_share, condensed_share=a_share, keep_share=a_share)
+
+
+@given(st.integers(0, 10_000_000), policies, st.none() | st.floats(0, 0.8), st.booleans())
+def test_shares_leave_room_to_grow_and_never_add_up_to_more_than_is_available(
+    available: int, policy: Policy, recall_share: float | None, has_query: bool
+) -> None:
+    found = shares(available, replace(policy, recall_share=recall_share), has_query=has_query)
+    assert found.body + found.reserve == available
+    assert found.head + found.condensed + found.keep + found.growth <= max(found.body, 1)
+    assert found.growth >= found.body // 20
+    assert found.body <= found.whole <= available
 
 
 def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
     found = profile(Policy(), 10_000, Fixed(tools_tokens=600, system_tokens=400)).shares
-    assert (found.available, found.head, found.condensed, found.recent) == (8000, 800, 2800, 4400)
+    assert (found.available, found.reserve, found.whole) == (8000, 1200, 6800)
+    assert (found.head, found.condensed, found.keep, found.growth) == (680, 1020, 1360, 3740)
+
+
+def test_a_query_has_a_larger_reserve_but_what_fits_is_still_shown_whole() -> None:
+    found = profile(Policy(), 10_000, Fixed(600, 400), has_query=True).shares
+    assert (found.reserve, found.body, found.whole) == (3600, 4400, 6800)
+
+
+def test_one_recall_share_holds_for_requests_with_a_query_and_without() -> None:
+    policy = Policy(recall_share=0.3)
+    found = shares(10_000, policy)
+    assert found == shares(10_000, policy, has_query=True)
+    assert (found.reserve, found.whole) == (3_000, 7_000)
+
+
+def test_with_a_limit_on_pages_there_is_room_for_what_stands_for_pages_that_left() -> None:
+    found = shares(8_000, Policy(active_pages=20))
+    assert found.whole == found.body - found.head - found.condensed == 5_100
+
+
+def test_a_large_window_reserves_6_000_tokens_and_gives_the_head_no_more_than_it_can_use() -> None:
+    found = shares(100_000, Policy())
+    assert (found.reserve, found.head) == (6_000, 4_000)
+
+
+@pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 680)])
+def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
+    assert shares(available, Policy()).head == head
+    assert shares(available, Policy(), has_query=True).head == min(head, max(380, int(available * 0.055)))
+    assert shares(available, Policy(head_share=0)).head == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_fit"),
+    [
+        (Policy(), True),
+        (Policy(head_share=0.1, condensed_share=0.35, keep_share=0.275), True),  # as Quire was founded
+        (Policy(head_share=0.1, condensed_share=0.5, keep_share=0.3), True),
+        (Policy(head_share=0.1, condensed_share=0.5, keep_share=0.31), False),
+        (Policy(keep_share=0.8), False),
+    ],
+)
+def test_shares_that_leave_no_room_to_grow_are_unfit(policy: Policy, is_fit: bool) -> None:
+    assert (unfit_shares(policy) is None) == is_fit
 
 
 def test_fixed_parts_over_the_budget_leave_nothing() -> None:
@@ -107,9 +161,3 @@ def test_a_room_is_shared_out_fairly(wanted: list[int], room: int) -> None:
     assert all(has <= min(short, default=0) + 1 for has in short)
     assert not short or max(found) <= max(short) + 1  # what is left over by dividing
     assert not short or sum(found) > room - len(wanted)
-
-
-def test_the_smaller_a_window_the_more_of_it_is_left_to_what_a_call_asks_for() -> None:
-    left = [1 - (s.head + s.condensed + s.recent) / n for n in (1_500, 3_000, 6_400) for s in [shares(n, Policy())]]
-    assert left == pytest.approx([0.40, 0.20, 0.0], abs=0.002)
-    assert shares(1_500, Policy(recent_share=0.3, condensed_share=0.05)).recent == 450

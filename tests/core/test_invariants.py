@@ -41,7 +41,7 @@ moderate = settings(
 policies = st.builds(
     Policy,
     full_recent_count=st.sampled_from((1, 2, 5, 10, 40)),
-    active_pages=st.integers(1, 30),
+    active_pages=st.sampled_from((0, 0, 0, 1, 2, 5, 12, 30)),
     condensed_tool_max=st.sampled_from((200, 200, 40, 1000)),
     archive_threshold=st.sampled_from((10_000, 600, 300)),
     unlist_after_turns=st.sampled_from((1, 3, 40)),

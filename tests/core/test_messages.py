@@ -37,9 +37,9 @@ def refused(message: Any) -> list[tuple[str, str]]:
         ({**USER, "client_id": ""}, "client_id", "1 to 128"),
         ({**USER, "id": "x" * 129}, "id", "1 to 128"),
         ({**USER, "client_id": "a\nb"}, "client_id", "control characters"),
-        ({**USER, "client_id": "a", "id": "b"}, "id", "only one of them"),
+        ({**USER, "client_id": "a", "id": "b"}, "id", "must equal `client_id`"),
         ({**USER, "name": 5}, "name", "1 to 256"),
-        ({**USER, "tool_calls": [{"id": "a"}]}, "tool_calls", "only an assistant"),
+        ({**USER, "tool_calls": [{"id": "a"}]}, "tool_calls", "role is assistant"),
         ({"role": "assistant", "tool_calls": {}}, "tool_calls", "must be a list"),
         ({"role": "assistant", "tool_calls": ["x"]}, "tool_calls.0", "`id` and `function`"),
         ({"role": "assistant", "tool_calls": [{"id": "a", "function": 3}]}, "tool_calls.0", "`id` and `function`"),
@@ -53,17 +53,17 @@ def refused(message: Any) -> list[tuple[str, str]]:
         (
             {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}] * 2},
             "tool_calls",
-            "two calls have the same id",
+            "must have different ids",
         ),
-        ({"role": "tool", "content": "x"}, "tool_call_id", "needs the id"),
+        ({"role": "tool", "content": "x"}, "tool_call_id", "must be the id"),
         ({"role": "tool", "tool_call_id": "a", "content": None}, "content", "must be a string or a list"),
-        ({"role": "user", "content": [{"type": "tool_result"}]}, "content.0.tool_use_id", "needs the id"),
+        ({"role": "user", "content": [{"type": "tool_result"}]}, "content.0.tool_use_id", "must be the id"),
         (
             {"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "a"}]},
             "content.0.tool_use_id",
-            "needs the id",
+            "must be the id",
         ),
-        ({"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "f"}]}, "content", "only an assistant"),
+        ({"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "f"}]}, "content", "role is assistant"),
         (
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": 3}]},
             "content.0.content",
@@ -96,7 +96,7 @@ def test_messages_are_a_list_of_at_least_one(messages: Any) -> None:
 
 def test_limits_are_said() -> None:
     limits = Limits(messages=2, message_chars=10, result_chars=20)
-    with pytest.raises(Invalid, match="At most 2 messages"):
+    with pytest.raises(Invalid, match="must have at most 2 messages"):
         read([USER] * 3, limits)
     with pytest.raises(PayloadTooLarge) as caught:
         read([USER, {"role": "user", "content": "x" * 11}], limits)

@@ -1,7 +1,7 @@
 """Where zones begin, in numbers.
 
-The examples have a recent zone of 550 tokens, so an epoch is due at 550, 825, 1100 ... tokens of history, and
-messages of 10 tokens (4 when condensed) in pages of 5.
+The examples have a body of 1,000 tokens: 100 for the head, 150 condensed, 200 kept, so 550 of growth. A cut is due at
+1,000, 1,550, 2,100 ... tokens of history. Messages have 10 tokens (4 when condensed), in pages of 5.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from app.core.budget import Shares, shares
 from app.core.model import Entry, Kind, Layout, Policy, Totals
-from app.core.paging import layout, ledger_reach, page_threshold, token_threshold
+from app.core.paging import in_force, layout, page_threshold, token_threshold
 
-SHARES = Shares(available=1000, head=100, condensed=350, recent=550)
-POLICY = Policy(full_recent_count=10, active_pages=1000)
+SHARES = Shares(available=1200, reserve=200, whole=1000, head=100, condensed=150, keep=200)
+WITH_QUERY = Shares(available=1200, reserve=600, whole=1000, head=60, condensed=90, keep=120)
+POLICY = Policy(full_recent_count=10)
 
 
 def history(*pages: list[tuple[int, int]]) -> list[Entry]:
@@ -49,10 +50,18 @@ def laid_out(entries: list[Entry], policy: Policy = POLICY, known: Shares = SHAR
 
 @pytest.mark.parametrize(
     ("full", "passed"),
-    [(0, 0), (550, 0), (551, 550), (825, 550), (826, 825), (1100, 825), (1101, 1100)],
+    [(0, 0), (1000, 0), (1001, 1000), (1550, 1000), (1551, 1550), (2100, 1550), (2101, 2100)],
 )
-def test_an_epoch_is_due_when_the_recent_zone_is_full_and_then_after_every_half_of_it(full: int, passed: int) -> None:
+def test_a_cut_is_due_when_the_body_is_full_and_each_time_it_has_grown_full_again(full: int, passed: int) -> None:
     assert token_threshold(full, SHARES) == passed
+
+
+@pytest.mark.parametrize(("full", "passed"), [(1000, 0), (1001, 930), (1261, 1260)])
+def test_with_a_query_the_body_is_smaller_but_what_fits_beside_the_small_reserve_is_whole(
+    full: int, passed: int
+) -> None:
+    assert (WITH_QUERY.body, WITH_QUERY.growth) == (600, 330)
+    assert token_threshold(full, WITH_QUERY) == passed
 
 
 @pytest.mark.parametrize(("page", "opened"), [(4, 0), (5, 5), (6, 5), (7, 7), (8, 7), (9, 9)])
@@ -62,68 +71,86 @@ def test_an_epoch_is_due_when_there_is_a_page_too_many_and_then_after_every_half
     assert page_threshold(page, Policy(active_pages=4)) == opened
 
 
+def test_no_limit_on_pages_makes_no_epoch_due() -> None:
+    assert page_threshold(10_000, POLICY) == 0
+
+
 def test_until_the_first_threshold_everything_is_verbatim() -> None:
-    entries = small_pages(55)
+    entries = small_pages(100)
     found = laid_out(entries)
-    assert (found.number, found.condensed_from, found.verbatim_from, found.full_until) == (0, 1, 1, 550)
+    assert (found.number, found.condensed_from, found.verbatim_from, found.full_until) == (0, 1, 1, 1000)
     assert found.holds(totals(entries))
-    assert not found.holds(totals(small_pages(56)))
+    assert not found.holds(totals(small_pages(101)))
 
 
-def test_at_the_threshold_the_last_messages_stay_verbatim_rounded_out_to_a_page() -> None:
-    #   1 ....... 46 ....... 56      56 x 10 tokens; message 56 passes 550
-    #   condensed  | verbatim        10 messages back from 56 is 47; its page begins at 46
-    found = laid_out(small_pages(56))
-    assert (found.number, found.verbatim_from, found.condensed_from) == (56, 46, 1)
-    assert found.full_until == 825
-    assert found.trigger_page == 12
+def test_at_the_threshold_the_newest_pages_stay_verbatim_as_far_as_they_may() -> None:
+    #   1 .. 46 ..... 81 ..... 101    101 x 10 tokens; message 101 passes 1000
+    #   head | condensed | verbatim   200 tokens before 1000 is message 81, which begins a page;
+    #                                 150 tokens condensed are 37 messages: pages from 46 on
+    found = laid_out(small_pages(101))
+    assert (found.number, found.verbatim_from, found.condensed_from) == (101, 81, 46)
+    assert (found.full_until, found.trigger_page, found.head_room) == (1550, 21, 100)
 
 
 def test_within_an_epoch_nothing_moves() -> None:
-    made = laid_out(small_pages(56))
-    for messages in range(57, 83):  # 82 x 10 = 820 <= 825
+    made = laid_out(small_pages(101))
+    for messages in range(102, 156):  # 155 x 10 = 1550
         assert laid_out(small_pages(messages)) == made
-    assert laid_out(small_pages(83)).number == 83
+    assert laid_out(small_pages(156)).number == 156
 
 
-def test_more_recent_messages_than_the_zone_holds_are_cut_to_about_half_of_it() -> None:
-    #   floor: 550 - 275 = 275 tokens; the first page that begins after it is the seventh, at 300
-    found = laid_out(small_pages(56), replace(POLICY, full_recent_count=1000))
-    assert found.verbatim_from == 31
+def test_a_window_is_full_at_the_end_of_an_epoch() -> None:
+    entries = small_pages(155)
+    found = laid_out(entries)
+    verbatim = sum(e.full for e in entries if e.seq >= found.verbatim_from)
+    condensed = sum(e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from)
+    assert found.head_room + condensed + verbatim == 100 + 140 + 750
+    assert SHARES.body - 10 == 100 + 140 + 750
 
 
-def test_what_does_not_fit_the_condensed_zone_goes_to_the_contents_page() -> None:
-    #   the last threshold is 550 + 16 x 275 = 4950; 350 tokens of room, 4 a message: 87 messages before 486,
-    #   from where the next page begins at 401
-    found = laid_out(small_pages(511))
-    assert (found.number, found.verbatim_from, found.condensed_from) == (496, 486, 401)
-    assert found.head_room == 100
+def test_where_the_pages_in_reach_hold_too_few_messages_a_page_is_cut_inside() -> None:
+    #   pages of 15 messages: message 91 opens one, but 101 - 90 = 11 is too few of 15
+    pages = history(*([(10, 4)] * 15 for _ in range(7)))[:101]
+    assert laid_out(pages).verbatim_from == 91
+    found = laid_out(pages, replace(POLICY, full_recent_count=15))
+    assert (found.verbatim_from, found.pinned, found.condensed_from) == (81, 0, 46)
 
 
 def test_pages_alone_make_an_epoch_due_too() -> None:
     policy = Policy(full_recent_count=2, active_pages=4)
     pages = [[(1, 1), (1, 1)]] * 5
     found = laid_out(history(*pages), policy)
-    #   page 5 opens with message 9: two messages back is 8, in page 4; pages 3 to 5 stay in the body
-    assert (found.number, found.verbatim_from, found.condensed_from) == (9, 7, 5)
+    #   page 5 opens with message 9: pages 3 to 5 stay in the body
+    assert (found.number, found.verbatim_from, found.condensed_from) == (9, 5, 5)
     assert found.pages_until == 6
 
 
 def test_a_page_larger_than_the_zone_is_cut_inside_and_its_question_stays() -> None:
     entries = history([(10, 4)] * 200)
     found = laid_out(entries)
-    #   the last threshold is 1925, the floor 275 before it: message 166 begins there. Of 1000 tokens, growth
-    #   takes 550, the head 100, the question 10; in the 340 that are left 85 condensed messages fit
-    assert (found.number, found.verbatim_from, found.condensed_from) == (193, 166, 81)
+    #   the last threshold is 1550, the floor 200 before it: message 136 begins there. Of 1000 tokens growth takes 750,
+    #   the head 100, the question 10; in the 140 that are left 35 condensed messages fit
+    assert (found.number, found.verbatim_from, found.condensed_from) == (156, 136, 101)
     assert found.pinned == 1
+
+
+def test_a_layout_made_under_other_shares_is_not_in_force() -> None:
+    known = totals(small_pages(120))
+    made = laid_out(small_pages(120))
+    assert in_force(made, known, SHARES, POLICY)
+    assert not in_force(made, totals(small_pages(156)), SHARES, POLICY)
+    assert not in_force(made, replace(known, generation=1), SHARES, POLICY)
+    assert not in_force(made, known, replace(SHARES, keep=250), POLICY)
+    assert not in_force(made, known, SHARES, replace(POLICY, active_pages=40))
 
 
 def test_a_call_group_is_never_cut() -> None:
     entries = history([(10, 10)], [(10, 10)] * 60)
     kinds: dict[int, Kind] = {20: "call", **dict.fromkeys(range(21, 50), "result")}
     grouped = [e._replace(group=20, kind=kinds[e.seq]) if e.seq in kinds else e for e in entries]
+    known = replace(SHARES, available=400, whole=350, reserve=50, head=35, condensed=50, keep=70)
     for messages in range(30, 62):
-        found = laid_out(grouped[:messages])
+        found = laid_out(grouped[:messages], known=known)
         assert not 20 < found.verbatim_from < 50
         assert not 20 < found.condensed_from < 50
 
@@ -139,9 +166,11 @@ def test_an_orphan_between_a_call_and_its_result_begins_no_zone() -> None:
         weight = 0 if kind == "orphan" else e.full
         made.append(e._replace(kind=kind, group=group, full=weight, short=weight, full_before=full, short_before=full))
         full += weight
-    for messages in range(56, 61):
+    for keep in range(200, 400, 5):
+        known = Shares(available=600, reserve=50, whole=550, head=50, condensed=100, keep=keep)
         for recent in (1, 99):
-            found = laid_out(made[:messages], replace(POLICY, full_recent_count=recent))
+            found = laid_out(made[:59], replace(POLICY, full_recent_count=recent), known)
+            assert found.number
             assert 31 not in (found.verbatim_from, found.condensed_from)
 
 
@@ -153,7 +182,7 @@ def test_a_message_larger_than_the_whole_zone_stands_alone_in_it() -> None:
 
 
 def test_the_generation_makes_a_new_number() -> None:
-    entries = small_pages(60)
+    entries = small_pages(120)
     erased = replace(totals(entries), generation=1)
     before, after = laid_out(entries), layout(entries, erased, SHARES, POLICY)
     assert after.number == before.number + 1
@@ -161,12 +190,11 @@ def test_the_generation_makes_a_new_number() -> None:
 
 
 def test_what_leads_a_conversation_as_its_prompt_is_not_paged() -> None:
-    entries = small_pages(56)
+    entries = small_pages(101)
     prompt = Entry(1, 1, 1, "prompt", 0, 0, 0, 0, 0, 1)
     moved = [e._replace(seq=e.seq + 1, group=e.group + 1, user_seq=e.user_seq + 1) for e in entries]
     with_prompt, without = laid_out([prompt, *moved]), laid_out(moved)
     assert with_prompt == without
-    assert with_prompt.condensed_from == 1
 
 
 weights = st.tuples(st.integers(4, 60), st.integers(1, 60)).map(lambda w: (w[0], min(w)))
@@ -177,21 +205,40 @@ def test_messages_may_be_missing_anywhere(pages: list[list[tuple[int, int]]], da
     entries = history(*pages)
     gone = data.draw(st.sets(st.integers(1, len(entries))))
     known = shares(data.draw(st.integers(0, 2000)), POLICY)
-    policy = Policy(active_pages=data.draw(st.integers(1, 30)))
+    policy = Policy(active_pages=data.draw(st.integers(0, 30)))
     left = [e for e in entries if e.seq not in gone]
     found = layout(left, totals(entries), known, policy)
     assert found.condensed_from <= found.verbatim_from
     assert found.holds(totals(entries))
 
 
-@given(st.integers(0, 3000), st.lists(st.lists(weights, min_size=1, max_size=12), min_size=1, max_size=30))
-def test_the_zones_of_a_layout_fit_what_is_available(available: int, pages: list[list[tuple[int, int]]]) -> None:
-    known, entries = shares(available, POLICY), history(*pages)
+some_pages = st.lists(st.lists(weights, min_size=1, max_size=12), min_size=1, max_size=30)
+some_shares = st.builds(shares, st.integers(0, 3000), st.just(POLICY), has_query=st.booleans())
+
+
+@given(some_shares, some_pages)
+def test_the_zones_of_a_layout_fit_the_body(known: Shares, pages: list[list[tuple[int, int]]]) -> None:
+    entries = history(*pages)
     found = laid_out(entries, known=known)
     start = next((e for e in entries if e.seq == found.verbatim_from), entries[0])
     growth = found.full_until - start.full_before
     pinned = sum(e.full for e in entries if e.seq == found.pinned)
-    if growth + pinned <= known.recent:  # no message or question larger than the zone
+    if found.number and growth + pinned <= known.body:  # no message or question larger than the zone
         condensed = sum(e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from)
-        assert found.head_room + condensed + pinned + growth <= max(available, known.recent)
-    assert ledger_reach(known) >= known.recent + known.condensed
+        assert found.head_room + condensed + pinned + growth <= known.body
+
+
+@given(some_shares, some_pages)
+def test_nothing_that_fits_is_dropped(known: Shares, pages: list[list[tuple[int, int]]]) -> None:
+    entries = history(*pages)
+    found = laid_out(entries, known=known)
+    fits = totals(entries).full <= known.whole
+    assert fits == (found.verbatim_from == found.condensed_from == 1 and not found.number)
+
+
+@given(some_shares, some_pages)
+def test_a_layout_is_in_force_as_long_as_it_holds(known: Shares, pages: list[list[tuple[int, int]]]) -> None:
+    entries = history(*pages)
+    made = laid_out(entries[: len(entries) // 2 + 1], known=known)
+    now = totals(entries)
+    assert in_force(made, now, known, POLICY) == made.holds(now)

@@ -49,7 +49,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("budget, `reported_usage`", BUDGET_MAX),
         ("ids", ID_MAX),
         ("names of people and tools, ids of calls", NAME_MAX),
-        ("characters of the `tool_input` of `POST /archive`", limits.message_chars),
+        ("characters of `tool_input` in `POST /archive`", limits.message_chars),
         ("metadata of a memory or conversation", METADATA_MAX),
         ("a conversation's title", TITLE_MAX),
         ("a standing note", NOTE_MAX),

@@ -36,7 +36,7 @@ def test_times_and_limits_are_those_of_the_code() -> None:
     assert f"`QUIRE_WORKER_LEASE_SECONDS` ({lease:.0f})" in JOBS
     assert lease == table.LEASE_SECONDS
     assert f"dead after {table.ATTEMPTS_MAX} attempts" in JOBS
-    assert f"after {table.EXCUSED_MAX} such attempts" in JOBS
+    assert f"after {table.TRANSIENT_ATTEMPTS_MAX} such attempts" in JOBS
     for seconds, words in (
         (GRACE_SECONDS, "five seconds to end"),
         (JOB_SECONDS_MAX, "more than ten minutes"),

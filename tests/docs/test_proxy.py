@@ -17,7 +17,7 @@ def test_its_numbers_are_those_of_the_code() -> None:
     assert f"`QUIRE_PROXY_ROUNDS`, {defaults['quire_proxy_rounds']}" in PAGE
     assert f"`QUIRE_PROXY_SECONDS` ({defaults['quire_proxy_seconds']:g})" in PAGE
     assert f"`QUIRE_REQUEST_SECONDS` ({defaults['quire_request_seconds']:g})" in PAGE
-    assert f"At most {defaults['quire_messages_max']} messages of a list may be new" in PAGE
+    assert f"At most {defaults['quire_messages_max']} messages of a list can be new" in PAGE
     assert f"An answer has {ANSWER_BYTES_MAX // 2**20} MiB" in PAGE
     assert f"a process waits {inflight.CLOSING_SECONDS:g} seconds" in PAGE
     assert "for ten minutes" in PAGE

@@ -1,4 +1,4 @@
-"""What the README shows is what happens, and no link of the documentation leads nowhere."""
+"""The README and the page about clients: their code runs, and every link of the documentation leads somewhere."""
 
 import os
 import re
@@ -14,14 +14,15 @@ from tests.examples.scripted_model import calling, scripted_model
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+CLIENTS = (ROOT / "docs/clients.md").read_text()
 MADE_ELSEWHERE = {"docs/benchmarks.md"}
-"""Written by the benchmarks, which may not have run yet."""
+"""Written by the benchmarks, which need not have run yet."""
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
 def block(words: str) -> str:
-    """The Python of the README that has these words."""
-    [code] = [found for found in re.findall("```python\n(.*?)```", README, re.DOTALL) if words in found]
+    """Return the Python block of the page about clients that contains these words."""
+    [code] = [found for found in re.findall("```python\n(.*?)```", CLIENTS, re.DOTALL) if words in found]
     return str(code)
 
 

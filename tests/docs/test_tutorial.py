@@ -27,7 +27,7 @@ def blocks(page: str) -> list[str]:
 @pytest.mark.parametrize("page", TWICE)
 def test_both_languages_have_the_same_code(page: str) -> None:
     assert blocks(f"{page}.md") == blocks(f"{page}.zh.md")
-    assert len(blocks(f"{page}.md")) > 5
+    assert len(blocks(f"{page}.md")) > 2
 
 
 @pytest.mark.parametrize("page", TWICE)

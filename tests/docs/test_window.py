@@ -5,11 +5,10 @@ from pathlib import Path
 
 from app.core.budget import shares, usable
 from app.core.model import Entry, Kind, Policy, Totals
-from app.core.paging import layout
+from app.core.paging import layout, page_threshold, token_threshold
 
 WINDOW = Path(__file__).parents[2] / "docs/window.md"
-POLICY = Policy(active_pages=20)
-SHARES = shares(usable(8000) - 400, POLICY)
+AVAILABLE = usable(8000) - 400
 
 Message = tuple[Kind, int, int]
 """Kind, tokens verbatim, tokens condensed."""
@@ -31,20 +30,22 @@ def conversation(turn: Sequence[Message], pages: int) -> list[Entry]:
     return entries
 
 
-def epochs(entries: Sequence[Entry]) -> list[list[str]]:
+def epochs(entries: Sequence[Entry], policy: Policy) -> list[list[str]]:
     """The table's row for each epoch but the first, found by looking at the layout after each message."""
     rows: dict[int, list[str]] = {}
+    known = shares(AVAILABLE, policy)
     for last in entries:
         totals = Totals(last.seq, last.page, last.full_after, last.short_before + last.short)
-        found = layout(entries[: last.seq], totals, SHARES, POLICY)
+        found = layout(entries[: last.seq], totals, known, policy)
         if found.number in {0, *rows}:
             continue
-        verbatim, condensed = (entries[seq - 1].page for seq in (found.verbatim_from, found.condensed_from))
-        by_page = (last.page - POLICY.active_pages - 1) % (POLICY.active_pages // 2) == 0 and last.opens_page
-        passed = f"page {last.page}" if by_page else spaced(found.full_until - SHARES.step)
-        contents = f"1–{condensed - 1}" if condensed > 1 else "none"
+        verbatim, condensed = (entries[seq - 1] for seq in (found.verbatim_from, found.condensed_from))
+        by_page = last.page == page_threshold(last.page, policy) and last.opens_page
+        passed = f"page {last.page}" if by_page else spaced(max(token_threshold(totals.full, known), known.whole))
+        contents = f"1–{condensed.page - 1}" if condensed.page > 1 else "none"
+        from_page = f"{verbatim.page}" if verbatim.opens_page else f"{verbatim.page}, last message"
         place = [found.number, last.page, spaced(last.full_after)]
-        rows[found.number] = [str(cell) for cell in (*place, passed, verbatim, condensed, contents)]
+        rows[found.number] = [str(cell) for cell in (*place, passed, from_page, condensed.page, contents)]
     return list(rows.values())
 
 
@@ -58,14 +59,15 @@ def table_below(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
 
 
-def test_the_caps_are_those_of_the_example() -> None:
-    caps = (SHARES.available, SHARES.head, SHARES.condensed, SHARES.recent, SHARES.step)
-    assert caps == (6800, 680, 2380, 3740, 1870)
+def test_the_shares_are_those_of_the_example() -> None:
+    found = shares(AVAILABLE, Policy())
+    rooms = (found.available, found.reserve, found.body, found.head, found.condensed, found.keep, found.growth)
+    assert rooms == (6800, 1020, 5780, 578, 867, 1156, 3179)
 
 
 def test_the_example_by_tokens_is_what_paging_decides() -> None:
-    assert table_below("An example by tokens") == epochs(conversation(WITH_TOOLS, 16))
+    assert table_below("An example") == epochs(conversation(WITH_TOOLS, 26), Policy())
 
 
 def test_the_example_by_pages_is_what_paging_decides() -> None:
-    assert table_below("An example by pages") == epochs(conversation(WITHOUT, 42))
+    assert table_below("An example with a limit on pages") == epochs(conversation(WITHOUT, 51), Policy(active_pages=20))

@@ -61,7 +61,10 @@ def test_a_sound_deployment_has_nothing_to_mend(postgres: EmbeddedPostgres, data
     ("dsn", "words"),
     [
         ("postgresql://ann:s3cret@127.0.0.1:1/quire", "Nothing listens at 127.0.0.1:1."),
-        ("postgresql://ann:s3cret@no-such-host.invalid/quire", "no-such-host.invalid:5432 is not known by this name."),
+        (
+            "postgresql://ann:s3cret@no-such-host.invalid/quire",
+            "The host name of no-such-host.invalid:5432 cannot be resolved.",
+        ),
         ("postgresql://ann:s3cret@127.0.0.1:port/quire", "cannot be used"),
     ],
 )
@@ -75,7 +78,7 @@ def test_a_database_that_is_away_is_said_without_its_password(dsn: str, words: s
 def test_a_role_or_a_database_that_does_not_exist_is_told_apart(postgres: EmbeddedPostgres, data_dir: Path) -> None:
     unknown_role = found(postgres.app_dsn.replace("quire_app@", "nobody@"), data_dir)["database"]
     unknown_database = found(postgres.app_dsn.replace("/quire?", "/none?"), data_dir)["database"]
-    assert "refuses the role" in unknown_role.detail
+    assert "rejects the role" in unknown_role.detail
     assert "no database of this name" in unknown_database.detail
 
 
@@ -141,9 +144,9 @@ def test_work_that_no_worker_does_is_found(postgres: EmbeddedPostgres, data_dir:
     dead = work("dead", failed="now()")
     assert (dead.state, "1 failed for good" in dead.detail) == ("warn", True)
     left = work("left", "gen_random_uuid()", "1")
-    assert (left.state, "left by a worker that died" in left.detail) == ("warn", True)
+    assert (left.state, "stale: their worker died" in left.detail) == ("warn", True)
     waiting = work("waiting")
-    assert "1 jobs (llm) could have been begun" in waiting.detail
+    assert "1 jobs (llm) have waited" in waiting.detail
     assert "no answer within 60 s" in waiting.detail
     assert "quire worker" in waiting.mend
 
@@ -174,12 +177,12 @@ def test_vectors_of_another_width_are_told_of(postgres: EmbeddedPostgres, data_d
         more = {"memory_embedding_model": "e", "memory_embedding_base_url": api.url}
         check = found(postgres.app_dsn, data_dir, asks_models=True, **more)["embeddings"]
     assert check.state == "warn"
-    assert "256 dimensions; what is stored is of e (7 dimensions)" in check.detail
+    assert "256 dimensions; stored vectors are from e (7 dimensions)" in check.detail
 
 
 def test_who_listens_at_the_port_is_told_apart(base_url: str, postgres: EmbeddedPostgres, data_dir: Path) -> None:
     quires = int(base_url.rsplit(":", 1)[1])
-    assert "Quire answers" in found(postgres.app_dsn, data_dir, quire_port=quires)["port"].detail
+    assert "Quire is running" in found(postgres.app_dsn, data_dir, quire_port=quires)["port"].detail
     with socket.create_server(("127.0.0.1", 0)) as other:
         others = found(postgres.app_dsn, data_dir, quire_port=other.getsockname()[1])["port"]
     assert others.state == "fail"
@@ -210,7 +213,7 @@ def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
 def test_before_the_first_start_nothing_is_made(folder: Path) -> None:
     done = doctor(QUIRE_DATA_DIR=str(folder / "data"))
     assert done.returncode == 0, done.stderr
-    assert "the first `quire serve` makes" in done.stdout
+    assert "the first `quire serve` creates" in done.stdout
     assert list(folder.iterdir()) == []
 
 

@@ -64,7 +64,7 @@ def test_one_thing_wrong_is_one_finding(change: dict[str, object], found: dict[s
 def test_a_schema_is_too_old_or_too_new_or_right(found: str, embedded: bool, state: str) -> None:
     check = verdicts.migrations(found, "2", {"1", "2"}, embedded=embedded)
     assert check.state == state
-    assert ("does not know" in check.detail) == (found == "3")
+    assert ("newer than this version" in check.detail) == (found == "3")
 
 
 def test_tables_that_are_open_or_closed_are_named() -> None:
@@ -80,7 +80,7 @@ def test_work_that_nobody_does_is_a_warning_with_its_age_and_its_error() -> None
     left = {"llm": Depth(pending=3, oldest_pending_seconds=600, unclaimed=2, error="the provider answered 401")}
     check = verdicts.jobs(left, 1)
     assert check.state == "warn"
-    for words in ("2 jobs (llm)", "10 min", "1 were left by a worker that died", "answered 401"):
+    for words in ("2 jobs (llm)", "10 min", "1 are stale: their worker died", "answered 401"):
         assert words in check.detail
     assert "jobs retry" in verdicts.jobs({"llm": Depth(dead=1)}, 0).mend
 

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from app.main import Models, build_app
 from app.providers import Chat, Embedder
 from app.providers.breaker import BreakerPolicy
-from app.providers.calls import World
+from app.providers.calls import Clock
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from app.queue.loop import Pace
@@ -50,7 +50,7 @@ def models(url: str) -> Models:
             "api_key": None,
             "timeout_seconds": PATIENCE_SECONDS,
             "policy": BreakerPolicy(open_seconds=0.05),
-            "world": World(sleep=pause, chance=random.random),
+            "clock": Clock(sleep=pause, chance=random.random),
         }
         return OpenAIChat(context_window=32_000, count=counter.count, **shared), OpenAIEmbedder(**shared)
 
@@ -99,7 +99,7 @@ class Talk:
     def __post_init__(self) -> None:
         ok(self.client.post("/conversations", json={"id": self.name, "user_id": "u", "settings": PAGING}), 201)
         self.watches = [
-            Watch(self.client, self.name, cache(self.counter.count), budget, form)
+            Watch(self.client, self.name, cache(self.counter.count), budget, form, limits_pages=True)
             for budget, form in ((4000, "openai"), (None, "anthropic"))
         ]
 

@@ -14,7 +14,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.providers import TemporaryError
 from app.queue import table
 from app.queue.table import Claimed
-from app.queue.verdict import Bury, TryAgain
+from app.queue.verdict import DeadLetter, TryAgain
 from app.settings import Settings
 from app.text.tokens import TokenCounter
 from tests.conftest import serving, wait_for
@@ -36,7 +36,7 @@ def test_an_outage_is_waited_out_at_a_bounded_pace_and_no_attempt_counts(
         error = StorageUnavailable("away") if database else TemporaryError("away", asked)
         verdict = judge(error, claimed, random)
         assert isinstance(verdict, TryAgain)
-        assert verdict.excused
+        assert verdict.is_transient
         pause = min(0.0 if database else asked or 0.0, table.RETRY_AFTER_MAX_SECONDS)
         assert pause + table.BACKOFF_MIN_SECONDS <= verdict.seconds <= pause + table.BACKOFF_MAX_SECONDS
     after = judge(ValueError(), job(attempts=len(outage) + 1, excused=len(outage)), 1.0)
@@ -44,13 +44,13 @@ def test_an_outage_is_waited_out_at_a_bounded_pace_and_no_attempt_counts(
 
 
 def test_an_outage_is_given_up_after_more_than_a_day() -> None:
-    waited = [judge(TemporaryError("away"), job(n + 1, n), 0.5) for n in range(table.EXCUSED_MAX)]
+    waited = [judge(TemporaryError("away"), job(n + 1, n), 0.5) for n in range(table.TRANSIENT_ATTEMPTS_MAX)]
     assert sum(verdict.seconds for verdict in waited if isinstance(verdict, TryAgain)) > DAY
     hours = [judge(TemporaryError("away", 30.0), job(n + 1, n), 1.0) for n in range(100)]
     first_hour = [sum(v.seconds for v in hours[:n] if isinstance(v, TryAgain)) < 3600 for n in range(100)]
     assert first_hour.count(True) < 25, "attempts in an hour"
-    last = judge(TemporaryError("away"), job(table.EXCUSED_MAX + 1, table.EXCUSED_MAX), 0.5)
-    assert last == Bury("TemporaryError: away")
+    last = judge(TemporaryError("away"), job(table.TRANSIENT_ATTEMPTS_MAX + 1, table.TRANSIENT_ATTEMPTS_MAX), 0.5)
+    assert last == DeadLetter("TemporaryError: away")
 
 
 def job(attempts: int, excused: int) -> Claimed:

@@ -1,6 +1,7 @@
 """Tenants with conversations in them, for the tests that keep them apart."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,9 @@ BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
 
 
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
-    return Runtime(settings, defaults(settings), database, counter, migrate.HEAD)
+    known = defaults(settings)
+    paged = replace(known, policy=replace(known.policy, active_pages=40))
+    return Runtime(settings, paged, database, counter, migrate.HEAD)
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:

@@ -140,6 +140,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2)),
     "set the epoch": (windows.SET_EPOCH, ("c", 1)),
+    "forget later epochs": (windows.FORGET_LATER_EPOCHS, ("c", 0)),
     "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),

@@ -83,7 +83,7 @@ async def _chat(url: str, context_window: int, counter: TokenCounter) -> OpenAIC
     """Its retries wait for nothing, and it never gives up on the provider."""
     return OpenAIChat(
         model="fake", base_url=url, api_key=None, context_window=context_window, count=counter.count,
-        world=Time().world(), policy=BreakerPolicy(failures=10_000),
+        clock=Time().clock(), policy=BreakerPolicy(failures=10_000),
     )  # fmt: skip
 
 

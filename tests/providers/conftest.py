@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.providers.calls import World
+from app.providers.calls import Clock
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from tests.providers.fake_openai import FakeOpenAI
@@ -27,8 +27,8 @@ class Time:
         self.slept.append(seconds)
         self.now += seconds
 
-    def world(self) -> World:
-        return World(clock=lambda: self.now, epoch=lambda: EPOCH, sleep=self.sleep, chance=lambda: 0.5)
+    def clock(self) -> Clock:
+        return Clock(monotonic=lambda: self.now, epoch=lambda: EPOCH, sleep=self.sleep, chance=lambda: 0.5)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def make_chat(api: FakeOpenAI, time: Time) -> AsyncIterator[MakeChat]:
             "api_key": KEY,
             "context_window": 8000,
             "count": len,
-            "world": time.world(),
+            "clock": time.clock(),
         }
         made.append(OpenAIChat(**{**values, **changes}))
         return made[-1]
@@ -68,7 +68,7 @@ async def make_embedder(api: FakeOpenAI, time: Time) -> AsyncIterator[MakeEmbedd
     made = []
 
     def make(**changes: Any) -> OpenAIEmbedder:
-        values = {"model": "fake", "base_url": api.url, "api_key": KEY, "world": time.world()}
+        values = {"model": "fake", "base_url": api.url, "api_key": KEY, "clock": time.clock()}
         made.append(OpenAIEmbedder(**{**values, **changes}))
         return made[-1]
 

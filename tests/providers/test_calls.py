@@ -10,7 +10,7 @@ import pytest
 
 from app.providers import ProviderError, RefusedInput, TemporaryError
 from app.providers.breaker import BreakerPolicy, Closed, HalfOpen, Open, State
-from app.providers.calls import GIVEN_UP_SECONDS, World
+from app.providers.calls import GIVEN_UP_SECONDS, Clock
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from tests.providers import fake_openai as fake
@@ -50,7 +50,7 @@ async def test_who_gets_no_turn_in_time_is_told_so_and_the_breaker_is_not(
         pausing.set()
         await awake.wait()
 
-    chat = make_chat(concurrency=1, timeout_seconds=0.2, world=replace(time.world(), sleep=sleep, chance=lambda: 0))
+    chat = make_chat(concurrency=1, timeout_seconds=0.2, clock=replace(time.clock(), sleep=sleep, chance=lambda: 0))
     api.chat.queue.append(fake.status(500))
     first = asyncio.create_task(say(chat))
     await pausing.wait()
@@ -201,8 +201,8 @@ async def test_nothing_stays_open(
     behaviour: Behaviour, make_chat: MakeChat, make_embedder: MakeEmbedder, api: FakeOpenAI
 ) -> None:
     api.chat.default = api.embeddings.default = behaviour
-    chat = make_chat(timeout_seconds=0.3, world=World())
-    embedder = make_embedder(timeout_seconds=0.3, world=World())
+    chat = make_chat(timeout_seconds=0.3, clock=Clock())
+    embedder = make_embedder(timeout_seconds=0.3, clock=Clock())
     await asyncio.gather(say(chat), say(chat), embedder.embed_query("a"), return_exceptions=True)
     await close_both(chat, embedder)
     await asyncio.to_thread(api.wait_until, lambda: api.connections == 0)

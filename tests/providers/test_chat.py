@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.providers import ProviderError, RefusedCaller, RefusedInput, Reply, TemporaryError, ToolCall, UnusableReply
-from app.providers.calls import World
+from app.providers.calls import Clock
 from app.providers.openai_chat import OpenAIChat
 from tests.providers import fake_openai as fake
 from tests.providers.conftest import EPOCH, KEY, MakeChat, Time
@@ -192,7 +192,7 @@ async def test_no_pause_reaches_past_the_time_of_the_call(make_chat: MakeChat, a
 
 @pytest.mark.parametrize("behaviour", [fake.hang(), fake.drip(0.01), fake.late(30)])
 async def test_a_call_ends_at_its_time_limit(behaviour: Behaviour, make_chat: MakeChat, api: FakeOpenAI) -> None:
-    chat = make_chat(timeout_seconds=0.2, world=World())
+    chat = make_chat(timeout_seconds=0.2, clock=Clock())
     api.chat.default = behaviour
     with pytest.raises(TemporaryError):
         await say(chat)

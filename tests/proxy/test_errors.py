@@ -53,14 +53,14 @@ def post(client: httpx.Client, **body: Any) -> httpx.Response:
 @pytest.mark.parametrize(
     ("body", "code", "says", "param"),
     [
-        ({"n": 2}, "invalid", "ask again instead", "n"),
-        ({"functions": []}, "invalid", "use tools", "functions"),
+        ({"n": 2}, "invalid", "one answer per request", "n"),
+        ({"functions": []}, "invalid", "use `tools`", "functions"),
         ({"messages": []}, "invalid", "at least one message", "messages"),
         ({"messages": "hi"}, "invalid", "list", "messages"),
         ({"messages": [{"role": "user"}]}, "invalid", "content parts", "messages[0].content"),
         ({"messages": [{"role": "system", "content": "s"}]}, "invalid", "system", "messages"),
-        ({"stream": "yes"}, "invalid", "boolean", "stream"),
-        ({"model": None}, "invalid", "No model", "model"),
+        ({"stream": "yes"}, "invalid", "true or false", "stream"),
+        ({"model": None}, "invalid", "`model` is required", "model"),
         ({"user": "\n"}, "invalid", "control character", "user"),
         ({"tools": [{}] * 201}, "invalid", "200", "tools"),
     ],
@@ -77,10 +77,12 @@ def test_what_breaks_a_rule_is_400_and_stores_nothing(
 def test_what_is_no_request_is_told_alike(client: httpx.Client) -> None:
     broken = {"content": b"{", "headers": {"content-type": "application/json"}}
     refused(client.post("/v1/chat/completions", **broken), 400, "bad_request", "not valid JSON")  # type: ignore[arg-type]
-    refused(client.post("/v1/embeddings", json={}), 404, None, "nothing at this path")
-    refused(client.get("/v1/chat/completions"), 405, None, "not allowed")
+    refused(client.post("/v1/embeddings", json={}), 404, None, "does not exist")
+    refused(client.get("/v1/chat/completions"), 405, None, "does not allow")
     headers = {"X-Quire-Budget": "none"}
-    refused(client.post("/v1/chat/completions", json={}, headers=headers), 400, "invalid", "integer", "X-Quire-Budget")
+    refused(
+        client.post("/v1/chat/completions", json={}, headers=headers), 400, "invalid", "whole number", "X-Quire-Budget"
+    )
     headers = {"X-Quire-Conversation": "a%00"}
     refused(
         client.post("/v1/chat/completions", json={"model": "f", "messages": [user()]}, headers=headers),
@@ -156,7 +158,7 @@ def test_more_at_once_than_may_be_is_tried_again(serve: Serve, api: FakeOpenAI) 
             leaves.post("/v1/chat/completions", json={"model": "f", "messages": [user()]}, timeout=0.5)
         api.wait_until(lambda: api.chat.running == 1)
         answer = post(client)
-        refused(answer, 503, "busy", "try again")
+        refused(answer, 503, "busy", "Try again")
         assert answer.headers["retry-after"] == "1"
         api.release()
         wait_for(lambda: post(client).status_code == 200)
@@ -172,7 +174,7 @@ def test_models_may_be_narrowed_and_have_a_default(serve: Serve, api: FakeOpenAI
     url = serve(quire_proxy_models="other, else", quire_proxy_model="else")
     with httpx.Client(base_url=url, timeout=30) as client:
         assert client.get("/v1/models").json()["data"] == []
-        refused(post(client, model="fake"), 404, "not_found", "not offered", "model")
+        refused(post(client, model="fake"), 404, "not_found", "not an available model", "model")
         assert post(client, model=None).json()["model"] == "else"
     api.models.queue.append(fake.status(401, message=SECRET))
     answer = httpx.get(f"{serve()}/v1/models")
@@ -207,7 +209,7 @@ def test_a_memory_that_is_away_is_503_and_an_answer_waits_for_it(
         run_as_superuser("LOCK TABLE conversations IN ACCESS EXCLUSIVE MODE")
         api.release()
         refused_ = httpx.post(f"{client.base_url}/v1/chat/completions", json=asked, timeout=30)
-        refused(refused_, 503, "storage_unavailable", "try again")
+        refused(refused_, 503, "storage_unavailable", "Try again")
         assert refused_.headers["retry-after"]
         run_as_superuser("ROLLBACK")
         assert "[DONE]" in "".join(lines)

@@ -58,7 +58,7 @@ class Bench:
         loop = Loop(
             self.database, listed, lanes, {"page": see, "embed": see}, lambda e, c: judge(e, c, 0.0),
             came=self.came, random=lambda: 0.0, stopped=self.stopped, pace=pace, share=share,
-            told=lambda claimed, outcome, _: self.ends.append((claimed.kind, outcome)),
+            on_outcome=lambda claimed, outcome, _: self.ends.append((claimed.kind, outcome)),
         )  # fmt: skip
         async with asyncio.TaskGroup() as group:
             group.create_task(loop.run(self.stop))

@@ -131,7 +131,7 @@ class Machine(RuleBasedStateMachine):
             job.attempts += 1
             job.claimed, job.state = job.version, "running"
             job.held.append(claimed)
-            assert (claimed.version, claimed.attempts, claimed.excused) == (
+            assert (claimed.version, claimed.attempts, claimed.transient_attempts) == (
                 job.version, job.attempts, job.excused,
             )  # fmt: skip
 
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), forever=st.booleans(), excused=st.booleans())
     def fail(self, data: st.DataObject, *, forever: bool, excused: bool) -> None:
         job, lease, good = self._some_lease(data)
-        assert self.run(table.fail(self.database, lease, "e", None if forever else 60, excused=excused)) == good
+        assert self.run(table.fail(self.database, lease, "e", None if forever else 60, is_transient=excused)) == good
         if not good:
             return
         if not forever:

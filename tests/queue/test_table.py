@@ -29,7 +29,7 @@ def test_backoff_grows_to_five_minutes() -> None:
 
 
 def test_an_outage_of_a_day_makes_no_dead_letters() -> None:
-    assert table.EXCUSED_MAX * table.BACKOFF_MAX_SECONDS / 2 > 24 * 3600
+    assert table.TRANSIENT_ATTEMPTS_MAX * table.BACKOFF_MAX_SECONDS / 2 > 24 * 3600
 
 
 async def test_what_is_finished_is_gone(database: Database, jobs: Rows) -> None:
@@ -93,7 +93,7 @@ async def test_a_failure_waits_and_keeps_count(database: Database, jobs: Rows) -
     await pass_time(database)
     [again] = await take(database)
     assert (again.attempts, again.counted) == (2, 2)
-    assert await table.fail(database, again, "away", 60, excused=True)
+    assert await table.fail(database, again, "away", 60, is_transient=True)
     await pass_time(database)
     [third] = await take(database)
     assert (third.attempts, third.counted) == (3, 2)
@@ -128,7 +128,7 @@ async def test_a_dead_letter_comes_back_when_it_is_enqueued(database: Database) 
     await table.fail(database, job, "refused", None)
     await put(database, ANN, page("c", 1))
     [again] = await take(database)
-    assert (again.attempts, again.excused) == (1, 0)
+    assert (again.attempts, again.transient_attempts) == (1, 0)
 
 
 async def test_what_came_while_it_failed_for_good_is_tried(database: Database, jobs: Rows) -> None:
@@ -201,7 +201,7 @@ async def test_a_crash_after_a_long_outage_kills_nothing(database: Database, job
     await put(database, ANN, page("c", 1))
     for _ in range(table.ATTEMPTS_MAX * 2):
         [job] = await take(database)
-        await table.fail(database, job, "503", 60, excused=True)
+        await table.fail(database, job, "503", 60, is_transient=True)
         await pass_time(database)
     await take(database)
     await pass_time(database)

@@ -288,6 +288,6 @@ def test_a_client_id_that_is_taken_is_named_by_its_place_in_the_list(client: htt
     asked = [user("a", client_id="m1"), assistant("b", client_id="m2"), user("c", client_id="m3")]
     sync(client, "c", asked)
     clash = [*asked[1:], assistant("d"), user("e", client_id="m1")]
-    found = problem(client.post(path("c", "sync"), json={"messages": clash}), 409, "is that of message 1")
+    found = problem(client.post(path("c", "sync"), json={"messages": clash}), 409, "is the id of message 1")
     assert found["errors"][0]["loc"] == ["body", "messages", 3, "client_id"]
     assert len(stored(client, "c")) == 3

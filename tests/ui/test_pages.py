@@ -97,7 +97,7 @@ def test_the_messages_are_those_that_the_model_gets_with_their_zones(client: htt
 def test_the_growth_ends_with_the_window_of_now(client: httpx.Client) -> None:
     created(client, id="c", budget=4000, user_id="u")
     for number in range(70):
-        append(client, "c", turn(number))
+        append(client, "c", turn(number, words=60))
     given = window(client, "c")["usage"]["sections"]
     table = page(client, "/ui/conversations/c").one("section", id="growth").one("table")
     rows = [[cell.words for cell in row.all("td")] for row in table.one("tbody").all("tr")]
@@ -154,7 +154,7 @@ def test_a_search_leads_to_the_page_and_marks_what_it_found(client: httpx.Client
     assert "**loudly**" in found.one("ol").words
     (link,) = [href for href in links(found.one("ol")) if "pages" in href]
     assert "The kettle" in page(client, link).one("article").words
-    assert "Nothing was found." in page(client, "/ui/search?query=kettle&user=bob").one("main").words
+    assert "No results." in page(client, "/ui/search?query=kettle&user=bob").one("main").words
     assert "There is no such conversation." in page(client, "/ui/search?query=kettle&conversation=x").one("main").words
 
 

@@ -407,7 +407,7 @@ async def _taken(task: _Task) -> errors.QuireError:
     return errors.Conflict(
         "The conversation already has this client id. Nothing was stored.",
         errors=[
-            {"loc": ["body", "messages", i, "client_id"], "msg": f"is that of message {taken[draft.client_id]}"}
+            {"loc": ["body", "messages", i, "client_id"], "msg": f"is the id of message {taken[draft.client_id]}"}
             for i, draft in enumerate(drafts, selection.first)
             if draft.client_id in taken
         ],

@@ -21,11 +21,13 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
+from app.core import fresh
 from app.core.assemble import assemble, free_for_tail, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
+from app.core.messages import FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.quote import archive_text, moment_line, moments_heading
@@ -38,7 +40,7 @@ from app.services.conversations import epochs
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
-from app.store import conversations, messages, windows
+from app.store import archives, conversations, messages, windows
 from app.store.windows import WindowParts
 
 LOAD_FRAME = 60
@@ -136,7 +138,7 @@ async def _read(
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
     own = hashlib.sha256(dumps([request.system, request.tools]).encode()).digest()
-    return (tenant, conversation_id, request.budget, request.model, request.format, own)
+    return (tenant, conversation_id, request.budget, request.model, request.format, bool(request.query), own)
 
 
 async def _with_tools(
@@ -155,6 +157,7 @@ async def _with_tools(
     epoch, parts = await _epoch(runtime, tenant, parts, wanted, request, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals, wanted.token_percent)
+    window = await _with_fresh(runtime, tenant, conversation, window)
     tail, warnings = await _tail(runtime, tenant, conversation, request, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
@@ -239,9 +242,9 @@ async def _profile(
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
-        own = await runtime.count(request.system) + epochs.FRAME if request.system else 0
+        own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, conversation.token_percent), offered
+    return profile(policy, budget, fixed, conversation.token_percent, has_query=bool(request.query)), offered
 
 
 async def _epoch(
@@ -260,10 +263,8 @@ async def _epoch(
         same = remembered.uid == conversation.uid and remembered.available == available
         if same and remembered.epoch.layout.holds(conversation.totals):
             return remembered.epoch, parts
-    elif conversation.own is not None and parts.own_epoch is not None:
-        own = FoundEpoch(conversation.uid, conversation.own[0], parts.own_epoch)
-        if own.available == available and own.epoch.layout.holds(conversation.totals):
-            return own.epoch, parts
+    elif parts.own_epoch is not None and epochs.is_current(conversation, wanted):
+        return parts.own_epoch, parts
 
     async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
         async with database.snapshot(tenant) as connection:
@@ -277,6 +278,24 @@ async def _epoch(
         raise conversations.unknown()
     runtime.epochs[key] = FoundEpoch(current.uid, available, epoch)
     return epoch, again
+
+
+async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation, window: Window) -> Window:
+    """The window with the archived results of its newest page in full, where they fit."""
+    last_page = conversation.totals.last_page
+    uuids, most = fresh.wanted(window, last_page), fresh.tokens_max(window)
+    if not uuids or not most:
+        return window
+
+    async def read(database: Database) -> list[fresh.FreshResult]:
+        async with database.snapshot(tenant) as connection:
+            if not await conversations.is_still(connection, tenant, conversation):
+                raise conversations.unknown()
+            return await archives.fresh(connection, tenant, conversation.id, uuids, most)
+
+    results = await runtime.read(read)
+    size = sum(len(result.text) for result in results)
+    return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
 
 
 async def _tail(
@@ -299,12 +318,12 @@ async def _tail(
             return await _find(connection, tenant, conversation, request, query, window, free)
 
     found = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    archives, no_archive = await _archives(runtime, found.loaded, language)
-    free -= sum(item.tokens for item in archives)
+    named, no_archive = await _archives(runtime, found.loaded, language)
+    free -= sum(item.tokens for item in named)
     free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
     said = sum(len(moment.text) for moment in found.moments)
     relevant = await run_in_thread_if_large(said, _relevant, runtime, conversation, found.moments, free, language)
-    return [*archives, *pages, *relevant], (*no_archive, *no_page, *_degraded(query))
+    return [*named, *pages, *relevant], (*no_archive, *no_page, *_degraded(query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +347,7 @@ async def _find(
     loaded: list[tuple[UUID, Loaded | None]] = []
     for uuid in request.load:
         room = max(1, free // len(request.load) - LOAD_FRAME)
-        scope = searching.scope_of(conversation)
+        scope = conversation.scope
         wanted = Wanted(query=query, max_tokens=room)
         loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
     moments = (
@@ -396,7 +415,7 @@ async def _moments(
     sensitive: bool,
 ) -> list[SearchHit]:
     """What the query finds that is not in view, the best first."""
-    scope = searching.scope_of(conversation)
+    scope = conversation.scope
     hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX, sensitive=sensitive)
     in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
     new = [

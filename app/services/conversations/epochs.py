@@ -15,6 +15,7 @@ from app.core import contents, head, paging
 from app.core.contents import Line, PageEntry
 from app.core.conversation import Conversation
 from app.core.head import SummaryLine
+from app.core.messages import FRAME_TOKENS
 from app.core.model import Epoch, Fixed, Format, Head, Language, Layout
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.summarising import LEFT_OUT
@@ -23,20 +24,20 @@ from app.postgres.database import Connection
 from app.recall.tools import GUIDE, schemas_text
 from app.runtime import Runtime
 from app.store import conversations, notes, page_index, summaries, windows
+from app.text.language import sentences
 
 SUMMARY_PAGES = 16
-"""Pages that an extractive summary looks at: the newest and others evenly before them."""
+"""Pages that an extractive summary looks at: half of them the newest, the others evenly before those."""
+SUMMARY_LINES_PER_PAGE = 3
 SUMMARY_LINES = 12
-SUMMARY_TOKENS_MIN = 30
+SUMMARY_ROOM_LEAST = 30
 """A smaller room holds no summary."""
 EXTRACTIVE = "extractive"
-FRAME = 4
-"""Tokens of a message's frame, as in ``core.messages.weigh``."""
 
 
 def recall_tokens(runtime: Runtime, language: Language, form: Format) -> tuple[int, int]:
     """Tokens of the recall tools' schemas and of the guide to them."""
-    return runtime.count_short(schemas_text(form)), runtime.count_short(GUIDE[language]) + FRAME
+    return runtime.count_short(schemas_text(form)), runtime.count_short(GUIDE[language]) + FRAME_TOKENS
 
 
 def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:
@@ -63,10 +64,17 @@ def is_due(runtime: Runtime, conversation: Conversation) -> bool:
     """Whether the stored epoch no longer holds for the conversation as it is (or will be)."""
     own = own_profile(runtime, conversation)
     if conversation.own is None:
-        beginning = paging.layout([], replace(conversation.totals, full=0, last_page=0), own.shares, own.policy)
-        return conversation.totals.generation > 0 or not beginning.holds(conversation.totals)
+        return conversation.totals.generation > 0 or not paging.is_whole(conversation.totals, own.shares, own.policy)
+    return not is_current(conversation, own)
+
+
+def is_current(conversation: Conversation, wanted: Profile) -> bool:
+    """Whether the stored epoch is the one in force for a profile."""
+    if conversation.own is None:
+        return False
     available, layout = conversation.own
-    return available != own.shares.available or not layout.holds(conversation.totals)
+    same = available == wanted.shares.available
+    return same and paging.in_force(layout, conversation.totals, wanted.shares, wanted.policy)
 
 
 async def open_epoch(
@@ -108,7 +116,7 @@ async def _head(
     count = runtime.tokens.count
     frame = head.frame_tokens(language, count)
     room = layout.head_room - frame
-    noted, left_out = await _notes(connection, tenant, conversation.id, layout, int(room * head.NOTES_SHARE))
+    noted, left_out = await _notes(connection, tenant, conversation.id, layout, head.notes_room(room, wanted.policy))
     if room <= 0 or last_page < 1:
         return Head(unlisted=last_page, notes_left_out=len(noted) + left_out)
     room -= sum(line.tokens + head.BULLET for line in noted)
@@ -146,7 +154,8 @@ async def _only_notes(
     """The head while nothing has left the window: what people noted, or nothing."""
     language = conversation.language or "en"
     frame = head.frame_tokens(language, runtime.tokens.count)
-    noted, left_out = await _notes(connection, tenant, conversation.id, layout, wanted.shares.head - frame)
+    room = min(wanted.shares.head, wanted.shares.available - wanted.shares.whole)
+    noted, left_out = await _notes(connection, tenant, conversation.id, layout, room - frame)
     nothing = contents.Contents()
     return head.compose(noted, (), nothing, language, frame, summary_through_seq=0, notes_left_out=left_out)
 
@@ -192,54 +201,64 @@ async def _summary(
     """The summary for a room, the ``seq`` that it reaches to and who wrote it: the model's as it was known at the
     layout's revision, else one of what has left the window.
     """
-    if room < SUMMARY_TOKENS_MIN:
+    if room < SUMMARY_ROOM_LEAST:
         return [], 0, EXTRACTIVE
     before = layout.condensed_from
     written = await summaries.for_head(connection, tenant, conversation_id, before, layout.revision)
-    if written is not None:
-        texts = written.text.split("\n")
-        lines = [
-            SummaryLine(text, tokens) for text, tokens in zip(texts, map(runtime.tokens.count, texts), strict=True)
-        ]
-        if fitted := _fitted(lines, room):
-            return fitted, written.through_seq, "llm" if written.model != EXTRACTIVE else EXTRACTIVE
+    if written is not None and (fitted := _fitted(runtime, written.text, room)):
+        return fitted, written.through_seq, "llm" if written.model != EXTRACTIVE else EXTRACTIVE
     return await _extracted(connection, tenant, conversation_id, before, last_page, room), before - 1, EXTRACTIVE
 
 
-def _fitted(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
-    """A summary for a room: all of its lines, or the most informative ones."""
+def _fitted(runtime: Runtime, text: str, room: int) -> list[SummaryLine]:
+    """A summary for a room: all of its lines, or the most informative sentences."""
+    lines = _counted(runtime, text.split("\n"))
     if sum(line.tokens + head.BULLET for line in lines) <= room:
-        return list(lines)
-    picked = pick_lines([("assistant", line.text) for line in lines], max_items=len(lines), max_chars=room * 5)
-    return _leading(lines, picked, room)
+        return lines
+    lines = _counted(runtime, sentences(text))
+    best = pick_lines([("assistant", line.text) for line in lines], max_items=len(lines), max_chars=room * 5)
+    return head.picked(lines, [*best, *range(len(lines))], room)
 
 
-def _leading(lines: Sequence[SummaryLine], picked: Sequence[int], room: int) -> list[SummaryLine]:
-    taken: list[SummaryLine] = []
-    for i in picked:
-        if lines[i].tokens + head.BULLET <= room:
-            taken.append(lines[i])
-            room -= lines[i].tokens + head.BULLET
-    return taken
+def _counted(runtime: Runtime, texts: Sequence[str]) -> list[SummaryLine]:
+    return [SummaryLine(text, runtime.tokens.count(text)) for text in texts]
 
 
 async def _extracted(
     connection: Connection, tenant: UUID, conversation_id: str, before: int, last_page: int, room: int
 ) -> list[SummaryLine]:
     """An extractive summary of the messages before one: their most informative lines, in their order."""
-    if room < SUMMARY_TOKENS_MIN:
+    if room < SUMMARY_ROOM_LEAST:
         return []
-    first = max(1, last_page - SUMMARY_PAGES // 2)
-    looked_at = sorted({*contents.sample((1, last_page)), *range(first, last_page + 1)})
-    found = await windows.lines(connection, tenant, conversation_id, looked_at, before)
-    said = [line for page in sorted(found) for line in found[page] if line.role in ("user", "assistant")]
-    return head.take(_picked(said, room), room)
+    found = await windows.lines(connection, tenant, conversation_id, _looked_at(last_page), before)
+    return _picked([line for page in sorted(found) for line in _telling(found[page])], room)
+
+
+def _looked_at(last_page: int) -> list[int]:
+    """The pages that an extractive summary of the first ``last_page`` pages looks at."""
+    older = max(0, last_page - SUMMARY_PAGES // 2)
+    step = max(1.0, older / (SUMMARY_PAGES // 2))
+    evenly = {int(i * step) + 1 for i in range(SUMMARY_PAGES // 2) if int(i * step) < older}
+    return [*sorted(evenly), *range(older + 1, last_page + 1)]
+
+
+def _telling(lines: Sequence[Line]) -> list[Line]:
+    """What was asked and answered in a page: its first lines and its last."""
+    said = [line for line in lines if line.role in ("user", "assistant")]
+    if len(said) <= SUMMARY_LINES_PER_PAGE:
+        return said
+    return [*said[: SUMMARY_LINES_PER_PAGE - 1], said[-1]]
 
 
 def _picked(said: Sequence[Line], room: int) -> list[SummaryLine]:
+    """The most informative lines; where they say less than a summary has at least, the newest others too."""
+    lines = [SummaryLine(line.text, line.tokens) for line in said]
     items = min(SUMMARY_LINES, max(1, room // 25))
-    picked = pick_lines([(line.role, line.text) for line in said], max_items=items, max_chars=room * 6)
-    return [SummaryLine(said[i].text, said[i].tokens) for i in picked]
+    best = pick_lines([(line.role, line.text) for line in said], max_items=items, max_chars=room * 6)
+    chosen = head.picked(lines, best, room)
+    if sum(line.tokens for line in chosen) >= head.SUMMARY_TOKENS_MIN:
+        return chosen
+    return head.picked(lines, [*best, *reversed(range(len(lines)))], min(room, head.SUMMARY_ROOM_MIN))
 
 
 async def summary_so_far(

@@ -107,13 +107,12 @@ def read_list(messages: Any, system: str | None, limits: Limits) -> CallersList:
     if lead == len(drafts):
         where: list[str | int] = ["body", "messages"]
         raise errors.Invalid(
-            "The list holds nothing but system messages.",
             errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
         )
     texts = [system or "", *(draft.text for draft in drafts[:lead])]
     system = "\n\n".join(text for text in texts if text) or system
     if system is not None and "\x00" in system:
-        raise errors.Invalid("A text holds NUL.", errors=[{"loc": ["body", "system"], "msg": "must not hold U+0000"}])
+        raise errors.Invalid(errors=[{"loc": ["body", "system"], "msg": "must not contain U+0000"}])
     digests = [digest(draft) for draft in drafts]
     return CallersList(
         drafts, lead, digests[:lead], digests[lead:], chains(digests[lead:]), system, new_max=limits.messages

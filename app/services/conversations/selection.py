@@ -141,7 +141,7 @@ async def _system(
         return None
     raise errors.Fork(
         "The conversation began with different system messages, which are stored as messages.",
-        errors=[{"loc": ["body", "messages", 0], "msg": "differs from stored message 1"}],
+        errors=[{"loc": ["body", "messages", 0], "msg": "differs from what is stored as message 1"}],
         extra={"index": 0, "seq": 1},
     )
 
@@ -160,7 +160,7 @@ async def _of_list(connection: Connection, tenant: UUID, known: Conversation, re
     if matched is None:
         raise errors.Fork(
             f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
-            errors=[{"loc": ["body", "messages", index], "msg": f"differs from stored message {seq}"}],
+            errors=[{"loc": ["body", "messages", index], "msg": f"differs from what is stored as message {seq}"}],
             extra={"index": index, "seq": seq},
         )
     passed_over = [index + i for i in matched.passed_over]

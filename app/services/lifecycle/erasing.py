@@ -24,7 +24,7 @@ from app.core.erasure import Redaction, redacted
 from app.core.erasure_plan import Erased, Marked, Plan, Rules, StoredMessage
 from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
-from app.core.scope import owner_of, scope_of
+from app.core.scope import owner_of
 from app.extractive.lines import result_line
 from app.postgres.database import Connection
 from app.queue import enqueue
@@ -96,12 +96,8 @@ async def lock(
     return known
 
 
-def _scope(known: Conversation) -> str:
-    return scope_of(known.user_id, known.id)
-
-
 def _owner(known: Conversation) -> UUID:
-    return owner_of(_scope(known))
+    return owner_of(known.scope)
 
 
 async def _gather(tx: Transaction, known: Conversation, seqs: Sequence[int]) -> tuple[Erased, Repeated]:
@@ -111,7 +107,7 @@ async def _gather(tx: Transaction, known: Conversation, seqs: Sequence[int]) -> 
         raise errors.NotFound("There is no such message.")
     seqs = [message.seq for message in found]
     said = [text async for text in repeats.texts(*tx.at, known.id, seqs[0], seqs[-1], set(seqs))]
-    repeated = await repeats.find(*tx.at, _scope(known), repeats.source_of(said))
+    repeated = await repeats.find(*tx.at, known.scope, repeats.source_of(said))
     results = await erasing.results(*tx.at, known.id, [m.seq for m in found if m.kind == "call"])
     cards = await erasing.cards(*tx.at, [archive for result in results for archive in result.archive_ids])
     loaded = await lock_repeats(tx, repeated, {known.id})

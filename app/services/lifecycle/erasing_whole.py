@@ -27,7 +27,7 @@ async def erase_conversation(tx: Transaction, known: Conversation, *, alone: boo
     """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it. ``alone``: its user
     stays.
     """
-    scope = scope_of(known.user_id, known.id)
+    scope = known.scope
     owner = owner_of(scope)
 
     def everything() -> AsyncIterator[str]:

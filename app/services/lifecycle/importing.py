@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.messages import Draft, Limits, read
+from app.core.messages import FRAME_TOKENS, Draft, Limits, read
 from app.core.neutral import flat
 from app.core.nul import without_nul
 from app.core.placeholder import ArchiveCard
@@ -33,7 +33,6 @@ from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
 from app.runtime import Runtime
-from app.services.conversations import epochs
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
 from app.services.lifecycle.lines import (
@@ -139,10 +138,10 @@ def _checked(number: int, value: Any) -> Any:
     except ValidationError as error:
         found: list[FieldError] = [
             {"loc": ["line", number, *(p if isinstance(p, int) else str(p)[:100] for p in e["loc"][1:])],
-             "msg": e["msg"][:300]}
+             "msg": errors.predicate(e)}
             for e in error.errors(include_url=False, include_input=False)[:20]
         ]  # fmt: skip
-        raise Invalid("is not a line of an export.", errors=found) from None
+        raise Invalid(errors=found) from None
 
 
 async def _take(job: _Import, number: int, value: Any) -> None:
@@ -179,7 +178,7 @@ async def _finish(job: _Import) -> None:
 def _in(job: _Import, conversation_id: str) -> _Into:
     if job.into is None or job.into.id != conversation_id:
         message = "must follow the line of its conversation"
-        raise Invalid("The line is in no conversation.", errors=[{"loc": ["conversation_id"], "msg": message}])
+        raise Invalid("The line belongs to no conversation.", errors=[{"loc": ["conversation_id"], "msg": message}])
     return job.into
 
 
@@ -195,7 +194,7 @@ def _user(job: _Import, user_id: str | None) -> str | None:
 async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     user_id = _user(job, line.user_id)
     runtime, uid = job.runtime, uuid7()
-    tokens = await runtime.count(line.system) + epochs.FRAME if line.system else 0
+    tokens = await runtime.count(line.system) + FRAME_TOKENS if line.system else 0
     settings = job.limit.settings(line.settings)
     new = NewConversation(
         line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
@@ -206,7 +205,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
             await portable.date(connection, job.tenant, line.id, line.created_at)
         known = await conversations.get(connection, job.tenant, line.id)
     if known.user_id != user_id:
-        raise Conflict("There is a conversation of this id already, of another user.")
+        raise Conflict("The conversation id is taken by another user.")
     (job.done if made else job.matched)["conversations"] += 1
     runtime.conversations.pop((job.tenant, line.id), None)
     return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
@@ -252,7 +251,7 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
     if line.id is None and draft.client_id is None:
         same = stored["body"] == dumps(line.message)
     if not same:
-        raise Conflict("Another message is in its place.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
+        raise Conflict("Its place is taken.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
     return True
 
 
@@ -308,7 +307,7 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
         for number, uuid in wanted:
             if await connection.fetchrow(portable.PLACE_OF_ARCHIVE, job.tenant, uuid) is not None:
                 raise Conflict(
-                    "There is an archive of this uuid already.",
+                    "The archive uuid is taken.",
                     errors=[{"loc": ["line", number, "archives"], "msg": f"{uuid} is taken"}],
                 )
 
@@ -321,7 +320,7 @@ async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteL
     async with job.runtime.database.begin(tenant) as connection:
         known = await conversations.lock(connection, tenant, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
-            raise Conflict("The conversation was erased while it was imported.")
+            raise Conflict("The conversation was erased during the import.")
         made = False
         match line:
             case PageLine():
@@ -349,7 +348,7 @@ async def _revision(connection: Connection, tenant: UUID, known: Conversation) -
 async def _page(job: _Import, connection: Connection, known: Conversation, line: PageLine) -> bool:
     tenant = job.tenant
     if line.page >= known.totals.last_page and known.end.last_seq == 0:
-        raise Invalid("There is no such page yet.", errors=[{"loc": ["page"], "msg": "comes before its messages"}])
+        raise Invalid("The page is not imported yet.", errors=[{"loc": ["page"], "msg": "precedes its messages"}])
     if await page_index.exists(connection, tenant, known.id, line.page):
         return False
     seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
@@ -366,7 +365,7 @@ async def _page(job: _Import, connection: Connection, known: Conversation, line:
     revision, is_stored = await page_index.index(connection, tenant, *place, new, mentions)
     assert revision is not None, "it is locked"
     if not is_stored:
-        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is no page of the conversation"}])
+        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
     found = [
         (uuid7(), note.seq, text, weight)
         for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
@@ -382,7 +381,7 @@ async def _summary(job: _Import, connection: Connection, known: Conversation, li
         return False
     if line.through_seq > known.totals.last_seq:
         message = "is after the last message before it"
-        raise Invalid("A summary of what is not there.", errors=[{"loc": ["through_seq"], "msg": message}])
+        raise Invalid("The summary covers unknown messages.", errors=[{"loc": ["through_seq"], "msg": message}])
     text = "\n".join(flat(part) for part in line.text.split("\n"))
     (tokens,) = await job.runtime.tokens.count_many([text])
     new = Summary(line.version, line.through_seq, text, tokens, line.model)
@@ -431,13 +430,14 @@ async def _scope(
     """Whose it is to be, by the conversation where one is named."""
     if conversation_id is None:
         if user_id is None:
-            raise Invalid("It is nobody's.", errors=[{"loc": ["user_id"], "msg": "a user or conversation is needed"}])
+            where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
+            raise Invalid("The line needs `user_id` or `conversation_id`.", errors=where)
         return scope_of(_user(job, user_id), None), None
     known = await conversations.hold(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
     if known is None:
-        raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "is not there"}])
+        raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "does not exist"}])
     _user(job, known.user_id)
-    return scope_of(known.user_id, known.id), known
+    return known.scope, known
 
 
 async def _memory(job: _Import, line: MemoryLine) -> None:
@@ -451,7 +451,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
         scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
         owner = await connection.fetchval(portable.OWNER_OF_MEMORY, tenant, line.id)
         if owner is not None and owner != owner_of(scope):
-            raise Conflict("There is a memory of this id already.", errors=[{"loc": ["id"], "msg": "is taken"}])
+            raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
         if owner is None:
             new = Remembered(
                 id=line.id, owner=owner_of(scope), type=line.memory_type, content=content,
@@ -478,7 +478,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
         scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
         place = await connection.fetchrow(portable.PLACE_OF_ARCHIVE, tenant, card.uuid)
         if place is not None and (place["scope"] != scope or place["seq"] is not None):
-            raise Conflict("There is an archive of this uuid already.", errors=[{"loc": ["card"], "msg": "is taken"}])
+            raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
         if place is None:
             where = (known.id if known else None, None)
             expires_at = line.card.expires_at

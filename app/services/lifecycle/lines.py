@@ -31,13 +31,13 @@ VERSION = 1
 
 def _id(value: str) -> str:
     if NOT_IN_IDS.search(value) or value in (".", ".."):
-        raise ValueError("is not usable as an id")
+        raise ValueError("is not a valid id")
     return value
 
 
 def _storable(value: str) -> str:
     if "\x00" in value:
-        raise ValueError("must not hold U+0000")
+        raise ValueError("must not contain U+0000")
     return value
 
 

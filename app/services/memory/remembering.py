@@ -54,7 +54,7 @@ async def remember(
                 "The conversation belongs to another user.",
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
-        scope, uid = searching.scope_of(conversation), conversation.uid
+        scope, uid = conversation.scope, conversation.uid
     embeds = runtime.embedder is not None
     new = await anyio.to_thread.run_sync(_prepared, request, scope, uid)
     await remembered.insert(connection, tenant, new, embeds=embeds)

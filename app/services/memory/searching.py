@@ -16,10 +16,8 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance as relevances
-from app.core import scope as scopes
-from app.core.conversation import Conversation
 from app.core.nul import with_nul
-from app.core.scope import owner_of
+from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.core.vector_text import last_speaker, middle, query_text
 from app.extractive.lines import message_line
@@ -102,11 +100,6 @@ class Found:
     warnings: list[dict[str, str]] = field(default_factory=list)
 
 
-def scope_of(conversation: Conversation) -> str:
-    """Whose archives and memories a conversation may use: its user's, or its own where no user is known."""
-    return scopes.scope_of(conversation.user_id, conversation.id)
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query made ready: its terms, its meaning where a model could be asked, and what it will be searched by."""
@@ -180,12 +173,12 @@ async def _search(
     connection: Connection, tenant: UUID, request: SearchRequest, query: Query, keywords: Sequence[int]
 ) -> tuple[list[SearchHit], int]:
     """What is found, and how much there would be."""
-    scope, uid = scopes.scope_of(request.user_id, None), None
+    scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
         conversation = await conversations.get(connection, tenant, request.conversation_id)
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
-        scope, uid = scope_of(conversation), conversation.uid
+        scope, uid = conversation.scope, conversation.uid
     hits, total = await memories.search(
         connection, tenant, owner_of(scope), query.terms or keywords,
         meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",

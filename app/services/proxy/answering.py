@@ -60,7 +60,7 @@ async def answer(runtime: Runtime, upstream: Upstream, asked: Asked) -> Turn:
     if turn is not None:
         return turn
     if len(runtime.turns.running) >= runtime.settings.quire_proxy_concurrency:
-        raise errors.Busy("Too many answers are under way; try again.")
+        raise errors.Busy("Too many answers are in progress. Try again.")
     return runtime.turns.start(asked.same, asked.through, lambda turn: _Work(runtime, upstream, asked, turn).run())
 
 
@@ -141,7 +141,7 @@ class _Work:
     """One answer in the making."""
 
     def __init__(self, runtime: Runtime, upstream: Upstream, asked: Asked, turn: Turn) -> None:
-        self._services = runtime
+        self._runtime = runtime
         self._upstream = upstream
         self._asked = asked
         self._turn = turn
@@ -153,7 +153,7 @@ class _Work:
         self._reported: ReportedUsage | None = None
 
     async def run(self) -> None:
-        seconds = self._services.settings.quire_proxy_seconds
+        seconds = self._runtime.settings.quire_proxy_seconds
         outcome = "ok"
         try:
             async with asyncio.timeout(seconds):
@@ -169,7 +169,7 @@ class _Work:
             await self._count(outcome)
 
     async def _answer(self) -> None:
-        rounds = self._services.settings.quire_proxy_rounds
+        rounds = self._runtime.settings.quire_proxy_rounds
         for number in range(rounds + 1):
             said = await self._ask(recalls=number < rounds)
             inner = said.calls.inner if number < rounds else []
@@ -188,7 +188,7 @@ class _Work:
         passed = {name: value for name, value in self._request.body.items() if name not in ("messages", "tools")}
         request = {**passed, "messages": messages_, **offered(self._request.tools, recall_tools, recalls=recalls)}
         self._asks += 1
-        span = self._services.tracing.span("chat", kind="CLIENT", model=str(self._request.body["model"]))
+        span = self._runtime.tracing.span("chat", kind="CLIENT", model=str(self._request.body["model"]))
         before = self._prompt_tokens()
         with span:
             said = await (self._stream(request) if self._request.streams else self._complete(request))
@@ -201,13 +201,13 @@ class _Work:
         return tokens if type(tokens := (self._usage or {}).get("prompt_tokens")) is int else 0
 
     async def _window(self) -> Context:
-        request, settings = self._request, self._services.settings
-        async with self._services.database.snapshot(self._asked.tenant) as connection:
+        request, settings = self._request, self._runtime.settings
+        async with self._runtime.database.snapshot(self._asked.tenant) as connection:
             known = await self._conversation(connection)
         model = str(request.body["model"])
-        reserve = max(self._services.defaults.output_reserve, _answer_tokens(request.body))
+        reserve = max(self._runtime.defaults.output_reserve, _answer_tokens(request.body))
         budget = budget_of(
-            replace(self._services.defaults, output_reserve=reserve),
+            replace(self._runtime.defaults, output_reserve=reserve),
             request.budget or (settings.quire_proxy_budget or None if known.budget is None else None),
             known.budget,
             model,
@@ -216,7 +216,7 @@ class _Work:
             budget=None if budget == known.budget else budget, tools=request.tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive,
         )  # fmt: skip
-        return await context(self._services, self._asked.tenant, known.id, wanted)
+        return await context(self._runtime, self._asked.tenant, known.id, wanted)
 
     async def _conversation(self, connection: Connection) -> Conversation:
         """The one that was asked in. Raises NotFound where it was erased meanwhile."""
@@ -269,11 +269,11 @@ class _Work:
         """The calls as a message, and their results."""
         asked, tenant = self._asked, self._asked.tenant
         asking = await tool_calls.asker(
-            self._services, tenant, asked.request.caller.user_id, asked.conversation.id,
+            self._runtime, tenant, asked.request.caller.user_id, asked.conversation.id,
             sensitive=asked.request.caller.sensitive,
         )  # fmt: skip
-        answers = [await tool_calls.run(self._services, tenant, asking, call) for call in map(_tool_call, calls)]
-        await tool_calls.keep(self._services, tenant, asking, answers, "")
+        answers = [await tool_calls.run(self._runtime, tenant, asking, call) for call in map(_tool_call, calls)]
+        await tool_calls.keep(self._runtime, tenant, asking, answers, "")
         said = {"role": "assistant", "content": None, "tool_calls": list(calls)}
         results = [
             {"role": "tool", "tool_call_id": call["id"], "content": found.content}
@@ -298,7 +298,7 @@ class _Work:
             message = {**{name: value for name, value in own.items() if value is not None}, **message}
         await self._store([*recalled, message], inner=len(recalled), answers=True)
         if self._reported is not None:
-            self._services.turns.reported[self._asked.tenant, self._asked.conversation.uid] = self._reported
+            self._runtime.turns.reported[self._asked.tenant, self._asked.conversation.uid] = self._reported
         if not body:
             self._turn.put(_event(deltas.end(reason)))
             if self._usage is not None:
@@ -328,7 +328,7 @@ class _Work:
         key = asked.answer_key(asked.conversation.end.last_seq if asked.answers else asked.through)
         for tried in range(1, STORE_TRIES + 1):
             try:
-                await append(self._services, asked.tenant, asked.conversation.id, request, key if answers else None)
+                await append(self._runtime, asked.tenant, asked.conversation.id, request, key if answers else None)
             except errors.NotFound:
                 _logger.info("an answer is not stored: its conversation was erased")
                 return
@@ -343,10 +343,10 @@ class _Work:
         """What it has cost; an answer that nobody was given may have cost something too."""
         usage = self._usage or {}
         prompt, said = (n if type(n := usage.get(f"{name}_tokens")) is int else 0 for name in ("prompt", "completion"))
-        self._services.metrics.provider_call("proxy", outcome, prompt, said)
+        self._runtime.metrics.provider_call("proxy", outcome, prompt, said)
         if self._asks:
             with suppress(errors.QuireError):
-                whose_ = (self._services.database, self._asked.tenant, self._asked.conversation.id)
+                whose_ = (self._runtime.database, self._asked.tenant, self._asked.conversation.id)
                 await spending.record(*whose_, "proxy", prompt, said, self._asks)
 
 

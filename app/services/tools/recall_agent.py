@@ -116,8 +116,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:
         raise errors.Invalid(
-            "There is nothing to look for.",
-            errors=[{"loc": ["body", "query"], "msg": "is needed where no user message says what to look for"}],
+            errors=[{"loc": ["body", "query"], "msg": "is required if the conversation has no user message"}],
         )
     language = (asking.conversation.language if asking.conversation else None) or language_of(query[:1000])
     run = _Run(runtime, tenant, asking, query, Task(request.iterations_max, language))

@@ -18,7 +18,6 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core import scope as scopes
 from app.core.budget import loaded, loaded_max
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -26,6 +25,7 @@ from app.core.conversation import Conversation
 from app.core.model import Language
 from app.core.nul import replace_nul
 from app.core.quote import archive_text, memories_text, moment_text
+from app.core.scope import scope_of
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection
 from app.recall import tools
@@ -70,7 +70,7 @@ class Asker:
 
     @property
     def scope(self) -> str:
-        return scopes.scope_of(self.user_id, self.conversation.id if self.conversation else None)
+        return scope_of(self.user_id, self.conversation.id if self.conversation else None)
 
     def language(self, arguments: Mapping[str, Any]) -> Language:
         """That of the conversation; outside of one, that of what is asked."""
@@ -93,7 +93,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     """Raises NotFound for a tool that there is not."""
     tool = tools.BY_NAME.get(name)
     if tool is None:
-        raise errors.NotFound(f"There is no such tool; there are {', '.join(tools.BY_NAME)}.")
+        raise errors.NotFound(f"There is no such tool. The tools are {', '.join(tools.BY_NAME)}.")
     return ToolCall(tool, arguments)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.conversation import Conversation
-from app.core.scope import owner_of, scope_of
+from app.core.scope import owner_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable
 from app.postgres.database import Connection
@@ -38,7 +38,7 @@ async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> d
 async def status_view(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
     """A conversation's work in numbers."""
     depth, pages = await table.depth_of(connection, tenant, conversation.id)
-    owner = owner_of(scope_of(conversation.user_id, conversation.id))
+    owner = owner_of(conversation.scope)
     return {
         **_numbers([depth]),
         "unindexed": pages + await unindexed.without_vector(connection, tenant, owner, conversation.id),

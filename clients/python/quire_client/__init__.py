@@ -1,4 +1,4 @@
-"""The client of Quire, memory as a service for LLM agents."""
+"""Python client of Quire, memory as a service for LLM agents."""
 
 from quire_client.client import AsyncQuire, Quire
 from quire_client.errors import (

@@ -1,4 +1,4 @@
-"""The requests, as values: what both clients send."""
+"""Requests as values, shared by both clients."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Call:
     params: Json = field(default_factory=dict)
     body: Json | None = None
     key: str | None = None
-    """The Idempotency-Key of a write, so that it can be sent again."""
+    """Return the Idempotency-Key of a write, which retries repeat."""
 
 
 def given(**members: Any) -> Json:
-    """Those that are not None."""
+    """Return the values that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -35,7 +35,7 @@ def read(path: str, **params: Any) -> Call:
 
 
 def ask(path: str, **body: Any) -> Call:
-    """A POST that changes nothing."""
+    """Return a POST that changes nothing."""
     return Call("POST", path, body=given(**body))
 
 

@@ -1,4 +1,4 @@
-"""The two clients, which differ in nothing but waiting."""
+"""The synchronous and the asynchronous client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Quire:
-    """Speaks to a Quire service. Use it as a context manager, or `close` it."""
+    """Client of a Quire service. Use it as a context manager, or `close` it."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Quire:
         self._http.close()
 
     def send(self, call: Call) -> Any:
-        """Any request: the JSON that it is answered, or an error."""
+        """Send any request. Returns the response's JSON or raises an error."""
         request = _request(self._http, call)
         failures = 0
         while True:
@@ -71,7 +71,7 @@ class Quire:
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
         reported_usage: Mapping[str, int] | None = None, key: str | None = None,
     ) -> Appended:  # fmt: skip
-        """Store messages, all or none. With `user_id` the conversation is made if it is new. `reported_usage` is what
+        """Store messages, all or none. `user_id` creates a new conversation. `reported_usage` is what
         the model's API counted: its `prompt_tokens`, and the `window_tokens` (`usage.total`) of the window before.
         """
         return cast(Appended, self.send(calls.append(conversation, messages, user_id, system, reported_usage, key)))
@@ -80,7 +80,7 @@ class Quire:
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
         reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "error",
     ) -> Synced:  # fmt: skip
-        """Store what is new in a list that you keep yourself. Very long new lists are stored in several steps."""
+        """Store what is new in your own message list. Long lists are stored in several steps."""
         whole = calls.sync(conversation, messages, user_id, system, reported_usage, on_fork)
         while True:
             try:
@@ -94,7 +94,7 @@ class Quire:
         load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
-        """The window for the next model call. `system` stands in for the conversation's own; `tools` are yours."""
+        """Get the window for the next model call. `system` replaces the conversation's own; `tools` are yours."""
         return Window.of(
             self.send(
                 calls.ask(
@@ -105,7 +105,7 @@ class Quire:
         )  # fmt: skip
 
     def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> Iterator[Json]:
-        """Every message as it was sent, oldest first; `batch` of them are fetched at a time."""
+        """Iterate over all messages as they were sent, oldest first, fetching `batch` at a time."""
         cursor: str | None = ""
         order = "desc" if newest_first else "asc"
         while cursor is not None:
@@ -118,23 +118,23 @@ class Quire:
         return cast(Json, self.send(calls.read(calls.conversation(conversation))))
 
     def status(self, conversation: str) -> Json:
-        """How far the background work is."""
+        """Get the progress of background work."""
         return cast(Json, self.send(calls.read(calls.conversation(conversation, "status"))))
 
     def delete(self, conversation: str, *, key: str | None = None) -> Json:
-        """Erase a conversation; says how many rows went."""
+        """Erase a conversation. Returns the number of deleted rows per table."""
         return cast(Json, self.send(calls.write("DELETE", calls.conversation(conversation), key)))
 
     # --- Tools ---
 
     def tools(self, *, format: Literal["openai", "anthropic", "mcp", "attp"] = "openai") -> Json:  # noqa: A002
-        """The recall tools' schemas, and the text that goes with them."""
+        """Get the recall tools' schemas and their guide."""
         return cast(Json, self.send(calls.read("/tools", format=format)))
 
     def call_tool(
         self, conversation: str, name: str, arguments: Mapping[str, Any] | None = None, *, key: str | None = None
     ) -> ToolResult:
-        """Run a recall tool that the model called. What the model got wrong is in the result, not raised."""
+        """Run a recall tool that the model called. The model's mistakes are in the result, not raised."""
         path = calls.conversation(conversation, "tools", name)
         return cast(ToolResult, self.send(calls.write("POST", path, key, {"arguments": dict(arguments or {})})))
 
@@ -144,7 +144,7 @@ class Quire:
         self, tool_name: str, result: str, *, tool_input: Any = "", user_id: str | None = None,
         conversation: str | None = None, sources: Sequence[str] = (), key: str | None = None,
     ) -> Json:  # fmt: skip
-        """Archive a tool result if it is long; `placeholder` is what the model is to see."""
+        """Archive a tool result if it is long. Show the model its `placeholder`."""
         return cast(Json, self.send(calls.archive(tool_name, result, tool_input, user_id, conversation, sources, key)))
 
     def load_archive(
@@ -166,11 +166,11 @@ class Quire:
         return cast(Json, self.send(calls.write("DELETE", f"/memories/{key}", None)))
 
     def search(self, query: str, *, user_id: str | None = None, **more: Any) -> Searched:
-        """Find memories. `more`: conversation_id, search_mode, keywords, memory_types, time_range_days, limit, …"""
+        """Search memories. `more`: conversation_id, search_mode, keywords, memory_types, time_range_days, limit, …"""
         return cast(Searched, self.send(calls.ask("/memories/search", query=query, user_id=user_id, **more)))
 
     def recall(self, query: str | None = None, *, user_id: str | None = None, **more: Any) -> Recalled:
-        """Let the recall agent find out. `more`: conversation_id, max_iterations."""
+        """Run the recall agent. `more`: conversation_id, max_iterations."""
         return cast(Recalled, self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
 
     # --- Standing notes ---
@@ -191,7 +191,7 @@ class Quire:
 
 
 class AsyncQuire:
-    """The same for asyncio. Its connections belong to the event loop that first used them."""
+    """The client for asyncio. Its connections belong to the event loop that first used them."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class AsyncQuire:
         await self._http.aclose()
 
     async def send(self, call: Call) -> Any:
-        """Any request: the JSON that it is answered, or an error."""
+        """Send any request. Returns the response's JSON or raises an error."""
         request = _request(self._http, call)
         failures = 0
         while True:
@@ -238,7 +238,7 @@ class AsyncQuire:
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
         reported_usage: Mapping[str, int] | None = None, key: str | None = None,
     ) -> Appended:  # fmt: skip
-        """Store messages, all or none. With `user_id` the conversation is made if it is new. `reported_usage` is what
+        """Store messages, all or none. `user_id` creates a new conversation. `reported_usage` is what
         the model's API counted: its `prompt_tokens`, and the `window_tokens` (`usage.total`) of the window before.
         """
         return cast(
@@ -249,7 +249,7 @@ class AsyncQuire:
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
         reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "error",
     ) -> Synced:  # fmt: skip
-        """Store what is new in a list that you keep yourself. Very long new lists are stored in several steps."""
+        """Store what is new in your own message list. Long lists are stored in several steps."""
         whole = calls.sync(conversation, messages, user_id, system, reported_usage, on_fork)
         while True:
             try:
@@ -263,7 +263,7 @@ class AsyncQuire:
         load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
-        """The window for the next model call. `system` stands in for the conversation's own; `tools` are yours."""
+        """Get the window for the next model call. `system` replaces the conversation's own; `tools` are yours."""
         return Window.of(
             await self.send(
                 calls.ask(
@@ -274,7 +274,7 @@ class AsyncQuire:
         )  # fmt: skip
 
     async def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> AsyncIterator[Json]:
-        """Every message as it was sent, oldest first; `batch` of them are fetched at a time."""
+        """Iterate over all messages as they were sent, oldest first, fetching `batch` at a time."""
         cursor: str | None = ""
         order = "desc" if newest_first else "asc"
         while cursor is not None:
@@ -288,23 +288,23 @@ class AsyncQuire:
         return cast(Json, await self.send(calls.read(calls.conversation(conversation))))
 
     async def status(self, conversation: str) -> Json:
-        """How far the background work is."""
+        """Get the progress of background work."""
         return cast(Json, await self.send(calls.read(calls.conversation(conversation, "status"))))
 
     async def delete(self, conversation: str, *, key: str | None = None) -> Json:
-        """Erase a conversation; says how many rows went."""
+        """Erase a conversation. Returns the number of deleted rows per table."""
         return cast(Json, await self.send(calls.write("DELETE", calls.conversation(conversation), key)))
 
     # --- Tools ---
 
     async def tools(self, *, format: Literal["openai", "anthropic", "mcp", "attp"] = "openai") -> Json:  # noqa: A002
-        """The recall tools' schemas, and the text that goes with them."""
+        """Get the recall tools' schemas and their guide."""
         return cast(Json, await self.send(calls.read("/tools", format=format)))
 
     async def call_tool(
         self, conversation: str, name: str, arguments: Mapping[str, Any] | None = None, *, key: str | None = None
     ) -> ToolResult:
-        """Run a recall tool that the model called. What the model got wrong is in the result, not raised."""
+        """Run a recall tool that the model called. The model's mistakes are in the result, not raised."""
         path = calls.conversation(conversation, "tools", name)
         return cast(ToolResult, await self.send(calls.write("POST", path, key, {"arguments": dict(arguments or {})})))
 
@@ -314,7 +314,7 @@ class AsyncQuire:
         self, tool_name: str, result: str, *, tool_input: Any = "", user_id: str | None = None,
         conversation: str | None = None, sources: Sequence[str] = (), key: str | None = None,
     ) -> Json:  # fmt: skip
-        """Archive a tool result if it is long; `placeholder` is what the model is to see."""
+        """Archive a tool result if it is long. Show the model its `placeholder`."""
         return cast(
             Json, await self.send(calls.archive(tool_name, result, tool_input, user_id, conversation, sources, key))
         )
@@ -340,11 +340,11 @@ class AsyncQuire:
         return cast(Json, await self.send(calls.write("DELETE", f"/memories/{key}", None)))
 
     async def search(self, query: str, *, user_id: str | None = None, **more: Any) -> Searched:
-        """Find memories. `more`: conversation_id, search_mode, keywords, memory_types, time_range_days, limit, …"""
+        """Search memories. `more`: conversation_id, search_mode, keywords, memory_types, time_range_days, limit, …"""
         return cast(Searched, await self.send(calls.ask("/memories/search", query=query, user_id=user_id, **more)))
 
     async def recall(self, query: str | None = None, *, user_id: str | None = None, **more: Any) -> Recalled:
-        """Let the recall agent find out. `more`: conversation_id, max_iterations."""
+        """Run the recall agent. `more`: conversation_id, max_iterations."""
         return cast(Recalled, await self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
 
     # --- Standing notes ---

@@ -1,4 +1,4 @@
-"""What can go wrong, drawn once.
+"""All errors, drawn once.
 
 QuireError
 ├── ConnectionFailed        the service could not be reached, or broke off
@@ -21,7 +21,7 @@ KNOWN = frozenset({"type", "title", "status", "detail", "errors", "request_id"})
 
 
 class QuireError(Exception):
-    """Everything that this package raises on purpose."""
+    """Base of all errors of this package."""
 
 
 class ConnectionFailed(QuireError):
@@ -29,7 +29,7 @@ class ConnectionFailed(QuireError):
 
 
 class Problem(QuireError):
-    """An answer of `application/problem+json`, or any other answer that is an error."""
+    """An error response, usually `application/problem+json`."""
 
     def __init__(self, status: int, problem: dict[str, Any]) -> None:
         super().__init__(status, problem)
@@ -48,33 +48,33 @@ class Problem(QuireError):
 
 
 class Unauthorized(Problem):
-    """No key, a wrong one, or one that may not do this."""
+    """The key is missing, invalid or lacks a right."""
 
 
 class NotFound(Problem):
-    """Nothing of that name in the key's scope."""
+    """Nothing has that name in the key's scope."""
 
 
 class Conflict(Problem):
-    """The resource is in a state that does not allow this."""
+    """The state of the resource does not allow this."""
 
 
 class Fork(Conflict):
-    """A synced list says otherwise than what is stored; nothing was stored."""
+    """A synced list contradicts what is stored. Nothing was stored."""
 
     @property
     def index(self) -> int:
-        """The list's first message that differs."""
+        """Index of the list's first differing message."""
         return int(self.extra["index"])
 
     @property
     def seq(self) -> int:
-        """The stored message that it differs from."""
+        """`seq` of the stored message that it differs from."""
         return int(self.extra["seq"])
 
 
 class Invalid(Problem):
-    """The request breaks a rule."""
+    """A value of the request is missing, unknown or out of range."""
 
 
 class BudgetTooSmall(Invalid):
@@ -91,7 +91,7 @@ class RateLimited(Problem):
 
 
 class Unavailable(Problem):
-    """The service or its database is away."""
+    """The service or its database is unavailable."""
 
 
 BY_CODE: dict[str, type[Problem]] = {"fork": Fork, "budget-too-small": BudgetTooSmall}
@@ -102,6 +102,6 @@ BY_STATUS: dict[int, type[Problem]] = {
 
 
 def problem_of(status: int, problem: dict[str, Any]) -> Problem:
-    """The error that an answer stands for."""
+    """Return the error for a response."""
     code = str(problem.get("type", "")).rsplit(":", 1)[-1]
     return BY_CODE.get(code, BY_STATUS.get(status, Problem))(status, problem)

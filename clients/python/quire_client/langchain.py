@@ -1,4 +1,4 @@
-"""A middleware for LangChain agents: the model is given Quire's window instead of the whole list of messages.
+"""A LangChain middleware that gives the model Quire's window instead of the whole message list.
 
     agent = create_agent(model, tools=[...], middleware=[QuireMiddleware(Quire(url), user_id="me", budget=8000)])
 
@@ -37,14 +37,14 @@ from quire_client.errors import QuireError
 from quire_client.shapes import Json, Window
 
 Name = Callable[[RunnableConfig], str]
-"""Finds the conversation's id in the configuration that the agent was invoked with."""
+"""Returns the conversation's id from the agent's configuration."""
 
 Q = TypeVar("Q", Quire, AsyncQuire)
 _logger = logging.getLogger(__name__)
 
 
 def thread_id(config: RunnableConfig) -> str:
-    """The thread's id, as checkpointers know it."""
+    """Return the thread's id, as checkpointers know it."""
     try:
         return str(config["configurable"]["thread_id"])
     except KeyError:
@@ -55,7 +55,7 @@ def thread_id(config: RunnableConfig) -> str:
 
 
 class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Gives an agent's model Quire's window.
+    """Give an agent's model Quire's window.
 
     `quire` serves `invoke`, `aquire` serves `ainvoke`; give the one that you use, or both. `budget` are tokens,
     everything included; without it Quire goes by the conversation's own or by `model`. With `required=False` the
@@ -210,7 +210,7 @@ def _name(tool: BaseTool | dict[str, Any]) -> str:
 
 
 def _sent(messages: Sequence[BaseMessage]) -> list[Json]:
-    """The graph's messages in OpenAI form."""
+    """Return the graph's messages in OpenAI form."""
     return convert_to_openai_messages(list(messages))
 
 

@@ -1,4 +1,4 @@
-"""What Quire answers."""
+"""Responses of Quire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 class Stored(TypedDict):
-    """A message that was stored; `content` is as the model will see it."""
+    """A stored message; `content` is what the model will see."""
 
     id: str
     client_id: str | None
@@ -83,11 +83,11 @@ class Window:
     epoch: int
     prefix_hash: str
     stable_messages: int
-    """So many messages stay as they are in the next windows of the epoch: where to put a cache mark."""
+    """Number of leading messages that stay unchanged within the epoch; place a cache mark after them."""
     stable_tokens: int
     warnings: list[Json]
     raw: Json
-    """The whole answer."""
+    """The full response."""
 
     @staticmethod
     def of(answer: Json) -> Window:

@@ -1,6 +1,5 @@
 """What the command line says before anything is started."""
 
-import logging
 import socket
 from collections.abc import Iterator
 from importlib import import_module
@@ -8,32 +7,18 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
 from app import __version__
-from app.cli import COMMANDS, main
+from app.cli import COMMANDS
 from app.cli.server import Server, bound
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-
-
-@pytest.fixture(autouse=True)
-def logs_as_before() -> Iterator[None]:
-    """Commands set up logs for a process of their own."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-def quire(*arguments: str, **environment: str) -> Result:
-    return CliRunner().invoke(main, list(arguments), env=environment)
+from tests.cli.kit import invoke
 
 
 def refusal(*arguments: str, **environment: str) -> str:
-    done = quire(*arguments, **environment)
+    done = invoke(environment, *arguments)
     assert done.exit_code == 1, done.output
     return done.output
 
@@ -54,11 +39,11 @@ def closed() -> int:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    assert quire("--version").output == f"quire {__version__}\n"
+    assert invoke({}, "--version").output == f"quire {__version__}\n"
 
 
 def test_every_listed_command_is_there_and_says_what_it_does() -> None:
-    listing = quire("--help").output
+    listing = invoke({}, "--help").output
     for name, listed in COMMANDS.items():
         command = getattr(import_module(listed.module), listed.name)
         assert isinstance(command, click.Command)
@@ -68,7 +53,7 @@ def test_every_listed_command_is_there_and_says_what_it_does() -> None:
 
 
 def test_an_unknown_command_is_refused() -> None:
-    done = quire("serv")
+    done = invoke({}, "serv")
     assert done.exit_code == 2
     assert "No such command" in done.output
 
