@@ -169,5 +169,5 @@ async def delete_archive(
     touched: set[str] = set()
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    erasing.forget(runtime, caller.tenant, touched)
+    runtime.forget_erased(caller.tenant, touched)
     return json_text(answer)

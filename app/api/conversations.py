@@ -176,7 +176,7 @@ async def change_conversation(
 
     idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.conversations.pop((caller.tenant, conversation_id), None)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return json_text(response)
 
 
@@ -277,7 +277,7 @@ async def _erase(
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    erasing.forget(runtime, caller.tenant, touched)
+    runtime.forget_erased(caller.tenant, touched)
     runtime.work_came.set()
     return json_text(response)
 

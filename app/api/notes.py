@@ -113,7 +113,7 @@ async def delete_note(
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.conversations.pop((caller.tenant, conversation_id), None)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return json_text(response)
 
 
@@ -142,7 +142,7 @@ async def _write(
 
     idempotency = IdempotencyKey.of(caller, key, request.method, request.url.path, value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.conversations.pop((caller.tenant, conversation_id), None)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return response
 
 

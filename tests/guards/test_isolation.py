@@ -497,8 +497,9 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
 async def test_an_append_goes_to_its_own_tenant_only(made: Runtime, superuser: asyncpg.Connection) -> None:
     """Not even if the process remembered the other tenant's conversation in its place."""
     await say(made, BOB, "c", [{"role": "user", "content": "hello"}])
-    known = made.conversations[BOB, "c"]
-    made.conversations[ANN, "c"] = replace(known, version=known.version)
+    known = made.caches.conversation(BOB, "c")
+    assert known is not None
+    made.caches.keep_conversation(ANN, replace(known, version=known.version))
     before = await superuser.fetchval("SELECT count(*) FROM messages")
     await say(made, ANN, "c", [{"role": "user", "content": f"mine, {ANN}"}])
     rows = await superuser.fetch("SELECT tenant_id, seq FROM messages WHERE body LIKE '%mine, %'")

@@ -147,12 +147,12 @@ async def append(
         await chains.complete(runtime, tenant, conversation_id)
         return await append(runtime, tenant, conversation_id, request, key)
     except errors.OutcomeUnknown:
-        runtime.conversations.pop(task.place, None)
+        task.runtime.caches.forget_conversation(*task.place)
         if (stored := await _stored_response(task)) is None:
             raise
         return Appended(stored)
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
-        runtime.conversations.pop(task.place, None)
+        task.runtime.caches.forget_conversation(*task.place)
         if key is not None and (response := await key.find_response(runtime.database, tenant)) is not None:
             return Appended(response, replayed=True)
         if isinstance(error, asyncpg.UniqueViolationError):
@@ -216,7 +216,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
 async def _gather(task: _Task) -> tuple[Conversation | None, Selection]:
     """Return the conversation as it is, or was a moment ago, and what of the request is new to it."""
     request = task.request
-    cached = task.runtime.conversations.get(task.place)
+    cached = task.runtime.caches.conversation(*task.place)
     # What is remembered can be of one erased since.
     if isinstance(request, PostedMessages) and cached is not None and can_use(cached, request):
         return cached, select_all(request)
@@ -378,7 +378,7 @@ async def _store_nothing(task: _Task, connection: Connection, known: Conversatio
     appended = _nothing_new(known, selection)
     if task.key is not None:
         await task.key.store(connection, task.tenant, StoredResponse.about(appended.response, known))
-    task.runtime.conversations.pop(task.place, None)
+    task.runtime.caches.forget_conversation(*task.place)
     return appended
 
 
@@ -390,7 +390,7 @@ def _remember(task: _Task, decided: _Decided) -> Appended:
     conversation = decided.append.conversation
     if decided.append.follow_up.is_needed:
         task.runtime.work_came.set()
-    task.runtime.conversations[task.place] = conversation
+    task.runtime.caches.keep_conversation(task.tenant, conversation)
     return Appended(decided.response, last_seq=conversation.end.last_seq)
 
 

@@ -69,18 +69,6 @@ class Transaction:
         return self.runtime.embedder is not None
 
 
-def forget(runtime: Runtime, tenant: UUID, conversation_ids: Iterable[str]) -> None:
-    """Take conversations out of this process's memory. (Others' is checked against the database before it is used.)"""
-    gone = set(conversation_ids)
-    for conversation_id in gone:
-        runtime.conversations.pop((tenant, conversation_id), None)
-    for cache in (runtime.epochs, runtime.windows):
-        for key in [k for k in cache if k[0] == tenant and k[1] in gone]:
-            cache.pop(key, None)
-    for texts in (runtime.counts, runtime.query_vectors, runtime.expansions, runtime.turns.given):
-        texts.clear()
-
-
 # --- Gather -------------------------------------------------------------------------------------------
 
 
@@ -326,7 +314,7 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
             await locks.lock_owner(*tx.at, owner_of(scope))
             there = await erasing.still_there(*tx.at, [row["id"] for row in due if row["scope"] == scope])
             done = await _erase_expired(tx, scope, [row for row in due if row["id"] in there])
-        forget(runtime, tenant, done.touched)
+        runtime.forget_erased(tenant, done.touched)
     return len(due)
 
 

@@ -113,4 +113,4 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasur
 def _add(runtime: Runtime, tenant: UUID, done: Erasure, one: Erasure) -> None:
     done.counts.update(one.counts)
     done.touched |= one.touched
-    erasing.forget(runtime, tenant, one.touched)
+    runtime.forget_erased(tenant, one.touched)

@@ -207,7 +207,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     if known.user_id != user_id:
         raise Conflict("The conversation id is taken by another user.")
     (job.done if made else job.matched)["conversations"] += 1
-    runtime.conversations.pop((job.tenant, line.id), None)
+    runtime.caches.forget_conversation(job.tenant, line.id)
     return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
 
 
@@ -335,7 +335,7 @@ async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteL
     names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made
-    job.runtime.conversations.pop((tenant, into.id), None)
+    job.runtime.caches.forget_conversation(tenant, into.id)
 
 
 async def _revision(connection: Connection, tenant: UUID, known: Conversation) -> int:
@@ -418,7 +418,7 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
             work.append(enqueue.summary(known.id, known.uid))
         if work:
             await enqueue.enqueue(connection, tenant, work)
-    runtime.conversations.pop((tenant, into.id), None)
+    runtime.caches.forget_conversation(tenant, into.id)
 
 
 # --- What is of no message ----------------------------------------------------------------------------

@@ -70,7 +70,7 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
                 if known is None:
                     continue
                 one = await erasing_whole.erase_conversation(Transaction(runtime, connection, tenant), known)
-            erasing.forget(runtime, tenant, one.touched)
+            runtime.forget_erased(tenant, one.touched)
             done.update(one.counts)
         if len(rows) < CONVERSATIONS_AT_ONCE:
             return done
@@ -109,7 +109,7 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
                 await _prune_one(runtime, connection, tenant, known, row)
             await pruning.advance(connection, tenant, conversation_id, rows[-1]["seq"])
             await conversations.begin_generation(connection, tenant, conversation_id)
-        erasing.forget(runtime, tenant, [conversation_id])
+        runtime.forget_erased(tenant, [conversation_id])
 
 
 async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, row: Record) -> None:
