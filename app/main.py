@@ -169,7 +169,7 @@ def _lifespan(
             app.state.runtime, app.state.mcp = runtime, mcp.OnDemand(runtime)
             watches = [
                 asyncio.create_task(runtime.metrics.watch_lag()),
-                asyncio.create_task(runtime.forget_windows()),
+                asyncio.create_task(runtime.caches.expire_windows()),
             ]
             if runtime.replica is not None:
                 watches.append(asyncio.create_task(runtime.replica.watch()))

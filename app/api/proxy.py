@@ -119,7 +119,7 @@ async def create_chat_completion(
 async def list_models(runtime: Wired) -> Response:
     """List the models of the API behind the proxy."""
     upstream = _upstream(runtime)
-    if (known := runtime.models.get("")) is None:
+    if (known := runtime.caches.models.get("")) is None:
         try:
             found = dict(await upstream.models())
         except ProviderError as error:
@@ -127,7 +127,7 @@ async def list_models(runtime: Wired) -> Response:
         allowed = _allowed(runtime.settings)
         if allowed and isinstance(found.get("data"), list):
             found["data"] = [m for m in found["data"] if isinstance(m, dict) and m.get("id") in allowed]
-        known = runtime.models[""] = dumps(found)
+        known = runtime.caches.models[""] = dumps(found)
     return json_text(known)
 
 

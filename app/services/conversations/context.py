@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
+from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core import fresh
 from app.core.assemble import assemble, with_tail
@@ -31,7 +32,7 @@ from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
 from app.postgres.database import Database
 from app.recall.tools import GUIDE, window_schemas
-from app.runtime import FoundEpoch, KeptWindow, Runtime
+from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.conversations.tail import ContextRequest, gather
 from app.store import archives, conversations, windows
@@ -47,7 +48,7 @@ LAG_MESSAGES_MAX = 10
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     """The assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
     key = _memory_key(tenant, conversation_id, request)
-    kept = runtime.windows.get(key)
+    kept = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, kept) if kept else None
     if kept is not None and parts is not None:
         if kept.context is not None and parts.conversation == kept.parts.conversation and not request.asks_for_tail:
@@ -55,7 +56,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
             return kept.context
         remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, kept.available, kept.epoch)
     else:
-        remembered = runtime.epochs.get(key)
+        remembered = runtime.caches.epochs.get(key)
         parts = await _read(runtime, tenant, conversation_id, request, remembered)
     try:
         return await _with_tools(runtime, tenant, parts, request, key, remembered, offered=True)
@@ -71,7 +72,7 @@ async def _continued(
     last = kept.parts.conversation.totals.last_seq
     found = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
     if found is None or conversations.seen(found[0], request.bound_to) is None:
-        runtime.windows.pop(_memory_key(tenant, conversation_id, request), None)
+        runtime.caches.windows.pop(_memory_key(tenant, conversation_id, request), None)
         raise conversations.unknown()
     conversation, newer = found
     if conversation.uid != kept.parts.conversation.uid or not layout.holds(conversation.totals):
@@ -136,7 +137,7 @@ async def _with_tools(
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     whole = None if request.asks_for_tail else found
     size = KEPT_FORMS * len(found.body)
-    runtime.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, size))
+    runtime.caches.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, size))
     return found
 
 
@@ -237,7 +238,7 @@ async def _epoch(
     current, epoch, again = await runtime.read(derive)
     if again is None:
         raise conversations.unknown()
-    runtime.epochs[key] = FoundEpoch(current.uid, available, epoch)
+    runtime.caches.epochs[key] = FoundEpoch(current.uid, available, epoch)
     return epoch, again
 
 

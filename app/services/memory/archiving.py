@@ -20,7 +20,7 @@ from app.core.groups import chat_messages
 from app.core.model import Language, Policy
 from app.core.neutral import without_ranges
 from app.core.nul import with_nul
-from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased
+from app.core.placeholder import ArchiveCard
 from app.core.profile import policy_of
 from app.core.quote import searchable_text, speaker_of
 from app.core.relevance import FOUND_MIN, PASSAGES
@@ -128,7 +128,9 @@ async def archive(
     """
     conversation = None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        if conversation is None:
+            raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",
@@ -326,30 +328,7 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
-async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds: bool) -> dict[str, int]:
-    """Erase an archive that was looked up (it may have expired): its placeholder then says so, in every window.
-
-    ``embeds``: what is left of its messages is to get new vectors.
-    """
-    counts = {"archives": 1, "messages": 0, "epochs": 0}
-    said = erased(row["id"], row["language"])
-    for conversation_id in sorted({m["conversation_id"] for m in await archives.showing(connection, tenant, row)}):
-        await conversations.lock(connection, tenant, conversation_id)
-        counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
-    for message in await archives.showing(connection, tenant, row):
-        view = await archives.replace_shown(connection, tenant, message, row["id"], said, ERASED_TOKENS_MAX)
-        if view is not None:
-            again = _moments(message, owner_of(row["scope"]), view)
-            await messages.remember(connection, tenant, again, message["created_at"], embeds=embeds)
-        counts["messages"] += 1
-    if embeds and counts["messages"]:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(row["scope"]))])
-    await archives.redact_answers(connection, tenant, owner_of(row["scope"]), row["id"], said)
-    counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
-    return counts
-
-
-def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
+def moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     """What search is to find of a message that has changed."""
     said = chat_messages(view)
     return [

@@ -135,7 +135,7 @@ async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning |
         return None, []
     parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
     key = (tenant, embedder.model, "\n\n".join(parts))
-    vector = runtime.query_vectors.get(key)
+    vector = runtime.caches.query_vectors.get(key)
     if vector is None:
         try:
             async with asyncio.timeout(QUERY_SECONDS):
@@ -143,7 +143,7 @@ async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning |
         except (ProviderError, TimeoutError) as error:
             _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
             return None, [SEMANTIC_UNAVAILABLE]
-        runtime.query_vectors[key] = vector
+        runtime.caches.query_vectors[key] = vector
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     return Meaning(model, vector, *relevances.spread(embedder.model)), []
 

@@ -77,7 +77,7 @@ async def _stored(runtime: Runtime, asked: Asked) -> Turn | None:
     """
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
-    if await asked.answer_key(asked.through).find_response(runtime.database, asked.tenant) is None:
+    if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
         return None
     async with runtime.database.snapshot(asked.tenant) as connection:
         rows = await messages.history(
@@ -335,8 +335,8 @@ class _Work:
             except errors.NotFound:
                 _logger.info("an answer is not stored: its conversation was erased")
                 return
-            except errors.StorageUnavailable:
-                if tried == STORE_TRIES:
+            except errors.StorageUnavailable as error:
+                if tried == STORE_TRIES or (isinstance(error, errors.OutcomeUnknown) and not answers):
                     raise
                 await asyncio.sleep(STORE_PAUSE_SECONDS * 2 ** (tried - 1))
             else:

@@ -162,7 +162,7 @@ async def keep(
 
     kept = await run_idempotently(runtime.database, tenant, idempotency, count)
     if conversation is not None:
-        runtime.conversations.pop((tenant, conversation.id), None)
+        runtime.caches.forget_conversation(tenant, conversation.id)
     return kept
 
 
