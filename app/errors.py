@@ -7,7 +7,8 @@
     ├── NotFound               404  unknown, or another tenant's: the same answer for both
     ├── TooSlow                408  the body did not arrive in time
     ├── Conflict               409  the resource is not in a state that allows this
-    │   └── Fork               409  a synced list contradicts what is stored; carries where
+    │   ├── Fork               409  a synced list contradicts what is stored; carries where
+    │   └── ErasedSince        409  an Idempotency-Key whose request was done, and what it stored was erased since
     ├── PayloadTooLarge        413
     ├── UnsupportedMediaType   415
     ├── Misdirected            421  the Host is not a name of the service, and no keys are required
@@ -18,6 +19,7 @@
     ├── Overdue                503  the response took too long; carries Retry-After
     ├── Busy                   503  too much is in progress; carries Retry-After
     ├── StorageUnavailable     503  the database is unavailable, slow or busy; carries Retry-After
+    │   └── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
     └── UnsafeDatabase         500  start-up only: the database cannot keep Quire's promises
 
 A class has one meaning, one status and one stable code; the code becomes the problem type
@@ -160,6 +162,13 @@ class Fork(Conflict):
     title = "The list forks"
 
 
+class ErasedSince(Conflict):
+    """The request was done under its Idempotency-Key, and what it stored has been erased since."""
+
+    code = "erased-since"
+    title = "Erased since"
+
+
 class PayloadTooLarge(QuireError):
     """The body is over the limit."""
 
@@ -251,6 +260,13 @@ class StorageUnavailable(QuireError):
 
     def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
         super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
+
+
+class OutcomeUnknown(StorageUnavailable):
+    """The database's answer to a commit was lost. What was asked for may have been done or not."""
+
+    code = "outcome-unknown"
+    title = "Outcome unknown"
 
 
 class UnsafeDatabase(QuireError):

@@ -154,6 +154,7 @@ def defaults(settings: Settings) -> Defaults:
         condensed_share=settings.memory_condensed_share,
         keep_share=settings.memory_keep_share,
         recall_share=settings.memory_recall_share,
+        recall_scope=settings.memory_recall_scope,
     )
     limits = Limits(messages=settings.quire_messages_max)
     return Defaults(policy, limits, settings.memory_context_window, settings.memory_output_reserve)
@@ -168,7 +169,7 @@ def _lifespan(
             app.state.runtime, app.state.mcp = runtime, mcp.OnDemand(runtime)
             watches = [
                 asyncio.create_task(runtime.metrics.watch_lag()),
-                asyncio.create_task(runtime.forget_windows()),
+                asyncio.create_task(runtime.caches.expire_windows()),
             ]
             if runtime.replica is not None:
                 watches.append(asyncio.create_task(runtime.replica.watch()))

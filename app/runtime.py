@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -12,10 +12,9 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from asyncpg import Record
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache
 
-from app.core.conversation import Conversation
-from app.core.model import Context, Epoch
+from app.caches import Caches
 from app.core.profile import Defaults
 from app.core.rate import Bucket
 from app.inflight import Turns
@@ -24,54 +23,18 @@ from app.postgres.replica import Replica
 from app.providers import Chat, Embedder
 from app.providers.upstream import Upstream
 from app.settings import Settings
-from app.store.windows import WindowParts
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.tokens import TokenCounter
 
 T = TypeVar("T")
 
-CONVERSATIONS_CACHED = 20_000
-EPOCHS_CACHED = 4_000
-COUNTS_CACHED = 2_000
 KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
-WINDOWS_KEPT_BYTES = 32_000_000
-"""Of the texts of windows that are kept: about a thousand windows of 8,000 tokens."""
-WINDOWS_KEPT_SECONDS = 60.0
-"""After its last change, so that what another process erased is soon in nobody's memory."""
-QUERY_VECTORS_CACHED = 1_000
-"""Some 4 kB each, as text."""
-EXPANSIONS_CACHED = 1_000
-EXPANSION_SECONDS = 300.0
-MODELS_SECONDS = 60.0
 COUNTED_CHARACTERS_MAX = 20_000
 """Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundEpoch:
-    """An epoch that was derived for a budget other than the conversation's own."""
-
-    uid: UUID
-    available: int
-    epoch: Epoch
-
-
-@dataclass(frozen=True, slots=True)
-class KeptWindow:
-    """A window that was made, to be continued with what is appended next."""
-
-    parts: WindowParts
-    """Without the conversation's own epoch."""
-    epoch: Epoch
-    available: int
-    context: Context | None
-    """What was answered, if it had no tail."""
-    size: int
-    """Of all its texts in bytes, about."""
 
 
 @dataclass
@@ -104,11 +67,7 @@ class Door:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Built once at start; lives as long as the process.
-
-    The caches hold nothing that cannot be stale: a conversation's state is checked by its version in the
-    statement that uses it, an epoch by the totals it holds for, a window by both. Their keys begin with the tenant.
-    """
+    """Built once at start; lives as long as the process."""
 
     settings: Settings
     defaults: Defaults
@@ -128,27 +87,12 @@ class Runtime:
     tracing: Tracing = field(default_factory=Tracing)
     lanes_stopped: dict[str, str] = field(default_factory=dict)
     """Lanes of work that rest in this process because their provider does not take us, and what it said."""
-    conversations: LRUCache[tuple[UUID, str], Conversation] = field(
-        default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
-    )
-    epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
-    windows: TTLCache[tuple[object, ...], KeptWindow] = field(
-        default_factory=lambda: TTLCache(WINDOWS_KEPT_BYTES, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.size)
-    )
+    caches: Caches = field(default_factory=Caches)
     sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
     """Held while code that a model wrote is run."""
-    query_vectors: LRUCache[tuple[UUID, str, str], str] = field(default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED))
-    """By tenant, model and query."""
-    expansions: TTLCache[tuple[UUID, str, str], str] = field(
-        default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
-    )
-    """By tenant, scope and query."""
     upstream: Upstream | None = None
     """The chat API behind the proxy. None: none is configured."""
     turns: Turns = field(default_factory=Turns)
-    models: TTLCache[str, str] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
-    """The list of the models behind the proxy."""
-    counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     queues: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Of the conversations that are being appended to."""
 
@@ -172,18 +116,12 @@ class Runtime:
         days = self.settings.memory_archive_ttl_days
         return now + timedelta(days=days) if days else None
 
-    def keep_window(self, key: tuple[object, ...], kept: KeptWindow) -> None:
-        """For the next call, if there is room at all."""
-        if kept.size <= self.windows.maxsize:
-            self.windows[key] = kept
-
-    async def forget_windows(self) -> None:
-        """Again and again, until it is cancelled: what is not used is let go of when it is due, not when it is in the
-        way.
+    def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
+        """Take what was erased of some conversations out of this process's memory. (Others' is checked against the
+        database before it is used.)
         """
-        while True:
-            await asyncio.sleep(WINDOWS_KEPT_SECONDS / 2)
-            self.windows.expire()
+        self.caches.forget_erased(tenant, conversation_ids)
+        self.turns.given.clear()
 
     async def count(self, text: str) -> int:
         """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""
@@ -193,7 +131,7 @@ class Runtime:
 
     def count_short(self, text: str) -> int:
         """The same for a text of Quire's own; not for one that may be long."""
-        found = self.counts.get(text)
+        found = self.caches.counts.get(text)
         if found is None:
-            found = self.counts[text] = self.tokens.count(text)
+            found = self.caches.counts[text] = self.tokens.count(text)
         return found

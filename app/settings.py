@@ -146,6 +146,14 @@ class Settings(BaseSettings):
     quire_proxy_seconds: float = Field(
         600, ge=1, le=86_400, description="Maximum seconds for a proxied answer, with all its rounds."
     )
+    quire_proxy_recall: Literal["auto", "off"] = Field(
+        "auto",
+        description="`auto`: the proxy brings in memories that answer the newest user message, if there are any. The "
+        "header X-Quire-Recall overrides it.",
+    )
+    quire_proxy_recall_max_tokens: int = Field(
+        800, ge=50, le=BUDGET_MAX, description="Maximum tokens that the proxy brings in for a user message."
+    )
     quire_proxy_concurrency: int = Field(
         64, ge=1, le=10_000, description="Concurrent proxied answers of a process; beyond it 503."
     )
@@ -213,7 +221,13 @@ class Settings(BaseSettings):
     )
     memory_contents_max_tokens: int = Field(2000, ge=100, description="Maximum tokens of the contents page.")
     memory_chapter_lines: bool = Field(True, description="Show runs of unlisted pages as chapter lines.")
-    memory_recall_top_k: int = Field(5, ge=1, le=100, description="Memories that a query brings in.")
+    memory_recall_top_k: int = Field(
+        5, ge=1, le=100, description="Maximum passages that the tool `recall_memory` brings back."
+    )
+    memory_recall_scope: Literal["user", "conversation"] = Field(
+        "user",
+        description="Where queries and recall tools look: all of the user's conversations, or only the current one.",
+    )
 
     memory_llm_model: str | None = Field(
         None, description="Chat model for titles, summaries and recall. Unset: extractive, no LLM."

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import SystemRandom
+from uuid import UUID
 
 from app.jobs import Handler
 from app.jobs.embed import embed, reembed
@@ -19,7 +20,7 @@ from app.queue.loop import Loop, Pace
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, retention
-from app.store import idempotency, remembered
+from app.store import idempotency, locks, remembered
 
 Task = Callable[[Runtime], Awaitable[None]]
 
@@ -43,10 +44,16 @@ async def erase_expired_archives(runtime: Runtime) -> None:
 async def erase_expired_memories(runtime: Runtime) -> None:
     """Memories past their time, some hundred at once."""
     for tenant in await tenants(runtime.database):
-        gone = 1
-        while gone:
-            async with runtime.database.begin(tenant) as connection:
-                gone = await remembered.delete_expired(connection, tenant)
+        while owners := await _owners_of_expired(runtime, tenant):
+            for owner in owners:
+                async with runtime.database.begin(tenant) as connection:
+                    await locks.lock_owner(connection, tenant, owner)
+                    await remembered.delete_expired(connection, tenant, owner)
+
+
+async def _owners_of_expired(runtime: Runtime, tenant: UUID) -> list[UUID]:
+    async with runtime.database.snapshot(tenant) as connection:
+        return await remembered.owners_of_expired(connection, tenant)
 
 
 async def retain(runtime: Runtime) -> None:

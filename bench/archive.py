@@ -247,7 +247,7 @@ async def _scored(
     for name, query in (("before", probe.before), ("intent", probe.intent)):
         ranked = rank(query, placeholders)
         async with database.snapshot(DEFAULT_TENANT) as connection:
-            hits, _ = await memories.search(
+            hits, *_ = await memories.search(
                 connection, DEFAULT_TENANT, owner_of(f"u:{conversation}"), bm25.query(query), types=["passage"],
                 limit=HITS,
             )  # fmt: skip

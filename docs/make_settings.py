@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import get_args
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -78,6 +79,9 @@ def _default(field: FieldInfo) -> str:
 
 def _takes(field: FieldInfo) -> str:
     bounds = {type(bound).__name__: bound for bound in field.metadata}
+    choices = [f"`{name}`" for kind in get_args(field.annotation) for name in get_args(kind)]
+    if choices:
+        return " or ".join(choices)
     if "Ge" not in bounds:
         return "`true` or `false`"
     unit = f" {field.description}" if field.description else ""

@@ -24,6 +24,7 @@ from app.core.messages import Limits
 from app.postgres.database import Connection
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
+from app.services.lifecycle.erasing import Transaction
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import ArchiveRequest, Wanted
 from app.store import archives
@@ -160,12 +161,13 @@ async def delete_archive(
     """
 
     async def work(connection: Connection) -> StoredResponse:
-        owner, done = await erasing.erase_archive(runtime, connection, caller.tenant, uuid, caller.scope)
+        tx = Transaction(runtime, connection, caller.tenant)
+        owner, done = await erasing.erase_archive(tx, uuid, caller.scope)
         touched.update(done.touched)
         return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
     touched: set[str] = set()
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    erasing.forget(runtime, caller.tenant, touched)
+    runtime.forget_erased(caller.tenant, touched)
     return json_text(answer)

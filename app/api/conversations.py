@@ -28,8 +28,8 @@ from app.ids import uuid7
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.lifecycle import erasing
-from app.services.lifecycle.erasing import Erasure
+from app.services.lifecycle import erasing, erasing_whole
+from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.views import inspect, progress
 from app.store import archives, conversations, messages, page_index
 from app.store.conversations import NewConversation
@@ -176,7 +176,7 @@ async def change_conversation(
 
     idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.conversations.pop((caller.tenant, conversation_id), None)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return json_text(response)
 
 
@@ -212,8 +212,8 @@ async def delete_conversation(
     Text that recall tools brought into the user's other conversations goes too.
     """
 
-    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id}, await erasing.erase_conversation(runtime, connection, caller.tenant, known)
+    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, known)
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
 
@@ -232,8 +232,8 @@ async def delete_message(
     The summary, topics, memories and notes of its page are rebuilt from what remains.
     """
 
-    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        seq, done = await erasing.erase_message(runtime, connection, caller.tenant, known, message)
+    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        seq, done = await erasing.erase_message(tx, known, message)
         return {"id": conversation_id, "seq": seq}, done
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
@@ -252,10 +252,8 @@ async def delete_page(
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
 
-    async def erase(connection: Connection, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id, "page": page}, await erasing.erase_page(
-            runtime, connection, caller.tenant, known, page
-        )
+    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, known, page)
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
 
@@ -266,22 +264,20 @@ async def _erase(
     caller: Caller,
     conversation_id: str,
     key: str | None,
-    erase: Callable[[Connection, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
+    erase: Callable[[Transaction, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
 ) -> Response:
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        if known is None:
-            raise conversations.unknown()
-        what, done = await erase(connection, known)
+        known = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        what, done = await erase(Transaction(runtime, connection, caller.tenant), known)
         touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    erasing.forget(runtime, caller.tenant, touched)
+    runtime.forget_erased(caller.tenant, touched)
     runtime.work_came.set()
     return json_text(response)
 

@@ -29,6 +29,7 @@ from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
+from app.services.lifecycle.erasing import Transaction
 from app.services.memory import expanding, remembering, searching
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchRequest
@@ -113,9 +114,8 @@ async def forget(
     """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
     async def work(connection: Connection) -> StoredResponse:
-        owner, done = await erasing.erase_memory(
-            runtime, connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive
-        )
+        tx = Transaction(runtime, connection, caller.tenant)
+        owner, done = await erasing.erase_memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
         touched.update(done.touched)
         return StoredResponse(
             dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner
@@ -124,7 +124,7 @@ async def forget(
     touched: set[str] = set()
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    erasing.forget(runtime, caller.tenant, touched)
+    runtime.forget_erased(caller.tenant, touched)
     return json_text(answer)
 
 

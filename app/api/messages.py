@@ -22,11 +22,12 @@ from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import MODEL_MAX, read
-from app.core.model import Context
+from app.core.model import Context, RecallScope
 from app.runtime import Runtime
 from app.services.conversations.append import Appended, append
-from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.context import context
 from app.services.conversations.requests import PostedMessages, SyncedList, read_list
+from app.services.conversations.tail import ContextRequest
 from app.services.idempotency import IdempotencyKey
 from app.services.views import inspect
 from app.store import conversations, messages
@@ -207,9 +208,9 @@ class ContextQuery(BaseModel):
     model: str | None = Field(
         None, min_length=1, max_length=MODEL_MAX, description="determines the budget if `budget` is omitted"
     )
-    query: str | None = Field(
-        None, max_length=10_000, description="topic of the next answer; brings in relevant memories"
-    )
+    query: str | None = Field(None, max_length=10_000, description=schemas.QUERY)
+    recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=schemas.RECALL_MAX_TOKENS)
+    recall_scope: RecallScope | None = Field(None, description=schemas.RECALL_SCOPE)
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
@@ -234,6 +235,8 @@ async def get_context(request: Request, caller: Reader) -> Response:
         budget=asked.budget,
         model=asked.model,
         query=asked.query,
+        recall_max_tokens=asked.recall_max_tokens,
+        recall_scope=asked.recall_scope,
         load=_uuids(asked.load),
         pages=_numbers(asked.pages),
         format=asked.format,
@@ -262,6 +265,8 @@ async def post_context(request: Request, caller: Reader) -> Response:
         budget=body.budget,
         model=body.model,
         query=body.query,
+        recall_max_tokens=body.recall_max_tokens,
+        recall_scope=body.recall_scope,
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,

@@ -28,6 +28,7 @@ from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
+from app.services.lifecycle.erasing import Transaction
 from app.services.views.inspect import ALL
 from app.store import conversations, notes, page_index
 
@@ -106,13 +107,13 @@ async def delete_note(
     """Erase a standing note. The next window no longer has it."""
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await _locked(connection, caller, conversation_id)
-        done = await erasing.erase_note(connection, caller.tenant, known, note)
+        known = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        done = await erasing.erase_note(Transaction(runtime, connection, caller.tenant), known, note)
         return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), known)
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.conversations.pop((caller.tenant, conversation_id), None)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return json_text(response)
 
 
@@ -141,7 +142,7 @@ async def _write(
 
     idempotency = IdempotencyKey.of(caller, key, request.method, request.url.path, value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.conversations.pop((caller.tenant, conversation_id), None)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return response
 
 

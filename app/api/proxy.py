@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Header, Request
@@ -48,6 +48,16 @@ BudgetHeader = Annotated[
     int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
 ]
 
+RECALL = "X-Quire-Recall"
+RecallHeader = Annotated[
+    Literal["auto", "off"] | None,
+    Header(
+        alias=RECALL,
+        description="`auto`: bring in what answers the newest user message, if anything does. `off`: bring in nothing. "
+        "Else QUIRE_PROXY_RECALL says.",
+    ),
+]
+
 
 @router.post(
     "/chat/completions",
@@ -61,6 +71,7 @@ async def create_chat_completion(
     conversation: ConversationHeader = None,
     user: UserHeader = None,
     budget: BudgetHeader = None,
+    recall: RecallHeader = None,
 ) -> Response:
     """Create a chat completion with the conversation's memory.
 
@@ -80,6 +91,7 @@ async def create_chat_completion(
         user_id=_user(caller, user, body.user),
         conversation_id=check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None,
         budget=budget,
+        recall_max_tokens=_recall_max_tokens(runtime.settings, recall),
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=arrived,
         is_large=is_large(request),
@@ -107,7 +119,7 @@ async def create_chat_completion(
 async def list_models(runtime: Wired) -> Response:
     """List the models of the API behind the proxy."""
     upstream = _upstream(runtime)
-    if (known := runtime.models.get("")) is None:
+    if (known := runtime.caches.models.get("")) is None:
         try:
             found = dict(await upstream.models())
         except ProviderError as error:
@@ -115,7 +127,7 @@ async def list_models(runtime: Wired) -> Response:
         allowed = _allowed(runtime.settings)
         if allowed and isinstance(found.get("data"), list):
             found["data"] = [m for m in found["data"] if isinstance(m, dict) and m.get("id") in allowed]
-        known = runtime.models[""] = dumps(found)
+        known = runtime.caches.models[""] = dumps(found)
     return json_text(known)
 
 
@@ -162,6 +174,11 @@ def _model(settings: Settings, named: str | None) -> str:
     if allowed and model not in allowed:
         raise errors.NotFound(errors=[{"loc": ["body", "model"], "msg": "is not an available model"}])
     return model
+
+
+def _recall_max_tokens(settings: Settings, recall: Literal["auto", "off"] | None) -> int | None:
+    is_off = (recall or settings.quire_proxy_recall) == "off"
+    return None if is_off else settings.quire_proxy_recall_max_tokens
 
 
 def _user(caller: Caller, header: str | None, named: str | None) -> str | None:

@@ -17,6 +17,7 @@ from app.core import calibration
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Scope
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX, MODEL_MAX, NOTE_MAX, TITLE_MAX
+from app.core.model import RecallScope
 
 REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="maximum tokens of the window, everything included")
@@ -40,6 +41,7 @@ class PolicyOverrides(RequestModel):
     condensed_share: float | None = Field(None, ge=0, le=0.8, description="of the body's room")
     keep_share: float | None = Field(None, ge=0.05, le=0.8, description="of the body's room")
     recall_share: float | None = Field(None, ge=0.05, le=0.8, description="of the available tokens")
+    recall_scope: RecallScope | None = Field(None, description="where queries and recall tools look")
 
 
 class ConversationChange(RequestModel):
@@ -154,12 +156,21 @@ class ModelList(BaseModel):
     data: list[dict[str, Any]]
 
 
+QUERY = "topic of the next answer; brings in memories that answer it, or nothing"
+RECALL_MAX_TOKENS = "maximum tokens that the query brings in; if omitted, the window leaves the query its own share"
+RECALL_SCOPE = (
+    "where the query looks: all of the user's conversations, or only this one; default: the conversation's setting"
+)
+
+
 class ContextBody(RequestModel):
     """Parameters of a window."""
 
     budget: int | None = Budget
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
-    query: str | None = Field(None, max_length=10_000)
+    query: str | None = Field(None, max_length=10_000, description=QUERY)
+    recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=RECALL_MAX_TOKENS)
+    recall_scope: RecallScope | None = Field(None, description=RECALL_SCOPE)
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)
     format: Literal["openai", "anthropic"] = "openai"
@@ -512,6 +523,7 @@ class Archive(BaseModel):
     expires_at: datetime | None
     content: str | None = None
     passages: list[Passage] | None = None
+    is_cut: bool = Field(default=False, description="whether max_tokens cut what was requested")
     mode: Literal["hybrid", "keyword"] | None = Field(None, description="how passages were found")
     warnings: list[WarningItem] = []
 

@@ -22,7 +22,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.database import Connection
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.lifecycle import erasing, exporting
+from app.services.lifecycle import erasing_whole, exporting
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
 
@@ -55,7 +55,7 @@ async def delete_user(
         and (known := await idempotency.find_response(runtime.database, caller.tenant)) is not None
     ):
         return json_text(known)
-    done = await erasing.erase_user(runtime, caller.tenant, user_id)
+    done = await erasing_whole.erase_user(runtime, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
     async def work(_: Connection) -> StoredResponse:

@@ -9,8 +9,8 @@ import click
 
 from app.cli.shared import read_settings
 from app.core.hosts import is_loopback
+from app.doctor.checks import Check, report, worst
 from app.doctor.examine import examine
-from app.doctor.verdicts import Check, report, worst
 from app.signals import stop_on_signals
 from app.telemetry import logs
 
@@ -37,7 +37,7 @@ def _listing(checks: Sequence[Check]) -> str:
     for check in checks:
         state = click.style(f"{check.state:<6}", fg=STATE_COLOURS[check.state])
         lines.append(f"{state}{check.name:<16}{check.detail}")
-        lines += [f"{'':<22}{check.mend}"] if check.mend else []
+        lines += [f"{'':<22}{check.fix}"] if check.fix else []
     return "\n".join(lines)
 
 

@@ -13,9 +13,9 @@ from app.settings import Settings
 from app.signals import stop_on_signals
 
 WELCOME = """\
-Quire is up. Its API, to read and to try: {url}/docs
+Quire is up. Browse and try its API at {url}/docs
 
-Store a message (the conversation is made with it):
+Store a message, which creates the conversation:
 
   curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
 -d '{{"user_id":"me","messages":[{{"role":"user","content":"Hello"}}]}}'
@@ -24,14 +24,14 @@ Then fetch the context window for the next model call:
 
   curl -s '{url}/conversations/demo/context?budget=8000'{header}
 
+See what a model would see, and why, at {url}/ui
 {door}
-What a model would see, and why: {url}/ui
 
 Ctrl-C stops it. {where}
 """
 KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
-KEYS_NEEDED = "Every request needs an API key; `quire keys create` makes one."
-NO_KEYS = "There are no API keys: whoever reaches this address may do everything. `quire keys create` ends that."
+KEYS_NEEDED = "Every request needs an API key. Create one with `quire keys create`."
+NO_KEYS = "There are no API keys: anyone who can reach this address has full access. `quire keys create` creates one."
 
 
 @click.command()

@@ -7,9 +7,10 @@ this conversation or another of the user's, goes with it (``Repeats``).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.canonical import dumps
@@ -191,6 +192,7 @@ _IN_ANSWERS = frozenset(
     }
 )  # fmt: skip
 _LISTS = frozenset({"key_terms", "keywords", "sources"})
+_NAMES = ("id", "uuid", "memory_key")
 _CALLERS_IDS = frozenset({"client_id", "conversation_id", "user_id"})
 
 
@@ -202,7 +204,7 @@ def without_content(answer: Any, ids: Collection[str] | None, said: str) -> Any:
         return [without_content(item, ids, said) for item in answer]
     if not isinstance(answer, dict):
         return answer
-    if ids is not None and not any(answer.get(name) in ids for name in ("id", "uuid", "memory_key")):
+    if ids is not None and not any(answer.get(name) in ids for name in _NAMES):
         return {key: without_content(value, ids, said) for key, value in answer.items()}
     return {key: _without(key, value, said) for key, value in answer.items()}
 
@@ -219,3 +221,61 @@ def _without(key: str, value: Any, said: str) -> Any:
     if key == "id" and isinstance(value, str) and not _UUID.fullmatch(value):
         return said
     return without_content(value, None, said)
+
+
+GONE = ""
+"""Stands for the answer to a request that stored something which is not stored any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What kept answers must not say any more, by ids."""
+
+    erased: frozenset[str] = frozenset()
+    """What is gone."""
+    changed: frozenset[str] = frozenset()
+    """What is stored, but says less."""
+    archives: Mapping[str, str] = field(default_factory=dict)
+    """Archives that are gone, and what stands where they are shown."""
+
+
+def redacted(response: str, redaction: Redaction, *, whole: bool) -> str:
+    """Return a kept answer without what is erased (``whole``: it speaks of nothing else), or GONE.
+
+    A request that is sent again must not be answered as if what it stored were there still. Answers to erasing
+    requests and of recall tools acknowledge nothing, so they go on without what is erased.
+    """
+    if response == GONE:
+        return GONE
+    answer = json.loads(response)
+    if _acknowledges(answer) and (whole or _names(answer, redaction.erased | redaction.archives.keys())):
+        return GONE
+    for archive, said in redaction.archives.items():
+        answer = without_archive(answer, archive, said)
+    ids = None if whole else redaction.erased | redaction.changed
+    return dumps(without_content(answer, ids, ERASED))
+
+
+def _acknowledges(answer: Any) -> bool:
+    return isinstance(answer, dict) and "erased" not in answer and "is_error" not in answer
+
+
+def _names(value: Any, ids: Collection[str]) -> bool:
+    if isinstance(value, list):
+        return any(_names(item, ids) for item in value)
+    if not isinstance(value, dict):
+        return False
+    return any(value.get(name) in ids for name in _NAMES) or any(_names(item, ids) for item in value.values())
+
+
+def without_archive(value: Any, archive: str, said: str) -> Any:
+    """Return a value with ``said`` in place of every text that names an archive; its bare id stays."""
+    if isinstance(value, str):
+        return said if archive in value and value != archive else value
+    if isinstance(value, list):
+        return [without_archive(item, archive, said) for item in value]
+    if isinstance(value, dict):
+        if "archive" in value and len(value) == 1:
+            return value
+        return {key: without_archive(item, archive, said) for key, item in value.items()}
+    return value

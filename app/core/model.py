@@ -18,6 +18,8 @@ from app.core.calibration import OURS
 
 Language = Literal["zh", "en"]
 Format = Literal["openai", "anthropic"]
+RecallScope = Literal["user", "conversation"]
+"""Where a query looks: in all that its user ever said, or in its own conversation alone."""
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 # prompt:  a system message that leads the conversation; shown in the system section, never paged
@@ -53,6 +55,8 @@ class Policy:
     summary_enabled: bool = True
     chapter_lines: bool = True
     """Whether runs of unlisted pages roll up into a chapter line."""
+    recall_scope: RecallScope = "user"
+    """Where queries and the recall tools look."""
     head_share: float = 0.10
     """Most of the body's room that the head takes after a cut."""
     condensed_share: float = 0.15

@@ -32,7 +32,7 @@ from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
-from app.core.quote import plain_text, speaker_of
+from app.core.quote import searchable_text, speaker_of
 from app.core.sync import digest
 
 SCAN_MAX = 20_000
@@ -222,7 +222,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: Reader
     forms = _forms(placement, archived, basis)
     read = reader.lines(placement)
     lines = Lines(neutral(read.line), _neutral(read.title), _neutral(read.note))
-    searchable = list(_searchable(placement, forms, archived, reader))
+    searchable = list(_searchable(placement, forms, archived, reader, basis.rules.recall_tools))
     return Prepared(placement, forms, digest(placement.draft), lines, archived, searchable)
 
 
@@ -253,13 +253,21 @@ def _forms(placement: Placement, archived: Mapping[int, Archived], basis: Basis)
 
 
 def _searchable(
-    placement: Placement, forms: ShownForms, archived: Mapping[int, Archived], reader: Reader
+    placement: Placement,
+    forms: ShownForms,
+    archived: Mapping[int, Archived],
+    reader: Reader,
+    recall_tools: frozenset[str],
 ) -> Iterator[Searchable]:
-    """Yield what search will find of a message; nothing of the prompt, nor of what a recall tool brought back."""
+    """Yield what search will find of a message; nothing of the prompt, of what a recall tool brought back, or of its
+    call.
+    """
     if placement.kind == "prompt" or forms.loaded is not None:
         return
     shown = forms.view if placement.kind != "orphan" else [placement.draft.original]
-    yield _passages(None, plain_text(shown), speaker_of(shown), reader)
+    text = searchable_text(shown, recall_tools)
+    if text.strip():
+        yield _passages(None, text, speaker_of(shown), reader)
     for one in archived.values():
         yield _passages(one.card.uuid, one.text, None, reader)
 

@@ -154,6 +154,15 @@ def continued(
     return known[reached.index(max(reached))].id if known else None
 
 
+def newest_user_text(messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """What the newest user message of a list says, in OpenAI form; None where there is none, or it says nothing."""
+    newest = next((message for message in reversed(messages) if message.get("role") == "user"), None)
+    content = newest.get("content") if newest is not None else None
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str)).strip() or None
+
+
 # --- Whose calls ----------------------------------------------------------------------------------------
 
 

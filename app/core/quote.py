@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -84,23 +84,29 @@ def plain_text(messages: Sequence[dict[str, Any]]) -> str:
     return "\n".join(text for message in messages for text in _texts(message))
 
 
+def searchable_text(messages: Sequence[dict[str, Any]], recall_tools: Collection[str]) -> str:
+    """The plain text as search is to find it: blanks stand for calls of the recall tools, which say what was looked
+    for, not what is so. Every place in it is the same place in the plain text.
+    """
+    return "\n".join(text for message in messages for text in _texts(message, recall_tools))
+
+
 def speaker_of(messages: Sequence[dict[str, Any]]) -> str | None:
     """Return the name that comes with chat messages; a tool's is not a speaker's."""
     names = (message.get("name") for message in messages if message.get("role") != "tool")
     return next((name for name in names if isinstance(name, str) and name.strip()), None)
 
 
-def _texts(message: dict[str, Any]) -> list[str]:
+def _texts(message: dict[str, Any], blanked: Collection[str] = ()) -> list[str]:
     content = message.get("content")
     texts = [content] if isinstance(content, str) and content else []
     if isinstance(content, list):
         texts += [_part(part) for part in content if part.get("type") not in NOT_QUOTED]
     texts += refusals(message)
-    texts += [
-        f"[calls {call['function']['name']}({call['function']['arguments']})]"
-        for call in message.get("tool_calls") or []
-        if "function" in call
-    ]
+    for call in message.get("tool_calls") or []:
+        if (function := call.get("function")) is not None:
+            said = f"[calls {function['name']}({function['arguments']})]"
+            texts.append(" " * len(said) if function["name"] in blanked else said)
     return texts
 
 

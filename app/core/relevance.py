@@ -15,10 +15,21 @@ mode does not ask, is put in as what usually goes with the other (measured on di
 every mode, and nothing is punished for a vector that is still to come.
 
 A turn of a dialogue earns a part of what its two neighbours score: an answer is found by its question.
+
+Whether a query is answered at all is judged before anything enters a window. A best score alone cannot tell: among
+many memories one is always closest. What tells is how much of the query's information the owner's memories know at
+all, in whatever message: "How many moons does Neptune have?" holds words that nobody ever said there. So
+
+    confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
+
+and below what is ``needed`` the query brings in nothing (measured on queries that nothing answers:
+docs/retrieval.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, log
 
 WORDS = 10.0
@@ -52,6 +63,59 @@ E5_MEAN, E5_DEVIATION = 0.79, 0.02
 HALF, SLOPE = 6.0, 1.5
 FOUND_MIN = 0.05
 """Relevance from which on a memory without a word of the query counts as found."""
+
+KNOWN = 8.0
+"""What it counts that all of a query's information is known, in English."""
+ANSWERED, MANY = 7.0, 100
+"""Confidence from which on a query is answered, where there are so many memories."""
+ANSWERED_FEW = 1.4
+"""The same where there are hardly any: of few memories none is close by chance. In Chinese it is more, by the square of
+what closeness counts, for Chinese texts lie closer together."""
+LONG_TERMS, LONG_PART = 25, 0.7
+"""Terms from which on a query is long, of which nothing can carry or know much, and the part of the confidence that it
+needs."""
+ELSEWHERE_PART = 0.55
+"""The part of that confidence that a passage of another conversation must score. Of the one that asks, a score over 0
+will do: more than what chance gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What relevance is judged by: one passage that a query found."""
+
+    score: float
+    own: float
+    """Its score without the neighbours' part."""
+    coverage: float
+    is_elsewhere: bool
+    """Whether it is of another conversation than the one that asks."""
+
+
+def needed(memories: int, weight: float, terms: int) -> float:
+    """The confidence from which on a query is answered.
+
+    ``memories``: how many the owner has, or at least so many. ``weight``: see ``meaning``. ``terms``: of the query.
+    """
+    few = ANSWERED_FEW * weight * weight
+    found = few + (ANSWERED - few) * min(1.0, memories / MANY)
+    return found * LONG_PART if terms >= LONG_TERMS else found
+
+
+def confidence(found: Sequence[Scored], known: float, weight: float) -> float:
+    """How sure it is that some of the passages answer a query; minus infinity where there are none.
+
+    ``known``: the part of the query's information that the owner's newest memories know; a passage's own coverage
+    counts where that is more.
+    """
+    if not found:
+        return float("-inf")
+    known = min(1.0, max(known, *(one.coverage for one in found)))
+    return max(one.own for one in found) + KNOWN * weight * known
+
+
+def is_worth_it(one: Scored, least: float) -> bool:
+    """Whether a passage of an answered query is worth its tokens. ``least``: the confidence that was needed."""
+    return one.score > (ELSEWHERE_PART * least if one.is_elsewhere else 0.0)
 
 
 def meaning(han: int, latin: int) -> float:

@@ -1,4 +1,4 @@
-"""The doctor's round: looks, then verdicts, one after the other. Composition root of `quire doctor`."""
+"""The doctor's round: probes, then checks, one after the other. Composition root of `quire doctor`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import asyncpg
 
 from app import errors
-from app.doctor import probes, verdicts
-from app.doctor.verdicts import Asked, Check
+from app.doctor import checks, probes
+from app.doctor.checks import Asked, Check
 from app.main import providers
 from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
@@ -45,9 +45,9 @@ def _machine(settings: Settings) -> list[Check]:
     state = tokens.state(settings.quire_data_dir / "vocabularies")
     host, number = settings.quire_host, settings.quire_port
     return [
-        verdicts.data_dir(folder, embedded=is_embedded, is_root=os.geteuid() == 0),
-        verdicts.vocabulary(state, writable=folder.is_writable),
-        verdicts.port(probes.port(host, number), host, number),
+        checks.data_dir(folder, embedded=is_embedded, is_root=os.geteuid() == 0),
+        checks.vocabulary(state, writable=folder.is_writable),
+        checks.port(probes.port(host, number), host, number),
     ]
 
 
@@ -66,8 +66,8 @@ def _database(settings: Settings) -> Iterator[str | Check]:
     try:
         postgres = embedded.start(settings.quire_data_dir)
     except (embedded.EmbeddedPostgresError, OSError) as error:
-        mend = f"See {settings.quire_data_dir / 'postgres' / 'log'}."
-        yield Check("database", "fail", f"The embedded PostgreSQL did not start: {error}", mend)
+        fix = f"See {settings.quire_data_dir / 'postgres' / 'log'}."
+        yield Check("database", "fail", f"The embedded PostgreSQL did not start: {error}", fix)
         return
     try:
         yield postgres.app_dsn
@@ -82,22 +82,22 @@ async def _ask_database(
     try:
         connection = await probes.connect(dsn)
     except refusals.KINDS as error:
-        mend = "Check DATABASE_URL, that the server is running, and that it admits this machine."
-        return None, [Check("database", "fail", refusals.why_not(error, dsn), mend)]
+        fix = "Check DATABASE_URL, that the server is running, and that it admits this machine."
+        return None, [Check("database", "fail", refusals.why_not(error, dsn), fix)]
     try:
-        checks, is_current = await _ask_server(settings, connection)
+        found, is_current = await _ask_server(settings, connection)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
         said = f"The database stopped answering ({type(error).__name__})."
         return None, [Check("database", "fail", said, "Check its log.")]
     finally:
         connection.terminate()
     if not is_current:
-        return None, checks
+        return None, found
     try:
         current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback)
     except errors.StorageUnavailable as error:
-        return None, [*checks, Check("workers", "fail", error.detail, "Check the database's log.")]
-    return current, [*checks, *more]
+        return None, [*found, Check("workers", "fail", error.detail, "Check the database's log.")]
+    return current, [*found, *more]
 
 
 async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tuple[list[Check], bool]:
@@ -105,28 +105,28 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
     server = await probes.server(connection)
     revision = await probes.revision(connection)
     is_embedded = settings.database_url is None
-    migrations = verdicts.migrations(revision, migrate.HEAD, migrate.known(), embedded=is_embedded)
-    checks = [
-        verdicts.version(server),
-        verdicts.role(server),
-        verdicts.durability(server),
-        verdicts.connections(server, settings.quire_pool_size),
-        verdicts.clock(server),
-        verdicts.vector(server),
+    migrations = checks.migrations(revision, migrate.HEAD, migrate.known(), embedded=is_embedded)
+    found = [
+        checks.version(server),
+        checks.role(server),
+        checks.durability(server),
+        checks.connections(server, settings.quire_pool_size),
+        checks.clock(server),
+        checks.vector(server),
         migrations,
     ]
     if migrations.state == "ok":
         tables = await probes.protected_tables(connection)
-        checks += [verdicts.protection(tables), verdicts.grants(tables, server.role)]
-    is_usable = migrations.state == "ok" and checks[-1].state == "ok"
-    return checks, is_usable
+        found += [checks.protection(tables), checks.grants(tables, server.role)]
+    is_usable = migrations.state == "ok" and found[-1].state == "ok"
+    return found, is_usable
 
 
 async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tuple[tuple[str, int] | None, list[Check]]:
     """Raises StorageUnavailable."""
     database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
     try:
-        door = verdicts.door_of(
+        door = checks.door_of(
             is_loopback=is_loopback,
             is_keyed=await is_keyed(database),
             requires_keys=settings.quire_require_keys,
@@ -136,7 +136,7 @@ async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tup
         current = await probes.current_embeddings(database)
     finally:
         await database.close()
-    return current, [verdicts.door(door, settings.quire_host), verdicts.jobs(lanes, abandoned)]
+    return current, [checks.door(door, settings.quire_host), checks.jobs(lanes, abandoned)]
 
 
 # --- Models -----------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tup
 
 async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> list[Check]:
     """Each is asked something small."""
-    checks = [] if settings.memory_embedding_model else [verdicts.weights(probes.local_weights())]
+    found = [] if settings.memory_embedding_model else [checks.weights(probes.local_weights())]
     vocabularies = settings.quire_data_dir / "vocabularies"
     with tempfile.TemporaryDirectory(prefix="quire-doctor-") as elsewhere:
         is_there = tokens.state(vocabularies) == "whole"
@@ -153,7 +153,7 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
             chat, embedder = await providers(settings, counter)
         except (ValueError, tokens.VocabularyError) as error:
             return [
-                *checks,
+                *found,
                 Check("models", "fail", f"{error}.", "Check the MEMORY_LLM_… and MEMORY_EMBEDDING_… settings."),
             ]
     try:
@@ -165,4 +165,4 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
         for model in (chat, embedder):
             if model is not None:
                 await model.close()
-    return [*checks, verdicts.chat(asked[0]), verdicts.embeddings(asked[1], current)]
+    return [*found, checks.chat(asked[0]), checks.embeddings(asked[1], current)]

@@ -1,4 +1,4 @@
-"""What the doctor looks at: values for `verdicts`. Nothing is decided here, and next to nothing changed."""
+"""Probe a deployment: return what there is as values for `checks`, and decide nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from app import healthcheck
-from app.doctor.verdicts import Asked, Folder, Port, Server, Table
+from app.doctor.checks import Asked, Folder, Port, Server, Table
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.tenants import DEFAULT_TENANT, tenants

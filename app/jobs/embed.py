@@ -25,10 +25,10 @@ from app.postgres.database import Connection
 from app.postgres.tenants import tenants
 from app.providers import Embedder, ProviderError, RefusedInput, UnusableReply, Vector
 from app.queue import enqueue
-from app.queue.table import ATTEMPTS_MAX, Claimed, finish
+from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
 from app.runtime import Runtime
 from app.services.memory import recalling
-from app.store import archives, embeddings, messages
+from app.store import archives, embeddings, locks, messages
 
 BATCHES_MAX = 20
 """Batches of one job: with a local model, and texts of usual length, some twenty seconds' work."""
@@ -57,14 +57,16 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
         model = embeddings.model_id(embedder.model, embedder.dimensions)
         settled = [row["id"] for row in rows]
         async with runtime.database.begin(tenant) as connection:
+            await locks.share_owner(connection, tenant, owner)
             await embeddings.write(connection, tenant, owner, model, vectors, settled)
             if len(rows) < embedder.batch:
                 await finish(connection, claimed)
                 return
     async with runtime.database.begin(tenant) as connection:
         if embedder is not None and await embeddings.waiting(connection, tenant, owner, FIRST, 1):
-            await enqueue.enqueue(connection, tenant, [enqueue.embed(owner)])
-        await finish(connection, claimed)
+            await requeue(connection, claimed)
+        else:
+            await finish(connection, claimed)
 
 
 async def _vectors(
@@ -154,7 +156,7 @@ def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
 
 
 def _utterance(row: Record) -> Utterance:
-    return Utterance(row["role"], recalling.said_text(row), recalling.speaker(row))
+    return Utterance(row["role"], recalling.searchable_text(row), recalling.speaker(row))
 
 
 async def reembed(runtime: Runtime) -> None:

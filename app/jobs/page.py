@@ -237,10 +237,10 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
             connection, tenant, name, page.uid, page.found.generation, indexed.index, topics
         )
         if revision is None:  # the page is not what it was: once more, unless the conversation is gone
-            await enqueue.requeue(connection, tenant, claimed.kind, claimed.subject)
+            await table.requeue(connection, claimed)
         elif is_stored and indexed.reply is not None:
             await _learn(runtime, connection, tenant, name, indexed, indexed.reply, revision)
-        if revision is None or indexed.refused is None:
+        if revision is not None and indexed.refused is None:
             await table.finish(connection, claimed)
     if indexed.memories:
         runtime.work_came.set()

@@ -22,7 +22,7 @@ from app.extractive.summary import summarize_lines
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
 from app.providers import Chat, RefusedInput, UnusableReply
-from app.queue import enqueue, table
+from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.store import conversations, messages, page_index, summaries
@@ -177,5 +177,6 @@ async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: Summary) ->
         if revision is not None:
             await summaries.insert(connection, tenant, conversation.id, new, revision)
         if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
-            await enqueue.requeue(connection, tenant, claimed.kind, claimed.subject)
-        await table.finish(connection, claimed)
+            await table.requeue(connection, claimed)
+        else:
+            await table.finish(connection, claimed)

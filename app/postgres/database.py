@@ -12,8 +12,14 @@ Results are text where PostgreSQL has `json` or `jsonb`: they are passed on unpa
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -61,6 +67,15 @@ _UNAVAILABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
 )
+# Where a commit ends like this, it may have come about.
+_LOST = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InternalClientError,
+)
 _CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InternalClientError)
 
 _logger = logging.getLogger(__name__)
@@ -101,20 +116,27 @@ class Database:
         return Database(self._pool, self._ordered, preamble=self._preamble, check=check)
 
     def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
-        """A READ COMMITTED transaction of one tenant; committed when the block ends, not later.
+        """A READ COMMITTED transaction of one tenant; committed when the block ends, not later. Raises OutcomeUnknown
+        where the answer to the commit is lost.
 
         It is begun by statement, so `connection.transaction()` cannot be nested in it.
         """
-        return self._transaction("READ COMMITTED READ WRITE", tenant)
+        return self._transaction("READ COMMITTED READ WRITE", tenant, _may_be_done)
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """A read-only transaction of one tenant that sees the database as of its first statement."""
-        return self._transaction("REPEATABLE READ READ ONLY", tenant)
+        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext)
 
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """One statement that commits itself. For hot paths whose SQL sets the tenant."""
         async with self._lent(self._pool) as connection:
             return await connection.fetchrow(sql, *args)
+
+    async def write_row(self, sql: str, *args: object) -> asyncpg.Record | None:
+        """As `fetch_row`, for a statement that writes. Raises OutcomeUnknown where the answer to it is lost."""
+        async with self._lent(self._pool) as connection:
+            with _may_be_done(connection):
+                return await connection.fetchrow(sql, *args)
 
     async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """As `fetch_row`, with every row."""
@@ -173,7 +195,9 @@ class Database:
                 pool.terminate()
 
     @asynccontextmanager
-    async def _transaction(self, mode: str, tenant: UUID) -> AsyncIterator[Connection]:
+    async def _transaction(
+        self, mode: str, tenant: UUID, committing: Callable[[Connection], AbstractContextManager[object]]
+    ) -> AsyncIterator[Connection]:
         # One round trip: a UUID's text is digits and hyphens, so it may stand in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{own}"
@@ -187,7 +211,9 @@ class Database:
                 if not connection.is_closed():
                     await connection.execute("ROLLBACK")
                 raise
-            if await connection.execute("COMMIT") != "COMMIT":
+            with committing(connection):
+                status = await connection.execute("COMMIT")
+            if status != "COMMIT":
                 # A statement failed and its error was swallowed, so PostgreSQL rolled everything back.
                 raise RuntimeError("the transaction was rolled back by an error that its block did not raise")
 
@@ -208,6 +234,21 @@ class Database:
                 raise
             finally:
                 await pool.release(connection, timeout=STATEMENT_SECONDS)
+
+
+@contextmanager
+def _may_be_done(connection: Connection) -> Iterator[None]:
+    """Turn the loss of an answer to a commit into OutcomeUnknown, and close the connection at once (see `_lent`)."""
+    try:
+        yield
+    except _LOST as error:
+        if isinstance(error, _CUT_SHORT):
+            connection.terminate()
+        _logger.warning("the answer to a commit was lost: %s: %s", type(error).__name__, error)
+        raise errors.OutcomeUnknown(
+            "The database's answer was lost while it stored this. It may have been done: send it again with the same"
+            " Idempotency-Key, or look."
+        ) from error
 
 
 class _translated:  # noqa: N801 (used as a function)

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.ids import uuid7
-from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Connection
 
 Kind = Literal["page", "summary", "embed", "passages"]
@@ -55,8 +54,14 @@ SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::tex
 
 async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork]) -> None:
     """In the transaction that makes the work necessary. What is named twice is enqueued once."""
-    some = {(row.kind, row.subject): row for row in rows}.values()
+    some = in_lock_order(rows)
     await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in some] for name in COLUMNS))
+
+
+def in_lock_order(rows: Sequence[NewWork]) -> list[NewWork]:
+    """Return each row once, sorted as every transaction locks them (see app.store)."""
+    once = {(row.kind, row.subject): row for row in rows}
+    return [once[name] for name in sorted(once)]
 
 
 def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
@@ -89,15 +94,3 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 def embed(owner: UUID) -> NewWork:
     """Giving vectors to an owner's new memories."""
     return NewWork("embed", str(owner), uuid7(), "embedding", None, "{}")
-
-
-# What is being worked on is to be done once more. (No INSERT: if its conversation is gone, so is the work.)
-ONCE_MORE = f"""
-UPDATE work SET version = version + 1
- WHERE tenant_id = $1 AND kind = $2 AND subject = $3 AND token IS NOT NULL AND {_PLANNED_ANEW}
-"""
-
-
-async def requeue(connection: Connection, tenant: UUID, kind: str, subject: str) -> None:
-    """In the transaction that finishes the work: what was done has come to nothing, or only to a part of it."""
-    await connection.execute(ONCE_MORE, tenant, kind, subject)

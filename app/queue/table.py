@@ -211,7 +211,8 @@ def _changed(command: str) -> bool:
 # --- Ending -----------------------------------------------------------------------------------------
 
 DELETE = f"DELETE FROM work WHERE {_HELD} AND version = claimed"
-# What was enqueued while it ran is to be done.
+# What was enqueued while it ran is to be done. A transaction that changed the row before must not use this: PostgreSQL
+# would then look at the conversation again, and wait for it, while whoever erases the conversation waits for the row.
 REARM = f"""
 UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), attempts = 0, excused = 0, error = NULL
  WHERE {_HELD}
@@ -222,6 +223,11 @@ async def finish(connection: Connection, claimed: Claimed) -> None:
     """The last statement of the transaction that writes the result. Raises LeaseLost."""
     if _changed(await connection.execute(DELETE, *_key(claimed))):
         return
+    await requeue(connection, claimed)
+
+
+async def requeue(connection: Connection, claimed: Claimed) -> None:
+    """In place of ``finish``: what was done has come to nothing, or only to a part of it. Raises LeaseLost."""
     if not _changed(await connection.execute(REARM, *_key(claimed))):
         raise LeaseLost
 
@@ -314,7 +320,7 @@ _REVIVED = "failed_at = NULL, due = now(), created_at = now(), attempts = 0, exc
 RETRY = f"UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id = $2 AND failed_at IS NOT NULL"
 RETRY_SOME = f"""
 UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id IN (
-  SELECT id FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL ORDER BY id LIMIT $2)
+  SELECT id FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
    AND failed_at IS NOT NULL
 """
 

@@ -16,6 +16,7 @@ from app import errors
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.erasure import GONE
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import Connection, Database
 from app.store import idempotency
@@ -62,9 +63,16 @@ class IdempotencyKey:
         return IdempotencyKey(caller.idempotency_key(key), digest)
 
     async def find_response(self, database: Database, tenant: UUID) -> str | None:
-        """Return the response that this request got, if it did. Raises IdempotencyMismatch for another request."""
+        """Return the response that this request got, if it did. Raises IdempotencyMismatch for another request, and
+        ErasedSince where nothing is stored any more of what the response acknowledged.
+        """
         async with database.snapshot(tenant) as connection:
             return await self._find(connection, tenant)
+
+    async def is_used(self, database: Database, tenant: UUID) -> bool:
+        """Return whether a request with this key was done, whatever became of what it stored."""
+        async with database.snapshot(tenant) as connection:
+            return await idempotency.find(connection, tenant, self.key) is not None
 
     async def claim(self, connection: Connection, tenant: UUID) -> str | None:
         """Take the key for this transaction, waiting for another that holds it; return its response if it gave one."""
@@ -84,6 +92,12 @@ class IdempotencyKey:
             raise errors.IdempotencyMismatch(
                 "This Idempotency-Key was used with a different request.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": "was used with a different request"}],
+            )
+        if found["response"] == GONE:
+            raise errors.ErasedSince(
+                "This request was done, and what it stored has been erased since. To store it again, send it with"
+                " another Idempotency-Key.",
+                errors=[{"loc": ["header", "Idempotency-Key"], "msg": "is that of a request whose data was erased"}],
             )
         return str(found["response"])
 

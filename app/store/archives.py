@@ -11,10 +11,10 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
+from app.core.erasure import without_archive
 from app.core.fresh import FreshResult
 from app.core.rows import NewArchive
 from app.postgres.database import Connection
-from app.store.idempotency import UNKNOWN
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
 
@@ -194,7 +194,7 @@ async def replace_shown(
     calls = {m["tool_call_id"] for m in json.loads(f"[{view}]") if m["role"] == "tool" and _shows(m["content"], uuid)}
     body = dumps(_without_results(json.loads(message["body"]), calls, uuid, said))
     view, short, anthropic = (
-        None if text is None else dumps(_swap(json.loads(f"[{text}]"), uuid, said))[1:-1]
+        None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), said))[1:-1]
         for text in (view, message["short"], message["anthropic"])
     )
     await connection.execute(REPLACE, tenant, *place, body, view, short, anthropic, said, tokens, uuid)
@@ -212,45 +212,14 @@ def _without_results(body: dict[str, Any], calls: set[str], uuid: UUID, said: st
     content = body["content"]
     if body["role"] == "tool":
         shown = body.get("tool_call_id") in calls and not _shows(content, uuid)
-        return {**body, "content": {"archive": str(uuid)} if shown else _swap(content, uuid, said)}
+        return {**body, "content": {"archive": str(uuid)} if shown else without_archive(content, str(uuid), said)}
     blocks = [
         {**block, "content": {"archive": str(uuid)}}
         if block.get("tool_use_id") in calls and not _shows(block.get("content"), uuid)
-        else _swap(block, uuid, said)
+        else without_archive(block, str(uuid), said)
         for block in content
     ]
     return {**body, "content": blocks}
-
-
-def _swap(value: Any, uuid: UUID, said: str) -> Any:
-    """Every text that names the archive, replaced; not its bare id."""
-    if isinstance(value, str):
-        return said if _shows(value, uuid) and value != str(uuid) else value
-    if isinstance(value, list):
-        return [_swap(item, uuid, said) for item in value]
-    if isinstance(value, dict):
-        if "archive" in value and len(value) == 1:
-            return value
-        return {key: _swap(item, uuid, said) for key, item in value.items()}
-    return value
-
-
-# Answers of some owners kept for Idempotency-Keys that speak of an archive.
-ANSWERS = """
-SELECT key, response FROM idempotency
- WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND position($3::text IN response) > 0
-"""
-CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
-CARD = {"tool_name": "", "tool_input": "", "query_summary": "", "result_summary": "", "key_terms": [], "sources": []}
-
-
-async def redact_answers(connection: Connection, tenant: UUID, owner: UUID, uuid: UUID, said: str) -> None:
-    """A request that is sent again is still answered, but what is erased is not said again."""
-    for row in await connection.fetch(ANSWERS, tenant, [owner, UNKNOWN], str(uuid)):
-        answer = _swap(json.loads(row["response"]), uuid, said)
-        if answer.get("uuid") == str(uuid) and "result_summary" in answer:
-            answer |= CARD
-        await connection.execute(CORRECT, tenant, row["key"], dumps(answer))
 
 
 DELETE = "DELETE FROM archives WHERE tenant_id = $1 AND id = $2 RETURNING digest"
@@ -259,12 +228,24 @@ DELETE_PASSAGES = "DELETE FROM memories WHERE tenant_id = $1 AND archive_id = $2
 LOCK_CONTENT = """
 SELECT 1 FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3 FOR UPDATE
 """
+# The same for several archives, in the order of app.store.locks.
+LOCK_CONTENTS = """
+SELECT 1 FROM archive_contents t
+  JOIN (SELECT DISTINCT scope, digest FROM archives WHERE tenant_id = $1 AND id = ANY ($2::uuid[])) d
+    ON t.scope = d.scope AND t.digest = d.digest
+ WHERE t.tenant_id = $1 ORDER BY t.scope, t.digest FOR UPDATE OF t
+"""
 # The content goes when no other archive has it.
 DELETE_CONTENT = """
 DELETE FROM archive_contents t
  WHERE t.tenant_id = $1 AND t.scope = $2 AND t.digest = $3
    AND NOT EXISTS (SELECT FROM archives a WHERE a.tenant_id = $1 AND a.scope = $2 AND a.digest = $3)
 """
+
+
+async def lock_contents(connection: Connection, tenant: UUID, archives: Sequence[UUID]) -> None:
+    """Before some archives are deleted in one transaction."""
+    await connection.execute(LOCK_CONTENTS, tenant, archives)
 
 
 async def delete(connection: Connection, tenant: UUID, uuid: UUID, scope: str) -> dict[str, int]:

@@ -115,6 +115,16 @@ async def lock(
     return seen(read_conversation(row), bound_to) if row else None
 
 
+async def hold(
+    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
+) -> Conversation | None:
+    """As ``find``, kept from being erased until the transaction ends: for whoever writes what belongs to it, before
+    anything else is locked. It may still be appended to.
+    """
+    row = await connection.fetchrow(f"{FIND} FOR KEY SHARE OF c", tenant, conversation_id)
+    return seen(read_conversation(row), bound_to) if row else None
+
+
 async def is_still(connection: Connection, tenant: UUID, known: Conversation) -> bool:
     """Whether a conversation that was looked up earlier is there yet, and not another one, of another user perhaps,
     that has taken its id since.
@@ -212,9 +222,9 @@ DELETE_ARCHIVES = """
 DELETE FROM archives WHERE tenant_id = $1 AND conversation_id = $2 RETURNING scope, digest
 """
 # Waits for whoever is making another archive of the contents, and keeps others from doing so.
-LOCK_CONTENTS = """
+LOCK_ALL_CONTENTS = """
 SELECT 1 FROM archive_contents t
-  JOIN (SELECT DISTINCT scope, digest FROM unnest($2::text[], $3::bytea[]) AS d (scope, digest)) d
+  JOIN (SELECT DISTINCT scope, digest FROM archives WHERE tenant_id = $1 AND conversation_id = $2) d
     ON t.scope = d.scope AND t.digest = d.digest
  WHERE t.tenant_id = $1 ORDER BY t.scope, t.digest FOR UPDATE OF t
 """
@@ -249,6 +259,7 @@ DELETE FROM {table} WHERE tenant_id = $1 AND conversation_id = $2 AND ctid = ANY
 async def erase(connection: Connection, tenant: UUID, known: Conversation) -> dict[str, int]:
     """Delete a (locked) conversation with all that hangs from it; rows by table."""
     counts: Counter[str] = Counter()
+    await connection.execute(LOCK_ALL_CONTENTS, tenant, known.id)
     for table, sql in DELETE_STRETCH.items():
         last = known.totals.last_seq if _LONG[table] == "seq" else known.totals.last_page
         for first in range(1, last + 1, AT_ONCE):
@@ -269,7 +280,6 @@ async def _erase_contents(connection: Connection, tenant: UUID, gone: Sequence[R
     """What archives that are gone held, unless others hold it too."""
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
     if gone:
-        await connection.execute(LOCK_CONTENTS, tenant, scopes, digests)
         await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
 
 

@@ -102,13 +102,15 @@ ON CONFLICT (tenant_id, id) DO UPDATE SET is_current = true
 """
 RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AND id <> $2 AND is_current"
 # Some of the tenant's memories, in order; of those without a vector of the model, the owners, once they are marked.
+# What is being erased is passed over.
 MARK = """
 WITH looked AS MATERIALIZED (
   SELECT id, owner FROM memories WHERE tenant_id = $1 AND id > $3 ORDER BY id LIMIT $4
 ), marked AS (
   INSERT INTO unembedded (tenant_id, owner, memory_id)
-  SELECT $1, s.owner, s.id FROM looked s
+  SELECT $1, m.owner, m.id FROM looked s JOIN memories m ON m.tenant_id = $1 AND m.id = s.id
    WHERE NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)
+     FOR KEY SHARE OF m SKIP LOCKED
   ON CONFLICT DO NOTHING
 )
 SELECT (SELECT array_agg(DISTINCT s.owner) FROM looked s

@@ -1,26 +1,42 @@
-"""Erasing messages: what hangs from them, what repeats them, and the answers that were kept of them."""
+"""Erasing messages: what hangs from them, and what repeats them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.erasure import Forms
+from app.core.erasure import CALL_NAME
+from app.core.erasure_plan import Line, Marked, StoredCard, StoredMessage, Unasked
+from app.core.placeholder import ArchiveCard
 from app.core.scope import user_of
 from app.postgres.database import Connection
-from app.store.idempotency import UNKNOWN
 
+_MESSAGES = """
+SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.body, m.view, m.short, m.anthropic, m.archive_ids,
+       m.loaded IS NOT NULL AS is_loaded, coalesce(c.language, 'en') AS language
+  FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND """
 # The messages that are named by their seqs.
-ROWS = """
-SELECT seq, id, page, kind, role, body, view, anthropic, loaded, archive_ids FROM messages
- WHERE tenant_id = $1 AND conversation_id = $2 AND seq = ANY ($3::int[]) ORDER BY seq
-"""
+ROWS = f"{_MESSAGES} m.seq = ANY ($3::int[]) ORDER BY m.seq"
+# The results that answer calls, which are in order.
+RESULTS = f"{_MESSAGES} m.kind = 'result' AND m.call_group = ANY ($3::int[]) AND m.seq > ($3::int[])[1] ORDER BY m.seq"
 
 
-async def rows(connection: Connection, tenant: UUID, conversation_id: str, seqs: Sequence[int]) -> Sequence[Record]:
-    return await connection.fetch(ROWS, tenant, conversation_id, seqs)
+async def stored(
+    connection: Connection, tenant: UUID, conversation_id: str, seqs: Sequence[int]
+) -> list[StoredMessage]:
+    rows = await connection.fetch(ROWS, tenant, conversation_id, seqs)
+    return [StoredMessage(**row) for row in rows]
+
+
+async def results(
+    connection: Connection, tenant: UUID, conversation_id: str, calls: Sequence[int]
+) -> list[StoredMessage]:
+    rows = await connection.fetch(RESULTS, tenant, conversation_id, calls) if calls else []
+    return [StoredMessage(**row) for row in rows]
 
 
 SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3"
@@ -32,15 +48,12 @@ async def seq_of(connection: Connection, tenant: UUID, conversation_id: str, mes
     return found
 
 
-# The results that answer a call.
-RESULTS = """
-SELECT seq, id, page, kind, role, body, view, anthropic, loaded, archive_ids, short, line FROM messages
- WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND call_group = $3 AND kind = 'result' ORDER BY seq
-"""
+STILL_THERE = "SELECT id FROM archives WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
 
-async def results(connection: Connection, tenant: UUID, conversation_id: str, call: int) -> Sequence[Record]:
-    return await connection.fetch(RESULTS, tenant, conversation_id, call)
+async def still_there(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of some archives that nobody has erased."""
+    return {row["id"] for row in await connection.fetch(STILL_THERE, tenant, ids)}
 
 
 # An archive, and what stands for it in its message, without what its call said.
@@ -54,15 +67,11 @@ UPDATE messages SET body = $4, view = $5, short = $6, anthropic = $7, line = $8,
 """
 
 
-async def unask_archive(connection: Connection, tenant: UUID, uuid: UUID, tool_name: str, placeholder: str) -> None:
-    await connection.execute(UNASK_ARCHIVE, tenant, uuid, tool_name, placeholder)
-
-
-async def unask(
-    connection: Connection, tenant: UUID, place: tuple[str, int], texts: Sequence[str | None], line: tuple[str, int]
-) -> None:
-    """``texts`` are body, view, short and the Anthropic form."""
-    await connection.execute(UNASK, tenant, *place, *texts, *line)
+async def unask(connection: Connection, tenant: UUID, result: Unasked) -> None:
+    for archive, said in result.placeholders.items():
+        await connection.execute(UNASK_ARCHIVE, tenant, archive, CALL_NAME, said)
+    line = (result.line.text, result.line.tokens)
+    await connection.execute(UNASK, tenant, *result.place, *result.texts, *line)
 
 
 # The cards of archives, also of those that have expired.
@@ -74,8 +83,16 @@ SELECT a.id, a.tool_name, a.result_summary, a.key_terms, a.sources, a.placeholde
 """
 
 
-async def cards(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> Sequence[Record]:
-    return await connection.fetch(CARDS, tenant, ids)
+async def cards(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, StoredCard]:
+    rows = await connection.fetch(CARDS, tenant, ids) if ids else []
+    return {row["id"]: StoredCard(_card(row), row["placeholder"], row["language"]) for row in rows}
+
+
+def _card(row: Record) -> ArchiveCard:
+    return ArchiveCard(
+        row["id"], row["tool_name"], "", row["created_at"], row["length"], row["result_summary"],
+        tuple(row["key_terms"]), tuple(row["sources"]),
+    )  # fmt: skip
 
 
 # The archives that messages were put in, also those that have expired.
@@ -102,16 +119,12 @@ UPDATE messages
 """
 
 
-async def replace(
-    connection: Connection,
-    tenant: UUID,
-    place: tuple[str, int],
-    forms: Forms,
-    line: tuple[str, int],
-    tokens: int,
-) -> None:
-    """``line`` and its tokens; ``tokens`` are what the new forms weigh."""
-    await connection.execute(REPLACE, tenant, *place, forms.body, forms.view, forms.anthropic, *line, tokens)
+async def put_mark(connection: Connection, tenant: UUID, message: Marked) -> None:
+    """Put the mark in a message's place."""
+    forms, line = message.forms, message.line
+    await connection.execute(
+        REPLACE, tenant, *message.place, forms.body, forms.view, forms.anthropic, line.text, line.tokens, message.tokens
+    )
 
 
 # What search knows of messages, and what a model made of their pages; their passages and vectors go with them.
@@ -165,16 +178,22 @@ UPDATE conversations
 """
 
 
-async def drop_derived(
-    connection: Connection,
-    tenant: UUID,
-    conversation_id: str,
-    uid: UUID,
-    seqs: Sequence[int],
-    pages: Sequence[int],
-    near: Sequence[int],
-) -> dict[str, int]:
-    """Delete all that was made of messages and of their pages; rows by table. Vectors of those ``near`` go too."""
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What was made of messages and pages of a conversation, and goes with them."""
+
+    conversation_id: str
+    uid: UUID
+    seqs: Sequence[int]
+    """Messages that are erased."""
+    pages: Sequence[int]
+    near: Sequence[int]
+    """Messages whose vectors go too."""
+
+
+async def drop_derived(connection: Connection, tenant: UUID, of: Derived) -> dict[str, int]:
+    """Delete all that was made of messages and of their pages; rows by table."""
+    conversation_id, seqs, pages, near = of.conversation_id, of.seqs, of.pages, of.near
     place = (tenant, conversation_id)
     gone = {"memories": len(await connection.fetch(FORGET, *place, seqs, pages))}
     await connection.execute(UNEMBED, *place, near)
@@ -184,7 +203,7 @@ async def drop_derived(
     gone["page_index"] = _count(await connection.execute(DROP_INDEX, *place, pages))
     gone["topic_mentions"] = _count(await connection.execute(DROP_TOPICS, *place, pages))
     gone["summaries"] = _count(await connection.execute(DROP_SUMMARIES, *place, min(seqs or near)))
-    await connection.execute(DROP_PASSAGES, *place, [f"{uid}:{seq}" for seq in seqs])
+    await connection.execute(DROP_PASSAGES, *place, [f"{of.uid}:{seq}" for seq in seqs])
     return gone
 
 
@@ -192,20 +211,13 @@ TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 A
 
 
 async def settle(
-    connection: Connection,
-    tenant: UUID,
-    conversation_id: str,
-    seqs: Sequence[int],
-    *,
-    first_page: int,
-    said: tuple[str, int],
-    prompt_tokens: int,
-    open_calls: str,
+    connection: Connection, tenant: UUID, of: Derived, said: Line, *, prompt_tokens: int, open_calls: str
 ) -> None:
-    """Titles that were made of the messages, and how far everything reaches. ``said`` is the mark and its tokens."""
+    """Titles that were made of the messages, and how far everything reaches. ``said`` is the mark."""
+    conversation_id, seqs, first_page = of.conversation_id, of.seqs, of.pages[0]
     old = await connection.fetchval(TITLE, tenant, conversation_id, 1) if 1 in seqs else None
-    await connection.execute(RENAME, tenant, conversation_id, seqs, *said)
-    await connection.execute(SETTLE, tenant, conversation_id, first_page, old, said[0], prompt_tokens, open_calls)
+    await connection.execute(RENAME, tenant, conversation_id, seqs, said.text, said.tokens)
+    await connection.execute(SETTLE, tenant, conversation_id, first_page, old, said.text, prompt_tokens, open_calls)
 
 
 # --- What repeats them --------------------------------------------------------------------------------
@@ -242,101 +254,6 @@ SELECT m.seq, m.kind, m.body, m.view, ARRAY(
 
 async def texts(connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int) -> Sequence[Record]:
     return await connection.fetch(TEXTS, tenant, conversation_id, after, limit)
-
-
-# --- Answers that were kept ---------------------------------------------------------------------------
-
-UUIDS = "'\"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\"'"
-ANSWERS_AT_ONCE = 1000
-"""Looked at in one statement: an owner may have a day's, and of long texts."""
-FEW_IDS = 8
-"""So many are looked for one after the other; for more it is quicker to find every id of a text first."""
-
-
-def _naming(found: str) -> str:
-    """Some answers of an owner in order of key; the text of those in which one of the ids is found."""
-    return f"""
-SELECT key, CASE WHEN EXISTS ({found}) THEN response END AS response
-  FROM (SELECT key, response FROM idempotency
-         WHERE tenant_id = $1 AND owner = $3 AND key > $4 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
- ORDER BY key
-"""
-
-
-ANSWERS_NAMING_FEW = _naming(
-    """SELECT FROM unnest($2::uuid[]) AS u (id) WHERE position(format('"%s"', u.id) IN i.response) > 0"""
-)
-ANSWERS_NAMING = _naming(
-    f"SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])"
-)
-# Those that name a conversation, or what is in it.
-ANSWERS_OF = f"""
-WITH batch AS MATERIALIZED (
-  SELECT key, response FROM idempotency
-   WHERE tenant_id = $1 AND owner = $4 AND key > $5 ORDER BY key LIMIT {ANSWERS_AT_ONCE}
-), named AS (
-  SELECT DISTINCT b.key, g.found[1]::uuid AS id FROM batch b, regexp_matches(b.response, {UUIDS}, 'g') AS g (found)
-), ours AS (
-  SELECT key FROM named
-   WHERE id IN (SELECT id FROM messages WHERE tenant_id = $1 AND conversation_id = $2)
-      OR id IN (SELECT id FROM notes WHERE tenant_id = $1 AND conversation_id = $2)
-      OR id IN (SELECT id FROM archives WHERE tenant_id = $1 AND conversation_id = $2)
-      OR id IN (SELECT id FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND content IS NOT NULL)
-)
-SELECT key, CASE WHEN position('"id":' || $3::text IN response) > 0
-                   OR position('"conversation_id":' || $3::text IN response) > 0
-                   OR key IN (SELECT key FROM ours) THEN response END AS response
-  FROM batch ORDER BY key
-"""
-# Those that name nothing: what recall tools said.
-ANSWERS_SAID = f"""
-SELECT key, CASE WHEN response NOT LIKE '{{"messages":%' AND position('"is_error":' IN response) > 0
-            THEN response END AS response
-  FROM (SELECT key, response FROM idempotency
-         WHERE tenant_id = $1 AND owner = $2 AND key > $3 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
- ORDER BY key
-"""
-CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
-
-
-async def answers_naming(
-    connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID]
-) -> AsyncIterator[Record]:
-    sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
-    async for answer in _answers(connection, owner, sql, tenant, ids):
-        yield answer
-
-
-async def answers_of(
-    connection: Connection, tenant: UUID, owner: UUID, conversation_id: str, quoted: str
-) -> AsyncIterator[Record]:
-    """``quoted`` is the conversation's id as JSON."""
-    async for answer in _answers(connection, owner, ANSWERS_OF, tenant, conversation_id, quoted):
-        yield answer
-
-
-async def answers_said(connection: Connection, tenant: UUID, owner: UUID) -> AsyncIterator[Record]:
-    async for answer in _answers(connection, owner, ANSWERS_SAID, tenant):
-        yield answer
-
-
-async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
-    """Those that were found among the owner's, and among those of which nobody knows whose they are; looking at some
-    after others.
-    """
-    for whose in (owner, UNKNOWN):
-        after = ""
-        while rows := await connection.fetch(sql, *arguments, whose, after):
-            for row in rows:
-                if row["response"] is not None:
-                    yield row
-            after = rows[-1]["key"]
-            if len(rows) < ANSWERS_AT_ONCE:
-                break
-
-
-async def correct(connection: Connection, tenant: UUID, key: str, response: str) -> None:
-    await connection.execute(CORRECT, tenant, key, response)
 
 
 # --- A user -------------------------------------------------------------------------------------------

@@ -21,7 +21,11 @@ INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, $2, $3, '
 ON CONFLICT (tenant_id, key) DO NOTHING RETURNING key
 """
 STORE = "UPDATE idempotency SET response = $3, owner = $4 WHERE tenant_id = $1 AND key = $2"
-PRUNE = "DELETE FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval"
+# What an erasure is redacting goes the next time.
+PRUNE = """
+DELETE FROM idempotency WHERE tenant_id = $1 AND key IN (
+  SELECT key FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval FOR UPDATE SKIP LOCKED)
+"""
 
 
 async def find(connection: Connection, tenant: UUID, key: str) -> Record | None:

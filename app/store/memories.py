@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from app.core.relevance import (
@@ -50,6 +51,20 @@ class Hit:
     created_at: datetime
     coverage: float = 0.0
     """The part of the query that its words carry; 0 where it was found by its meaning alone."""
+    own: float = 0.0
+    """The score without the neighbours' part."""
+
+
+class Hits(NamedTuple):
+    """What a search found, the best first."""
+
+    hits: list[Hit]
+    total: int
+    """How many fit at all."""
+    known: float = 0.0
+    """The part of the information of ``telling`` terms that the owner's newest memories know."""
+    memories: int = 0
+    """How many the owner has, counted to RECENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,7 @@ WITH terms AS MATERIALIZED (
     FROM asked a, (SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
                    ORDER BY owner DESC, id DESC LIMIT {RECENT}) m -- in no other index's order
 ), idf AS (
-  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part
+  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part, df > 0 AS known
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
             FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
 ), query AS MATERIALIZED (
@@ -119,49 +134,54 @@ WITH terms AS MATERIALIZED (
          LATERAL (SELECT type, conversation_uid, seq, page FROM memories
                    WHERE tenant_id = $1 AND id = b.id OFFSET 0) m -- each by itself, never by another scan
 ), turns AS (
-  SELECT DISTINCT ON (conversation_uid, seq) *, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
-    FROM best WHERE type = 'episode' ORDER BY conversation_uid, seq, score DESC
-), lifted AS (
-  SELECT id, coverage, score + {NEIGHBOUR} * (
-           CASE WHEN talk AND lag(seq) OVER w = seq - 1 AND lag(talk) OVER w
-                THEN greatest(lag(score) OVER w, 0) ELSE 0 END
-         + CASE WHEN talk AND lead(seq) OVER w = seq + 1 AND lead(talk) OVER w
-                THEN greatest(lead(score) OVER w, 0) ELSE 0 END) AS score
-    FROM turns WINDOW w AS (PARTITION BY conversation_uid ORDER BY seq)
+  SELECT id, conversation_uid, seq, coverage, score, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
+    FROM best WHERE type = 'episode'
+), lifted AS ( -- by the best passage of each neighbour
+  SELECT id, coverage, score AS own, score + {NEIGHBOUR} * CASE WHEN talk
+           THEN coalesce(greatest(max(score) FILTER (WHERE talk) OVER before, 0), 0)
+              + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0) ELSE 0 END AS score,
+         row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place
+    FROM turns
+  WINDOW before AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING),
+         after AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING)
 ), every AS (
-  SELECT * FROM lifted
+  SELECT id, coverage, own, score FROM lifted WHERE place = 1 OR $17
   UNION ALL
-  SELECT id, coverage, score FROM best WHERE type <> 'episode'
+  SELECT id, coverage, score, score FROM best WHERE type <> 'episode'
 ), found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
     FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
+), telling AS (
+  SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
+         (SELECT count(*) FROM recent) AS memories
+    FROM idf WHERE term = ANY ($16)
 ), many AS MATERIALIZED ( -- once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
-SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.coverage,
-       m.conversation_id, m.created_at,
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.own, f.coverage,
+       m.conversation_id, m.created_at, telling.known, telling.memories,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
-  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many
+  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many, telling
  ORDER BY f.score DESC, f.id
 """
 
 
 _CLOSENESS = f"""), sample AS MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $16
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $18
    ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {COMMON} * n / (n + {FEW}) AS part
     FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
 ), probe AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN $17::text::halfvec
-                 ELSE ($17::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
+  SELECT n, CASE WHEN n = 0 THEN $19::text::halfvec
+                 ELSE ($19::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
             END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), closeness AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $18::float8) / (p.n + {FEW}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $19::float8 * $19::float8) / (p.n + {FEW})) AS deviation
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $20::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $21::float8 * $21::float8) / (p.n + {FEW})) AS deviation
     FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
@@ -171,7 +191,7 @@ _CLOSENESS = f"""), sample AS MATERIALIZED (
 _VECTORS = """FULL JOIN
          (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
                              - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
-            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $16 OFFSET 0) e ON e.memory_id = m.id"""
+            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $18 OFFSET 0) e ON e.memory_id = m.id"""
 
 BY_WORDS = _statement(vectors=False)
 SEARCH = _statement(vectors=True)
@@ -195,21 +215,24 @@ async def search(
     score_min: float = float("-inf"),
     sensitive: bool = False,
     limit: int = 10,
-) -> tuple[list[Hit], int]:
+    telling: Sequence[int] = (),
+    every_passage: bool = False,
+) -> Hits:
     """The best passages for a query's terms and meaning, and how many there are at all that fit it.
 
     Without ``meaning`` a passage must have one of the terms; with ``only_meaning`` the terms are for those that have
     no vector. ``weight`` is what closeness counts, by the query's language. ``keywords`` are terms of which a passage
     must have at least one. ``since`` and ``until`` are compared with the time in the passages' ids, which is in the
-    index; that of their making, not of what they tell. Sensitive ones are there if ``sensitive``.
+    index; that of their making, not of what they tell. Sensitive ones are there if ``sensitive``. ``telling``: the
+    terms of which it is asked whether they are known. Of a message its best passage is found, or ``every_passage``.
     """
     if not terms and meaning is None:
-        return [], 0
+        return Hits([], 0)
     arguments: list[object] = [
         tenant, owner, terms, conversation_uid, types, archive_id, limit,
         bm25.any_of(keywords) if keywords else None, first_id(since) if since else None,
         first_id(until) if until else None, score_min, weight, only_meaning, score_of(FOUND_MIN),
-        sensitive,
+        sensitive, telling, every_passage,
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
@@ -217,11 +240,11 @@ async def search(
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            float(r["score"]), r["created_at"], float(r["coverage"]),
+            float(r["score"]), r["created_at"], float(r["coverage"]), float(r["own"]),
         )
         for r in rows
     ]  # fmt: skip
-    return hits, rows[0]["total"] if rows else 0
+    return Hits(hits, rows[0]["total"], float(rows[0]["known"]), rows[0]["memories"]) if rows else Hits(hits, 0)
 
 
 # Where the indexed passages of an archive, or of a message, end.

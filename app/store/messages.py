@@ -258,7 +258,7 @@ async def append_alone(
 ) -> bool:
     """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
     sql = append_sql(StatementShape.of(append, work, once))
-    return await database.fetch_row(sql, *_arguments(tenant, append, work, once)) is not None
+    return await database.write_row(sql, *_arguments(tenant, append, work, once)) is not None
 
 
 MEMORIES_AT_ONCE = 1_000

@@ -84,6 +84,14 @@ async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID], *,
     return {row["id"]: wholes[row["key"]] for row in rows}
 
 
+OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL"
+
+
+async def owner(connection: Connection, tenant: UUID, memory: UUID) -> UUID | None:
+    found: UUID | None = await connection.fetchval(OWNER, tenant, memory)
+    return found
+
+
 DELETE = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3::uuid IS NULL OR owner = $3) AND ($4 OR NOT sensitive)
@@ -101,11 +109,21 @@ async def delete(
 
 DELETE_EXPIRED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
-  SELECT id FROM memories WHERE tenant_id = $1 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
+  SELECT id FROM memories
+   WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
 RETURNING id
+"""
+# Some owners of memories that are past their time.
+OWNERS_OF_EXPIRED = """
+SELECT DISTINCT owner FROM (
+  SELECT owner FROM memories WHERE tenant_id = $1 AND expires_at <= now() AND part_of IS NULL LIMIT 500) m
 """
 
 
-async def delete_expired(connection: Connection, tenant: UUID) -> int:
-    """Some of those that are past their time; how many they were."""
-    return len(await connection.fetch(DELETE_EXPIRED, tenant))
+async def owners_of_expired(connection: Connection, tenant: UUID) -> list[UUID]:
+    return [row["owner"] for row in await connection.fetch(OWNERS_OF_EXPIRED, tenant)]
+
+
+async def delete_expired(connection: Connection, tenant: UUID, owner: UUID) -> int:
+    """Some of an owner's that are past their time; how many they were. The owner must be locked."""
+    return len(await connection.fetch(DELETE_EXPIRED, tenant, owner))

@@ -34,6 +34,8 @@ TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
 QUERY_TERMS_MAX = 128
 """Of a longer query the first half of these, and the last: a dialogue ends with what is wanted now."""
+QUERY_CHARACTERS = 20_000
+"""Of a query, that are looked at for terms."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -154,7 +156,7 @@ _STOPPED = frozenset(map(component, STOP_WORDS))
 
 def query(text: str) -> list[int]:
     """The components of a query, without words that are everywhere; none where nothing can be searched for."""
-    found = dict.fromkeys(t for t in terms(text[:20_000]) if t not in STOP_WORDS and t not in STOP_PAIRS)
+    found = dict.fromkeys(t for t in terms(text[:QUERY_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS)
     kept = list(found)
     if len(kept) > QUERY_TERMS_MAX:
         kept = kept[: QUERY_TERMS_MAX // 2] + kept[-QUERY_TERMS_MAX // 2 :]

@@ -20,7 +20,8 @@ from app.postgres.database import Connection
 from app.queue import table
 from app.runtime import Runtime
 from app.services.conversations import growing
-from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.context import context
+from app.services.conversations.tail import ContextRequest
 from app.services.memory import archiving
 from app.services.views import inspect, progress
 from app.store import archives, messages, notes, page_index

@@ -30,6 +30,16 @@ class Talk:
 
 
 @dataclass(frozen=True)
+class Unasked:
+    """A query that nothing in any of the sets answers."""
+
+    half: str
+    """``a``: constants were chosen on it; ``b``: held out."""
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
 class TalkSet:
     name: str
     talks: tuple[Talk, ...]
@@ -50,6 +60,12 @@ def shipped(language: str) -> TalkSet:
             category, names, text = (part.strip() for part in line[1:].split("|"))
             questions.append(Question(f"own-{language}", text, frozenset(named[n] for n in names.split()), category))
     return TalkSet(f"own, {language}", (Talk(f"own-{language}", tuple(messages)),), tuple(questions))
+
+
+def unasked() -> list[Unasked]:
+    """The queries that nothing answers."""
+    lines = (HERE / "unasked.txt").read_text("utf-8").splitlines()
+    return [Unasked(*line.split(" | ", maxsplit=2)) for line in lines if not line.startswith("#")]
 
 
 def public(data: Path) -> Iterator[TalkSet]:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from app.postgres.embedded import EmbeddedPostgres
+from app.services.conversations.tail import LOAD_FRAME
 from app.services.memory.indexing import Text
 from app.settings import Settings
 from app.text import tokens
@@ -85,7 +86,8 @@ def test_no_more_tokens_are_loaded_than_are_asked_for(
     assert 0 < brought <= cap
     assert brought >= cap * 0.5 or cap > 400
     said = load_tool(client, "c", uuid=uuid, max_tokens=cap, **asked)
-    assert counter.count(said["content"]) <= cap + 70  # the frame around it
+    assert counter.count(said["content"]) <= cap + LOAD_FRAME
+    assert found["is_cut"] == ("load_tool_history(" in said["content"])
     if query:
         with_text = loaded(client, uuid)["content"]
         assert all(with_text[p["offset"] : p["offset"] + p["length"]] == p["text"] for p in found["passages"])
@@ -113,6 +115,25 @@ def test_load_brings_it_into_the_tail_of_one_call(client: httpx.Client) -> None:
     assert NEEDLE not in all_text(before)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_part_says_where_to_read_on_until_all_is_read(client: httpx.Client, language: str) -> None:
+    uuid = archived(client, "c", 1, with_needle(language=language))
+    whole = loaded(client, uuid)
+    assert whole["is_cut"] is False
+    pieces, offset = [], 0
+    while True:
+        found = loaded(client, uuid, offset=offset, max_tokens=900)
+        said = load_tool(client, "c", uuid=uuid, offset=offset, max_tokens=900)["content"]
+        pieces.append(found["content"])
+        offset += found["length"]
+        assert (f'load_tool_history("{uuid}", offset={offset})' in said) == found["is_cut"]
+        if not found["is_cut"]:
+            break
+    assert "".join(pieces) == whole["content"]
+    part = loaded(client, uuid, offset=10, length=20)
+    assert (part["length"], part["is_cut"]) == (20, False), "it is all that was asked for"
+
+
 def test_what_is_named_twice_is_loaded_once(client: httpx.Client) -> None:
     uuid = archived(client, "c", 1, with_needle())
     once = window(client, "c", budget=4_000, load=uuid)
@@ -129,7 +150,12 @@ def test_what_is_loaded_is_cut_to_what_is_free_instead_of_left_out(
     uuids = [archived(client, "c", n, with_needle(language="zh" if n else "en")) for n in range(2)]
     seen = window(client, "c", budget=budget, load=",".join(uuids), **({"query": query} if query else {}))
     assert seen["usage"]["total"] <= budget * 0.9
-    assert [w for w in seen["warnings"] if w["code"] == "tail_cut"] == []
+    cut = [w["detail"] for w in seen["warnings"] if w["code"] == "tail_cut"]
+    for uuid in uuids:
+        tail = seen["messages"][-1]["content"].split("<quire-archive ")[1:]
+        [shown] = [text for text in tail if uuid in text.splitlines()[0]]
+        assert (f'load_tool_history("{uuid}"' in shown) == any(uuid in detail for detail in cut)
+    assert len(cut) == 2 or query
     assert all_text(seen).count("<quire-archive") == 2
     if not query:
         assert seen["usage"]["total"] > budget * 0.9 - 400

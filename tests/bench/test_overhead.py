@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import pytest
 
+from app.caches import QUERY_VECTORS_CACHED
 from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
-from app.runtime import QUERY_VECTORS_CACHED
 from app.store import memories
 from app.store.memories import BY_WORDS, SEARCH, Meaning
 from app.text import bm25

@@ -1,4 +1,4 @@
-"""What the page about performance tells to run can be run."""
+"""The page of benchmarks names every benchmark, and programs that exist."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bench.__main__ import BENCHMARKS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "performance.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text("utf-8")
 COMMANDS = [
     command.split()
-    for cell in re.findall(r"^\| [^|]* \| (`[^|]*`) \| [^|]* \|$", PAGE, re.MULTILINE)
+    for cell in re.findall(r"^\| [^|]*\? [^|]*\| (`[^|]*) \|$", PAGE, re.MULTILINE)
     for command in re.findall(r"`python -m ([^`]*)`", cell)
 ]
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from quire_client import AsyncQuire, ConnectionFailed, Quire, Retries
-from tests.api.kit import history
+from tests.api.kit import append, assistant, history, user
 from tests.sync.kit import stored
 
 pytest.importorskip("langchain", reason="langchain is not installed: it comes with the development requirements")
@@ -118,7 +118,8 @@ def agent(request: pytest.FixtureRequest, base_url: str, client: httpx.Client) -
 
 
 def test_the_agent_finds_again_what_left_its_window(agent: Any, client: httpx.Client) -> None:
-    _, model, say = agent(lambda _: calling("read_report"), asks_for_what_is_archived, answers, budget=2 * BUDGET)
+    script = (lambda _: calling("read_report"), asks_for_what_is_archived, answers)
+    _, model, say = agent(*script, budget=2 * BUDGET, recall_max_tokens=None)
     state = say("What is the vault code?")["messages"]
     assert state[-1].content == "It is QX7-4410."
     assert LITERAL in state[2].content, "the state has the whole result"
@@ -127,6 +128,19 @@ def test_the_agent_finds_again_what_left_its_window(agent: Any, client: httpx.Cl
     assert set(model.offered[0]) == {"read_report", "recall_page", "load_tool_history", "search_memories"}
     assert [m["role"] for m in history(client, "c")] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
     assert history(client, "c")[2]["content"] == state[2].content
+
+
+def test_what_answers_the_newest_user_message_comes_by_itself_and_stays_out_of_the_state(
+    agent: Any, client: httpx.Client
+) -> None:
+    append(client, "before", [user("The boiler's service code is KX-2291."), assistant("Noted.")], user_id="me")
+    _, model, say = agent(lambda _: AIMessage("I see."))
+    say("What is the boiler's service code?")
+    assert "KX-2291" in text_of(model.given[0])
+    state = say("thanks")["messages"]
+    assert "KX-2291" not in text_of(model.given[1])
+    assert "KX-2291" not in text_of(state)
+    assert "KX-2291" not in str(history(client, "c"))
 
 
 def test_the_window_keeps_to_its_budget_while_the_state_grows(agent: Any, client: httpx.Client) -> None:

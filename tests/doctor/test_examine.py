@@ -18,8 +18,8 @@ import asyncpg
 import pytest
 
 from app import healthcheck
+from app.doctor.checks import Check
 from app.doctor.examine import examine
-from app.doctor.verdicts import Check
 from app.postgres import migrate
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
@@ -72,7 +72,7 @@ def test_a_database_that_is_away_is_said_without_its_password(dsn: str, words: s
     check = found(dsn, data_dir)["database"]
     assert check.state == "fail"
     assert words in check.detail
-    assert "s3cret" not in check.detail + check.mend
+    assert "s3cret" not in check.detail + check.fix
 
 
 def test_a_role_or_a_database_that_does_not_exist_is_told_apart(postgres: EmbeddedPostgres, data_dir: Path) -> None:
@@ -148,7 +148,7 @@ def test_work_that_no_worker_does_is_found(postgres: EmbeddedPostgres, data_dir:
     waiting = work("waiting")
     assert "1 jobs (llm) have waited" in waiting.detail
     assert "no answer within 60 s" in waiting.detail
-    assert "quire worker" in waiting.mend
+    assert "quire worker" in waiting.fix
 
 
 def test_models_are_asked(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
@@ -224,7 +224,7 @@ def test_a_failure_is_the_exit_code_too_and_says_how_to_mend_it(folder: Path) ->
     assert done.returncode == 1, done.stderr
     answer = json.loads(done.stdout)
     assert answer["status"] == "fail"
-    bad = {check["name"]: check["state"] for check in answer["checks"] if check["mend"]}
+    bad = {check["name"]: check["state"] for check in answer["checks"] if check["fix"]}
     assert bad == {"data directory": "warn", "tokenizer": "fail", "database": "fail"}
     assert "s3cret" not in done.stdout + done.stderr
 

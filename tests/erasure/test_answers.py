@@ -10,7 +10,7 @@ import pytest
 
 from app.core.scope import owner_of
 from app.store.idempotency import UNKNOWN
-from tests.api.kit import Json, assistant, call, created, ok, path, result, user
+from tests.api.kit import Json, assistant, call, created, ok, path, problem, result, user
 from tests.archive.conftest import Grep
 from tests.archive.made import made
 
@@ -113,4 +113,4 @@ def test_an_erased_note_is_said_again_by_no_answer(client: httpx.Client, run_as_
     assert not [row for row in run_as_superuser("SELECT response FROM idempotency") if MARK in row[0]]
     assert ok(client.delete(where, headers={"Idempotency-Key": "erase"})) == done
     again = client.post(path("c", "notes"), json={"text": SECRET}, headers={"Idempotency-Key": "add"})
-    assert ok(again, 201)["text"] == "[erased]"
+    assert problem(again, 409, "Idempotency-Key")["type"] == "urn:quire:problem:erased-since"

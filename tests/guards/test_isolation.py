@@ -27,6 +27,7 @@ from app.store import (
     embeddings,
     erasing,
     idempotency,
+    kept_answers,
     keys,
     memories,
     messages,
@@ -46,8 +47,8 @@ from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    archives, conversations, embeddings, erasing, idempotency, keys, memories, messages, notes, page_index, portable,
-    proxied, pruning, remembered, summaries, windows,
+    archives, conversations, embeddings, erasing, idempotency, kept_answers, keys, memories, messages, notes,
+    page_index, portable, proxied, pruning, remembered, summaries, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
@@ -80,7 +81,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
-    "answers that speak of an archive": (archives.ANSWERS, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
+    "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "notes": (notes.LIST, ("c", False)),
     "notes for a head": (notes.FOR_HEAD, ("c", LAST, 100, 10)),
     "current notes": (notes.CURRENT, ("c", 10)),
@@ -91,7 +92,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "summary for a head": (summaries.FOR_HEAD, ("c", 3, 100)),
     "summaries": (summaries.LIST, ("c", 10)),
     "messages to erase": (erasing.ROWS, ("c", [1, 2])),
-    "results of a call": (erasing.RESULTS, ("c", 2)),
+    "results of a call": (erasing.RESULTS, ("c", [2])),
     "archives of messages": (erasing.ARCHIVES, ("c", [3])),
     "title of a page": (erasing.TITLE, ("c", 1)),
     "texts of messages": (erasing.TEXTS, ("c", 0, 10)),
@@ -118,10 +119,13 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
 }
 NONE_OF_ITS_OWN = {
     "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
-    "answers of tools": (erasing.ANSWERS_SAID, (idempotency.UNKNOWN, "")),
-    "answers that name ids": (erasing.ANSWERS_NAMING, ([UUID(int=1)], idempotency.UNKNOWN, "")),
-    "answers that name few ids": (erasing.ANSWERS_NAMING_FEW, ([UUID(int=1)], idempotency.UNKNOWN, "")),
-    "answers of a conversation": (erasing.ANSWERS_OF, ("c", '"c"', idempotency.UNKNOWN, "")),
+    "answers by their keys": (kept_answers.LOCK, (["none"],)),
+    "archives that are still there": (erasing.STILL_THERE, ([UUID(int=1)],)),
+    "owner of a memory": (remembered.OWNER, (UUID(int=1),)),
+    "answers of tools": (kept_answers.ANSWERS_SAID, (idempotency.UNKNOWN, "")),
+    "answers that name ids": (kept_answers.ANSWERS_NAMING, ([UUID(int=1)], idempotency.UNKNOWN, "")),
+    "answers that name few ids": (kept_answers.ANSWERS_NAMING_FEW, ([UUID(int=1)], idempotency.UNKNOWN, "")),
+    "answers of a conversation": (kept_answers.ANSWERS_OF, ("c", '"c"', idempotency.UNKNOWN, "")),
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
     "replaced notes": (portable.REPLACED, ("c", 1)),
@@ -145,7 +149,6 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
     "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
-    "redact an answer": (archives.CORRECT, ("k", "forged")),
     "use of a key": (keys.USED, (KEY,)),
     "revoke a key": (keys.REVOKE, (KEY, None)),
     "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
@@ -166,7 +169,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "drop embedding work": (erasing.DROP_EMBEDDING, ("x",)),
     "rename pages": (erasing.RENAME, ("c", [1], "forged", 1)),
     "settle": (erasing.SETTLE, ("c", 1, None, "forged", 1, "[]")),
-    "redact a kept answer": (erasing.CORRECT, ("k", "forged")),
+    "redact a kept answer": (kept_answers.CORRECT, ("k", "forged")),
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
     "prune a message": (pruning.PRUNE, ("c", 1, "{}", None, None, 1)),
@@ -314,7 +317,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Runtime) -> 
             assert not await notes.delete(connection, tenant, "c", note["id"])
             gone = await archives.delete(connection, tenant, archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0)
+        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0, 0.0, 0)
         assert await archives.expired(connection, BOB) == []
         assert await connection.fetch(portable.ARCHIVES, BOB, "c", "u:u", UUID(int=0), 10) == []
 
@@ -334,9 +337,10 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
             assert await remembered.delete(connection, tenant, key, sensitive=True) is None
             assert await connection.fetch(portable.OWNER_OF_MEMORY, BOB, key) == []
             assert await connection.fetch(portable.MEMORIES, BOB, None, owner_of("u:u"), UUID(int=0), True, 9) == []
-            assert await remembered.delete_expired(connection, tenant) == 0
+            assert await remembered.owners_of_expired(connection, BOB) == []
+            assert await remembered.delete_expired(connection, tenant, owner_of("u:u")) == 0
     async with made.database.begin(BOB) as connection:
-        assert await remembered.delete_expired(connection, BOB) == 1
+        assert await remembered.delete_expired(connection, BOB, owner_of("u:u")) == 1
 
 
 async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
@@ -425,7 +429,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     }
     run_in_thread_if_large |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
-    by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "CONTENTS", "DELETE_EXPIRED"}
+    by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "LOCK_ALL_CONTENTS", "CONTENTS", "OWNERS_OF_EXPIRED", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
     by_id |= {
@@ -495,8 +499,9 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
 async def test_an_append_goes_to_its_own_tenant_only(made: Runtime, superuser: asyncpg.Connection) -> None:
     """Not even if the process remembered the other tenant's conversation in its place."""
     await say(made, BOB, "c", [{"role": "user", "content": "hello"}])
-    known = made.conversations[BOB, "c"]
-    made.conversations[ANN, "c"] = replace(known, version=known.version)
+    known = made.caches.conversation(BOB, "c")
+    assert known is not None
+    made.caches.keep_conversation(ANN, replace(known, version=known.version))
     before = await superuser.fetchval("SELECT count(*) FROM messages")
     await say(made, ANN, "c", [{"role": "user", "content": f"mine, {ANN}"}])
     rows = await superuser.fetch("SELECT tenant_id, seq FROM messages WHERE body LIKE '%mine, %'")

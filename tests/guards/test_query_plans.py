@@ -11,7 +11,18 @@ import asyncpg
 import pytest
 
 from app.postgres.database import Connection, Database
-from app.store import archives, conversations, erasing, growth, keys, messages, page_index, proxied, summaries, windows
+from app.store import (
+    conversations,
+    erasing,
+    growth,
+    kept_answers,
+    keys,
+    messages,
+    page_index,
+    proxied,
+    summaries,
+    windows,
+)
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio
@@ -148,10 +159,10 @@ async def test_erasing_a_conversation_finds_what_hangs_from_it_by_index(connecti
     found: dict[str, tuple[str, tuple[object, ...]]] = {
         table: (sql, (ANN, "c", 1, 2000)) for table, sql in conversations.DELETE_STRETCH.items()
     }
-    found["answers that name something"] = (erasing.ANSWERS_NAMING, (ANN, [UUID(int=1)], UUID(int=2), "k"))
-    found["answers that name one thing"] = (erasing.ANSWERS_NAMING_FEW, (ANN, [UUID(int=1)], UUID(int=2), "k"))
-    found["answers of tools"] = (erasing.ANSWERS_SAID, (ANN, UUID(int=2), "k"))
-    found["answers that speak of an archive"] = (archives.ANSWERS, (ANN, [UUID(int=2)], "x"))
+    found["answers that name something"] = (kept_answers.ANSWERS_NAMING, (ANN, [UUID(int=1)], UUID(int=2), "k"))
+    found["answers that name one thing"] = (kept_answers.ANSWERS_NAMING_FEW, (ANN, [UUID(int=1)], UUID(int=2), "k"))
+    found["answers of tools"] = (kept_answers.ANSWERS_SAID, (ANN, UUID(int=2), "k"))
+    found["answers that speak of an archive"] = (kept_answers.ANSWERS_SHOWING, (ANN, [UUID(int=2)], "x"))
     await connection.execute("SET LOCAL enable_seqscan = off")  # some of the tables are empty here
     for name, (sql, arguments) in found.items():
         text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)

@@ -112,7 +112,7 @@ async def test_a_small_owner_beside_a_huge_one_is_searched_in_full(connection: C
     own = {row["id"] for row in await connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
     terms = bm25.query("green tea")
     for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
-        hits, total = await memories.search(
+        hits, total, *_ = await memories.search(
             connection, ANN, SMALL_OWNER, asked, meaning=more, only_meaning=alone, limit=100, score_min=-1e9
         )
         assert total == len(hits) == SMALL
@@ -141,4 +141,4 @@ async def test_an_owner_of_another_tenant_has_nothing_here(connection: Connectio
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
     for more in (None, meaning):
-        assert await memories.search(connection, BOB, HUGE_OWNER, terms, meaning=more) == ([], 0)
+        assert await memories.search(connection, BOB, HUGE_OWNER, terms, meaning=more) == ([], 0, 0.0, 0)

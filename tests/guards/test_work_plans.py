@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.postgres.database import ORDERED, Connection, Database
-from app.queue import enqueue, table
+from app.queue import table
 from app.store import spending, unindexed
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
@@ -33,7 +33,6 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "release": (table.RELEASE, (*HELD, A_MINUTE, "e")),
     "expired": (table.EXPIRED, (ANN,)),
     "reap": (table.REAP, (*HELD, "e", A_MINUTE)),
-    "once more": (enqueue.ONCE_MORE, HELD[:3]),
     "neglected": (table.NEGLECTED, (str(ANN),)),
     "retry": (table.RETRY, (ANN, UUID(int=1))),
     "retry some": (table.RETRY_SOME, (ANN, 20)),

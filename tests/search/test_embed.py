@@ -12,7 +12,7 @@ from app.providers import TemporaryError
 from app.queue import table
 from app.queue.table import LeaseLost
 from app.runtime import Runtime
-from app.services.lifecycle.erasing import erase_memory
+from app.services.lifecycle.erasing import Transaction, erase_memory
 from app.services.memory import searching
 from app.services.memory.remembering import MemoryRequest, remember
 from app.store import embeddings
@@ -114,7 +114,7 @@ async def test_what_is_erased_meanwhile_gets_no_vector(made: Runtime) -> None:
         moment, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
     async with made.database.begin(DEFAULT_TENANT) as connection:
-        await erase_memory(made, connection, DEFAULT_TENANT, moment.key, sensitive=True)
+        await erase_memory(Transaction(made, connection, DEFAULT_TENANT), moment.key, sensitive=True)
     async with made.database.begin(DEFAULT_TENANT) as connection:
         model = embeddings.model_id("meanings", 2)
         await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(moment.key, [0.6, 0.8])], [moment.key])

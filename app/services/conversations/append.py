@@ -11,6 +11,7 @@ No LLM, no embedding, and no token is counted while a lock is held that could ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -145,8 +146,13 @@ async def append(
     except UnchainedError:
         await chains.complete(runtime, tenant, conversation_id)
         return await append(runtime, tenant, conversation_id, request, key)
+    except errors.OutcomeUnknown:
+        task.runtime.caches.forget_conversation(*task.place)
+        if (stored := await _stored_response(task)) is None:
+            raise
+        return Appended(stored)
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
-        runtime.conversations.pop(task.place, None)
+        task.runtime.caches.forget_conversation(*task.place)
         if key is not None and (response := await key.find_response(runtime.database, tenant)) is not None:
             return Appended(response, replayed=True)
         if isinstance(error, asyncpg.UniqueViolationError):
@@ -156,6 +162,17 @@ async def append(
 
 def _time_of(request: AppendRequest) -> datetime:
     return request.created_at if isinstance(request, ImportedMessages) else datetime.now(UTC)
+
+
+async def _stored_response(task: _Task) -> str | None:
+    """Return the response of an append whose commit was not answered, where its key shows that it was stored. Where
+    nothing shows it, the append can still be stored later.
+    """
+    if task.key is None:
+        return None
+    with suppress(errors.StorageUnavailable):
+        return await task.key.find_response(task.runtime.database, task.tenant)
+    return None
 
 
 async def _append(task: _Task) -> Appended:
@@ -199,7 +216,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
 async def _gather(task: _Task) -> tuple[Conversation | None, Selection]:
     """Return the conversation as it is, or was a moment ago, and what of the request is new to it."""
     request = task.request
-    cached = task.runtime.conversations.get(task.place)
+    cached = task.runtime.caches.conversation(*task.place)
     # What is remembered can be of one erased since.
     if isinstance(request, PostedMessages) and cached is not None and can_use(cached, request):
         return cached, select_all(request)
@@ -296,7 +313,7 @@ async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
 
 def _statement(task: _Task, decided: _Decided) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None]:
     """Return what the statement of an append takes."""
-    work = enqueue.traced(_work(decided.append), task.runtime.tracing.traceparent())
+    work = enqueue.traced(enqueue.in_lock_order(_work(decided.append)), task.runtime.tracing.traceparent())
     if task.key is None:
         return decided.append, work, None
     stored = StoredResponse.about(decided.response, decided.append.conversation)
@@ -361,7 +378,7 @@ async def _store_nothing(task: _Task, connection: Connection, known: Conversatio
     appended = _nothing_new(known, selection)
     if task.key is not None:
         await task.key.store(connection, task.tenant, StoredResponse.about(appended.response, known))
-    task.runtime.conversations.pop(task.place, None)
+    task.runtime.caches.forget_conversation(*task.place)
     return appended
 
 
@@ -373,7 +390,7 @@ def _remember(task: _Task, decided: _Decided) -> Appended:
     conversation = decided.append.conversation
     if decided.append.follow_up.is_needed:
         task.runtime.work_came.set()
-    task.runtime.conversations[task.place] = conversation
+    task.runtime.caches.keep_conversation(task.tenant, conversation)
     return Appended(decided.response, last_seq=conversation.end.last_seq)
 
 

@@ -30,7 +30,7 @@ async def complete(runtime: Runtime, tenant: UUID, conversation_id: str) -> None
             seq, chain = await _chain_some(connection, tenant, known, seq, chain)
             if done := seq >= known.end.last_seq:
                 await messages.set_chain(connection, tenant, conversation_id, chain)
-    runtime.conversations.pop((tenant, conversation_id), None)
+    runtime.caches.forget_conversation(tenant, conversation_id)
 
 
 async def _chain_some(

@@ -11,82 +11,44 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
-
 from app import errors
+from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core import fresh
-from app.core.assemble import assemble, free_for_tail, with_tail
+from app.core.assemble import assemble, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Context, Epoch, Fixed, Format, Item, Language, TailItem, Window, WindowWarning
+from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
-from app.core.quote import archive_text, moment_line, moments_heading
 from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
 from app.recall.tools import GUIDE, window_schemas
-from app.runtime import FoundEpoch, KeptWindow, Runtime
+from app.runtime import Runtime
 from app.services.conversations import epochs
-from app.services.memory import archiving, recalling, searching
-from app.services.memory.archiving import Loaded, Wanted
-from app.services.memory.searching import Query, SearchHit
-from app.store import archives, conversations, messages, windows
+from app.services.conversations.tail import ContextRequest, gather
+from app.store import archives, conversations, windows
 from app.store.windows import WindowParts
 
-LOAD_FRAME = 60
-"""Tokens of the frame around a loaded archive."""
-MOMENTS_MAX = 300
-"""Passages that a query may bring in, if they fit."""
-RELEVANT_SHARE = 0.1
-"""Passages that score less than this part of the best one that is not in view are not brought in."""
-MOMENT_TOKENS_MIN = 12
 KEPT_FORMS = 3
 """A kept window has most texts as they are shown, in the condensed form that they may have to take, and rendered."""
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
 """How far the model's texts may be behind before a window says so."""
-MOMENTS_TOKENS_MIN, MOMENTS_SHARE = 6_000, 0.1
-"""Tokens that a query's passages may take in any window, and the part of the budget that they may take in a larger
-one: they must not fill whatever is free.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
-    budget: int | None = None
-    model: str | None = None
-    query: str | None = None
-    load: tuple[UUID, ...] = ()
-    pages: tuple[int, ...] = ()
-    format: Format = "openai"
-    system: str | None = None
-    """Instead of the conversation's own system prompt, for this call."""
-    tools: tuple[dict[str, Any], ...] = ()
-    """The caller's own tools, offered beside the recall tools."""
-    bound_to: str | None = None
-    """The one user whose conversations are there."""
-    sensitive: bool = False
-    """Whether the query finds sensitive memories too."""
-
-    @property
-    def asks_for_tail(self) -> bool:
-        return bool(self.load or self.pages or self.query)
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     """The assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
     key = _memory_key(tenant, conversation_id, request)
-    kept = runtime.windows.get(key)
+    kept = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, kept) if kept else None
     if kept is not None and parts is not None:
         if kept.context is not None and parts.conversation == kept.parts.conversation and not request.asks_for_tail:
@@ -94,7 +56,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
             return kept.context
         remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, kept.available, kept.epoch)
     else:
-        remembered = runtime.epochs.get(key)
+        remembered = runtime.caches.epochs.get(key)
         parts = await _read(runtime, tenant, conversation_id, request, remembered)
     try:
         return await _with_tools(runtime, tenant, parts, request, key, remembered, offered=True)
@@ -110,7 +72,7 @@ async def _continued(
     last = kept.parts.conversation.totals.last_seq
     found = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
     if found is None or conversations.seen(found[0], request.bound_to) is None:
-        runtime.windows.pop(_memory_key(tenant, conversation_id, request), None)
+        runtime.caches.windows.pop(_memory_key(tenant, conversation_id, request), None)
         raise conversations.unknown()
     conversation, newer = found
     if conversation.uid != kept.parts.conversation.uid or not layout.holds(conversation.totals):
@@ -138,7 +100,7 @@ async def _read(
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
     own = hashlib.sha256(dumps([request.system, request.tools]).encode()).digest()
-    return (tenant, conversation_id, request.budget, request.model, request.format, bool(request.query), own)
+    return (tenant, conversation_id, request.budget, request.model, request.format, request.takes_query_share, own)
 
 
 async def _with_tools(
@@ -158,7 +120,7 @@ async def _with_tools(
     conversation = parts.conversation
     window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals, wanted.token_percent)
     window = await _with_fresh(runtime, tenant, conversation, window)
-    tail, warnings = await _tail(runtime, tenant, conversation, request, window, language)
+    tail, warnings = await gather(runtime, tenant, conversation, request, wanted.policy, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
     warnings += _lags(runtime, conversation, epoch, wanted)
@@ -175,7 +137,7 @@ async def _with_tools(
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     whole = None if request.asks_for_tail else found
     size = KEPT_FORMS * len(found.body)
-    runtime.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, size))
+    runtime.caches.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, size))
     return found
 
 
@@ -244,7 +206,7 @@ async def _profile(
     else:
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, conversation.token_percent, has_query=bool(request.query)), offered
+    return profile(policy, budget, fixed, conversation.token_percent, has_query=request.takes_query_share), offered
 
 
 async def _epoch(
@@ -276,7 +238,7 @@ async def _epoch(
     current, epoch, again = await runtime.read(derive)
     if again is None:
         raise conversations.unknown()
-    runtime.epochs[key] = FoundEpoch(current.uid, available, epoch)
+    runtime.caches.epochs[key] = FoundEpoch(current.uid, available, epoch)
     return epoch, again
 
 
@@ -296,171 +258,6 @@ async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation
     results = await runtime.read(read)
     size = sum(len(result.text) for result in results)
     return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
-
-
-async def _tail(
-    runtime: Runtime,
-    tenant: UUID,
-    conversation: Conversation,
-    request: ContextRequest,
-    window: Window,
-    language: Language,
-) -> tuple[list[TailItem], tuple[WindowWarning, ...]]:
-    """What this call asked for, framed and weighed. What cannot be found is said in a warning."""
-    if not request.asks_for_tail:
-        return [], ()
-    query = await searching.ready(runtime, tenant, request.query) if request.query else None
-    pages, no_page = await _pages(runtime, tenant, conversation, request, language)
-    free = free_for_tail(window) - sum(item.tokens for item in pages)
-
-    async def read(database: Database) -> _Found:
-        async with database.snapshot(tenant) as connection:
-            return await _find(connection, tenant, conversation, request, query, window, free)
-
-    found = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    named, no_archive = await _archives(runtime, found.loaded, language)
-    free -= sum(item.tokens for item in named)
-    free = min(free, max(MOMENTS_TOKENS_MIN, int(window.ledger.budget * MOMENTS_SHARE)))
-    said = sum(len(moment.text) for moment in found.moments)
-    relevant = await run_in_thread_if_large(said, _relevant, runtime, conversation, found.moments, free, language)
-    return [*named, *pages, *relevant], (*no_archive, *no_page, *_degraded(query))
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a call asked for besides pages."""
-
-    loaded: list[tuple[UUID, Loaded | None]]
-    moments: list[SearchHit]
-
-
-async def _find(
-    connection: Connection,
-    tenant: UUID,
-    conversation: Conversation,
-    request: ContextRequest,
-    query: Query | None,
-    window: Window,
-    free: int,
-) -> _Found:
-    """Each archive that was named as far as its part of what is free goes, and what the query finds."""
-    loaded: list[tuple[UUID, Loaded | None]] = []
-    for uuid in request.load:
-        room = max(1, free // len(request.load) - LOAD_FRAME)
-        scope = conversation.scope
-        wanted = Wanted(query=query, max_tokens=room)
-        loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
-    moments = (
-        await _moments(connection, tenant, conversation, query, window, sensitive=request.sensitive) if query else []
-    )
-    return _Found(loaded, moments)
-
-
-def _degraded(query: Query | None) -> list[WindowWarning]:
-    """That the query went by words for once. Where there is no embedding model at all, it always does."""
-    warnings = query.warnings if query is not None else []
-    return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
-
-
-async def _pages(
-    runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
-) -> tuple[list[TailItem], list[WindowWarning]]:
-    """The pages that were named, in full."""
-    if not request.pages:
-        return [], []
-
-    async def read(database: Database) -> dict[int, Sequence[Record]]:
-        async with database.snapshot(tenant) as connection:
-            if not await conversations.is_still(connection, tenant, conversation):
-                raise conversations.unknown()
-            return {n: await messages.page_messages(connection, tenant, conversation.id, n) for n in request.pages}
-
-    found: list[TailItem] = []
-    missing: list[WindowWarning] = []
-    for number, rows in (await runtime.read(read)).items():
-        text = await recalling.page(runtime, rows, number, language)
-        if text is None:
-            missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
-        else:
-            (tokens,) = await runtime.tokens.count_many([text])
-            found.append(TailItem(text, tokens))
-    return found, missing
-
-
-async def _archives(
-    runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
-) -> tuple[list[TailItem], list[WindowWarning]]:
-    """The archives that were named, as much of each as there is room for."""
-    found: list[TailItem] = []
-    missing: list[WindowWarning] = []
-    for uuid, read in loaded:
-        if read is None:
-            missing.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
-            continue
-        archive = await archiving.shown(runtime, read)
-        shown, part = archiving.tool_text(archive, language)
-        text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
-        (tokens,) = await runtime.tokens.count_many([text])
-        found.append(TailItem(text, tokens, uuid))
-    return found, missing
-
-
-async def _moments(
-    connection: Connection,
-    tenant: UUID,
-    conversation: Conversation,
-    query: Query,
-    window: Window,
-    *,
-    sensitive: bool,
-) -> list[SearchHit]:
-    """What the query finds that is not in view, the best first."""
-    scope = conversation.scope
-    hits = await searching.find(connection, tenant, scope, query, MOMENTS_MAX, sensitive=sensitive)
-    in_view = {p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool"}
-    new = [
-        hit
-        for hit in hits
-        if not (hit.conversation_id == conversation.id and hit.archive_id is None and hit.seq in in_view)
-    ]
-    least = new[0].score * RELEVANT_SHARE if new else 0.0
-    good = [hit for hit in new if hit.score >= least]
-    return await searching.moments(connection, tenant, good, sensitive=sensitive)
-
-
-def _relevant(
-    runtime: Runtime, conversation: Conversation, moments: Sequence[SearchHit], free: int, language: Language
-) -> list[TailItem]:
-    """The best moments that fit, by day and conversation, older ones before newer; each day has one heading."""
-    days: dict[tuple[str | None, str], list[tuple[SearchHit, str, int]]] = {}
-    headings: dict[tuple[str | None, str], tuple[str, int]] = {}
-    for moment in moments:
-        elsewhere = None if moment.hit.conversation_id == conversation.id else moment.hit.conversation_id
-        place = (elsewhere, moment.day)
-        if place not in headings:
-            heading = moments_heading(moment.day, elsewhere, language)
-            headings[place] = heading, runtime.tokens.count(heading) + 1
-        text = moment_line(moment.hit.page or 0, moment.role, moment.text)
-        tokens = runtime.tokens.count(text) + 1
-        needed = tokens + (0 if place in days else headings[place][1])
-        if needed > free:
-            continue
-        free -= needed
-        days.setdefault(place, []).append((moment, text, tokens))
-        if free < MOMENT_TOKENS_MIN:
-            break
-    found: list[TailItem] = []
-    for place, taken in sorted(days.items(), key=lambda day: min(_told(moment) for moment, _, _ in day[1])):
-        heading, more = headings[place]
-        for moment, text, tokens in sorted(taken, key=lambda one: _told(one[0])):
-            shown = f"{heading}\n{text}" if more else text
-            found.append(TailItem(shown, tokens + more, moment.hit.archive_id))
-            more = 0
-    return found
-
-
-def _told(moment: SearchHit) -> tuple[datetime, int, int]:
-    return moment.hit.created_at, moment.hit.seq or 0, moment.hit.start
 
 
 def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[WindowWarning, ...]:

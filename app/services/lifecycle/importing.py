@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import anyio.to_thread
+import asyncpg
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
@@ -126,6 +127,9 @@ async def _located(number: int, work: Any) -> None:
         at = named[0]["loc"][1] if len(named[0]["loc"]) > 1 else number
         kind = type(error) if isinstance(error, Conflict | Forbidden) else Invalid
         raise kind(f"Line {at}: {error.detail}", errors=named) from error
+    except asyncpg.UniqueViolationError:
+        message = "was put in by another request at the same moment; send it again"
+        raise Conflict(f"Line {number}: it {message}.", errors=[{"loc": ["line", number], "msg": message}]) from None
 
 
 def _checked(number: int, value: Any) -> Any:
@@ -203,7 +207,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     if known.user_id != user_id:
         raise Conflict("The conversation id is taken by another user.")
     (job.done if made else job.matched)["conversations"] += 1
-    runtime.conversations.pop((job.tenant, line.id), None)
+    runtime.caches.forget_conversation(job.tenant, line.id)
     return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
 
 
@@ -331,7 +335,7 @@ async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteL
     names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made
-    job.runtime.conversations.pop((tenant, into.id), None)
+    job.runtime.caches.forget_conversation(tenant, into.id)
 
 
 async def _revision(connection: Connection, tenant: UUID, known: Conversation) -> int:
@@ -414,7 +418,7 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
             work.append(enqueue.summary(known.id, known.uid))
         if work:
             await enqueue.enqueue(connection, tenant, work)
-    runtime.conversations.pop((tenant, into.id), None)
+    runtime.caches.forget_conversation(tenant, into.id)
 
 
 # --- What is of no message ----------------------------------------------------------------------------
@@ -429,7 +433,7 @@ async def _scope(
             where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
             raise Invalid("The line needs `user_id` or `conversation_id`.", errors=where)
         return scope_of(_user(job, user_id), None), None
-    known = await conversations.find(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
+    known = await conversations.hold(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
     if known is None:
         raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "does not exist"}])
     _user(job, known.user_id)

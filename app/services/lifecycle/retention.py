@@ -17,15 +17,18 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app import errors
 from app.core.conversation import Conversation
 from app.core.erasure import erased_forms, pruned_mark
+from app.core.erasure_plan import weight as weigh_view
 from app.core.groups import chat_messages
 from app.core.nul import without_nul
 from app.core.profile import policy_of
 from app.core.quote import plain_text
 from app.postgres.database import Connection
 from app.runtime import Runtime
-from app.services.lifecycle import erasing
+from app.services.lifecycle import erasing, erasing_whole
+from app.services.lifecycle.erasing import Transaction
 from app.store import conversations, pruning
 
 MESSAGES_AT_ONCE = 50
@@ -63,14 +66,24 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
             rows = await pruning.old(connection, tenant, since, CONVERSATIONS_AT_ONCE)
         for row in rows:
             async with runtime.database.begin(tenant) as connection:
-                known = await conversations.lock(connection, tenant, row["id"])
-                if known is None or known.updated_at >= since:
+                known = await _lock_if_old(connection, tenant, row["id"], since)
+                if known is None:
                     continue
-                one = await erasing.erase_conversation(runtime, connection, tenant, known)
-            erasing.forget(runtime, tenant, one.touched)
+                one = await erasing_whole.erase_conversation(Transaction(runtime, connection, tenant), known)
+            runtime.forget_erased(tenant, one.touched)
             done.update(one.counts)
         if len(rows) < CONVERSATIONS_AT_ONCE:
             return done
+
+
+async def _lock_if_old(
+    connection: Connection, tenant: UUID, conversation_id: str, since: datetime
+) -> Conversation | None:
+    try:
+        known = await erasing.lock(connection, tenant, conversation_id)
+    except errors.NotFound:
+        return None
+    return known if known.updated_at < since else None
 
 
 async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int, *, dry_run: bool) -> int:
@@ -96,7 +109,7 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
                 await _prune_one(runtime, connection, tenant, known, row)
             await pruning.advance(connection, tenant, conversation_id, rows[-1]["seq"])
             await conversations.begin_generation(connection, tenant, conversation_id)
-        erasing.forget(runtime, tenant, [conversation_id])
+        runtime.forget_erased(tenant, [conversation_id])
 
 
 async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, row: Record) -> None:
@@ -113,7 +126,7 @@ async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, kno
     forms = erased_forms(json.loads(row["body"]), view, anthropic, said, names)
     if row["kind"] == "orphan":
         forms = replace(forms, view="")
-    weight = 0 if row["kind"] == "orphan" else erasing.weight_of(runtime, chat_messages(forms.view or forms.body))
+    weight = 0 if row["kind"] == "orphan" else weigh_view(chat_messages(forms.view or forms.body), runtime.tokens.count)
     await pruning.prune(connection, tenant, known.id, row["seq"], forms, weight)
 
 

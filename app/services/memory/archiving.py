@@ -20,9 +20,9 @@ from app.core.groups import chat_messages
 from app.core.model import Language, Policy
 from app.core.neutral import without_ranges
 from app.core.nul import with_nul
-from app.core.placeholder import ERASED_TOKENS_MAX, ArchiveCard, erased
+from app.core.placeholder import ArchiveCard
 from app.core.profile import policy_of
-from app.core.quote import plain_text, speaker_of
+from app.core.quote import searchable_text, speaker_of
 from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.rows import NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
@@ -33,6 +33,7 @@ from app.extractive.terms import key_terms
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
+from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
@@ -127,7 +128,9 @@ async def archive(
     """
     conversation = None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        if conversation is None:
+            raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",
@@ -277,12 +280,16 @@ async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
     row, wanted = loaded.row, loaded.wanted
     found = view(row)
     if wanted.query is not None:
-        found["passages"] = await _fitting(runtime, loaded, wanted.max_tokens or PASSAGE_TOKENS)
-        return {**found, "mode": wanted.query.mode, "warnings": wanted.query.warnings}
+        passages = await _fitting(runtime, loaded, wanted.max_tokens or PASSAGE_TOKENS)
+        is_cut = sum(p["length"] for p in passages) < sum(len(text) for _, text in loaded.passages)
+        how = {"mode": wanted.query.mode, "warnings": wanted.query.warnings}
+        return {**found, "passages": passages, "is_cut": is_cut, **how}
     content = await run_in_thread_if_large(len(row["text"]), _as_sent, row, row["text"], wanted.offset)
     if wanted.max_tokens is not None:
         content = await clipped(runtime, content, wanted.max_tokens)
-    return {**found, "content": content, "offset": wanted.offset, "length": len(content)}
+    wanted_through = row["length"] if wanted.length is None else min(row["length"], wanted.offset + wanted.length)
+    is_cut = wanted.offset + len(content) < wanted_through
+    return {**found, "content": content, "offset": wanted.offset, "length": len(content), "is_cut": is_cut}
 
 
 def _as_sent(row: Record, text: str, offset: int) -> str:
@@ -294,7 +301,7 @@ async def _passages(connection: Connection, tenant: UUID, row: Record, query: Qu
     """The passages that fit a query best, by words and meaning, the best first. Where all have neither a word nor the
     meaning of it, the closest one.
     """
-    hits, _ = await memories.search(
+    hits, *_ = await memories.search(
         connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight * PASSAGES,
         archive_id=row["id"], limit=PASSAGES_MAX,
     )  # fmt: skip
@@ -321,30 +328,7 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
-async def erase_row(connection: Connection, tenant: UUID, row: Record, *, embeds: bool) -> dict[str, int]:
-    """Erase an archive that was looked up (it may have expired): its placeholder then says so, in every window.
-
-    ``embeds``: what is left of its messages is to get new vectors.
-    """
-    counts = {"archives": 1, "messages": 0, "epochs": 0}
-    said = erased(row["id"], row["language"])
-    for conversation_id in sorted({m["conversation_id"] for m in await archives.showing(connection, tenant, row)}):
-        await conversations.lock(connection, tenant, conversation_id)
-        counts["epochs"] += await conversations.begin_generation(connection, tenant, conversation_id)
-    for message in await archives.showing(connection, tenant, row):
-        view = await archives.replace_shown(connection, tenant, message, row["id"], said, ERASED_TOKENS_MAX)
-        if view is not None:
-            again = _moments(message, owner_of(row["scope"]), view)
-            await messages.remember(connection, tenant, again, message["created_at"], embeds=embeds)
-        counts["messages"] += 1
-    if embeds and counts["messages"]:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner_of(row["scope"]))])
-    await archives.redact_answers(connection, tenant, owner_of(row["scope"]), row["id"], said)
-    counts |= await archives.delete(connection, tenant, row["id"], row["scope"])
-    return counts
-
-
-def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
+def moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     """What search is to find of a message that has changed."""
     said = chat_messages(view)
     return [
@@ -353,12 +337,33 @@ def _moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
             conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
             start=start, length=length, terms=terms,
         )
-        for start, length, terms in all_vectors(plain_text(said), speaker_of(said))
+        for start, length, terms in all_vectors(searchable_text(said, TOOL_NAMES), speaker_of(said))
     ]  # fmt: skip
 
 
+READ_ON: dict[Language, str] = {
+    "en": '… [cut; load_tool_history("{uuid}", offset={offset}) reads on]',
+    "zh": '…[已截断;用 load_tool_history("{uuid}", offset={offset}) 继续读取]',
+}
+ASK_CLOSER: dict[Language, str] = {
+    "en": '… [more passages match; load_tool_history("{uuid}", a narrower query) or with offset and length reads them]',
+    "zh": '…[还有匹配的段落;用 load_tool_history("{uuid}", 更具体的查询) 或 offset 和 length 读取]',
+}
+
+
 def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """What a load brought, as a tool shows it: its text, and which part of the archive it is."""
+    """What a load brought, as a tool shows it: its text, and which part of the archive it is. Where something did not
+    fit, its last line says how to get it.
+    """
+    text, part = _shown_text(found, language)
+    if not found["is_cut"]:
+        return text, part
+    hint = ASK_CLOSER if "passages" in found else READ_ON
+    offset = found["offset"] + found["length"] if "offset" in found else 0
+    return f"{text}\n{hint[language].format(uuid=found['uuid'], offset=offset)}", part
+
+
+def _shown_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
     whole = found["result_length"]
     if "passages" in found:
         parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in found["passages"]]

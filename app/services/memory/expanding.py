@@ -29,7 +29,7 @@ async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tupl
     if runtime.chat is None:
         return None, [ABSENT]
     key = (tenant, scope, query)
-    known = runtime.expansions.get(key)
+    known = runtime.caches.expansions.get(key)
     if known is not None:
         return known, []
     messages = [
@@ -46,5 +46,5 @@ async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tupl
     if not isinstance(more, str) or not more.strip():
         return None, [FAILED]
     expanded = f"{query} {' '.join(more.split())[:EXPANDED_MAX]}"
-    runtime.expansions[key] = expanded
+    runtime.caches.expansions[key] = expanded
     return expanded, []

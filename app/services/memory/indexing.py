@@ -21,7 +21,7 @@ from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.memory import recalling
 from app.services.memory.archiving import ends, vectors
-from app.store import archives, memories, messages
+from app.store import archives, conversations, memories, messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
     while start < len(text):
         found = await anyio.to_thread.run_sync(vectors, text, start, speaker)
         async with runtime.database.begin(tenant) as connection:
+            if row and row["conversation_id"] is not None:
+                await conversations.hold(connection, tenant, row["conversation_id"])
             row = await _row(connection, tenant, of, locked=True)
             if row is None or await _indexed(connection, tenant, of) != start:
                 return
@@ -61,7 +63,7 @@ async def _row(connection: Connection, tenant: UUID, of: Text, *, locked: bool =
 async def _text(connection: Connection, tenant: UUID, row: Record) -> str:
     if "digest" in row.keys():  # noqa: SIM118 - a Record's own `in` looks at values
         return await archives.content(connection, tenant, row["scope"], row["digest"])
-    return recalling.said_text(row)
+    return recalling.searchable_text(row)
 
 
 async def _indexed(connection: Connection, tenant: UUID, of: Text) -> int:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
+from app.core import quote
 from app.core.budget import fair
 from app.core.groups import chat_messages
 from app.core.model import Language
 from app.core.quote import Said, page_text, plain_text, speaker_of
+from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 
 TOKEN_CHARACTERS_MAX = 8
@@ -64,11 +67,18 @@ async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
 
 def said_text(row: Record) -> str:
     """The plain text of a stored message as a model sees it; of one that no model sees, as it was sent."""
-    view = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
-    return plain_text(chat_messages(view))
+    return plain_text(_seen(row))
+
+
+def searchable_text(row: Record) -> str:
+    """The same as search is to find it: without calls of the recall tools, all else in its place."""
+    return quote.searchable_text(_seen(row), TOOL_NAMES)
 
 
 def speaker(row: Record) -> str | None:
     """The name of who a stored message is from, if it was sent with one."""
-    view = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
-    return speaker_of(chat_messages(view))
+    return speaker_of(_seen(row))
+
+
+def _seen(row: Record) -> list[dict[str, Any]]:
+    return chat_messages(row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"])

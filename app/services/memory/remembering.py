@@ -46,7 +46,9 @@ async def remember(
     scope, uid = scope_of(request.user_id, None), None
     conversation: Conversation | None = None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        if conversation is None:
+            raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",

@@ -27,14 +27,17 @@ from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory.recalling import said_text
 from app.store import archives, conversations, embeddings, memories, messages, remembered
-from app.store.memories import Hit, Meaning, relevance
+from app.store.memories import Hit, Hits, Meaning, relevance
 from app.text import bm25
 from app.text.language import fold_each, scalar, script_counts
+from app.text.queries import telling, told_once
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
+REPEATS_MAX = 100
+"""Memories that are looked at besides, where some of those that were found say the same."""
 REPLICA_WAIT_SECONDS = 0.05
 """For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
@@ -104,6 +107,7 @@ class Found:
 class Query:
     """A query made ready: its terms, its meaning where a model could be asked, and what it will be searched by."""
 
+    text: str
     terms: Sequence[int]
     meaning: Meaning | None
     weight: float
@@ -120,7 +124,7 @@ async def ready(runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid"
     if mode != "keyword":
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
-    return Query(terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
+    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
 
 
 async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
@@ -131,7 +135,7 @@ async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning |
         return None, []
     parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
     key = (tenant, embedder.model, "\n\n".join(parts))
-    vector = runtime.query_vectors.get(key)
+    vector = runtime.caches.query_vectors.get(key)
     if vector is None:
         try:
             async with asyncio.timeout(QUERY_SECONDS):
@@ -139,7 +143,7 @@ async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning |
         except (ProviderError, TimeoutError) as error:
             _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
             return None, [SEMANTIC_UNAVAILABLE]
-        runtime.query_vectors[key] = vector
+        runtime.caches.query_vectors[key] = vector
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     return Meaning(model, vector, *relevances.spread(embedder.model)), []
 
@@ -166,7 +170,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     warnings = list(query.warnings)
     if not query.terms and not keywords and query.meaning is None:
         warnings.append(NO_WORDS)
-    return Found(_each_once(found), total, query.mode, None, warnings)
+    return Found(found, total, query.mode, None, warnings)
 
 
 async def _search(
@@ -179,22 +183,31 @@ async def _search(
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
-    hits, total = await memories.search(
-        connection, tenant, owner_of(scope), query.terms or keywords,
-        meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
-        conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
-        until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
-        limit=request.limit,
-    )  # fmt: skip
-    return await moments(connection, tenant, hits, sensitive=request.sensitive), total
+    kept: list[SearchHit] = []
+    total = 0
+    for limit in (request.limit, request.limit + REPEATS_MAX):
+        hits, total, *_ = await memories.search(
+            connection, tenant, owner_of(scope), query.terms or keywords,
+            meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
+            conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
+            until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+            limit=limit,
+        )  # fmt: skip
+        found = await moments(connection, tenant, hits, sensitive=request.sensitive)
+        size = sum(len(hit.text) for hit in found)
+        kept = await run_in_thread_if_large(size, _each_once, found, request.query)
+        if len(kept) == len(found) or len(hits) < limit:
+            break
+    return kept[: request.limit], total
 
 
-def _each_once(found: Sequence[SearchHit]) -> list[SearchHit]:
-    """The best passage of each memory."""
+def _each_once(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
+    """The best passage of each memory; what says the same once, and what only asks the same last."""
     best: dict[UUID, SearchHit] = {}
     for moment in found:
         best.setdefault(moment.key, moment)
-    return list(best.values())
+    once = list(best.values())
+    return [once[place] for place in told_once([moment.text for moment in once], query)]
 
 
 def answer(found: Found, query: str) -> dict[str, Any]:
@@ -209,14 +222,21 @@ def answer(found: Found, query: str) -> dict[str, Any]:
 
 
 async def find(
-    connection: Connection, tenant: UUID, scope: str, query: Query, limit: int, *, sensitive: bool
-) -> list[Hit]:
-    """The best passages for a query, the best first."""
-    hits, _ = await memories.search(
+    connection: Connection,
+    tenant: UUID,
+    scope: str,
+    query: Query,
+    limit: int,
+    *,
+    sensitive: bool,
+    conversation_uid: UUID | None = None,
+) -> Hits:
+    """The best passages for a query, the best first: of a message or an archive as many as match."""
+    return await memories.search(
         connection, tenant, owner_of(scope), query.terms,
-        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit,
+        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit, telling=telling(query.text),
+        conversation_uid=conversation_uid, every_passage=True,
     )  # fmt: skip
-    return hits
 
 
 async def memory(

@@ -25,7 +25,7 @@ from app.core.messages import Limits, read
 from app.core.model import Context
 from app.core.preparation import Arrival
 from app.core.profile import budget_of
-from app.core.proxy import Calls, added, joined, names_of, offered, sound_calls, whose
+from app.core.proxy import Calls, added, joined, names_of, newest_user_text, offered, sound_calls, whose
 from app.core.render import origins
 from app.inflight import Turn
 from app.postgres.database import Connection
@@ -34,8 +34,9 @@ from app.providers.upstream import OverdueError, Upstream
 from app.recall import tools
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.context import ContextRequest, context
+from app.services.conversations.context import context
 from app.services.conversations.requests import ProxyAnswer
+from app.services.conversations.tail import ContextRequest
 from app.services.proxy.proxying import Asked
 from app.services.tools import tool_calls
 from app.store import conversations, messages, spending
@@ -76,7 +77,7 @@ async def _stored(runtime: Runtime, asked: Asked) -> Turn | None:
     """
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
-    if await asked.answer_key(asked.through).find_response(runtime.database, asked.tenant) is None:
+    if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
         return None
     async with runtime.database.snapshot(asked.tenant) as connection:
         rows = await messages.history(
@@ -215,6 +216,8 @@ class _Work:
         wanted = ContextRequest(
             budget=None if budget == known.budget else budget, tools=request.tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive,
+            query=newest_user_text(request.body["messages"]) if request.recall_max_tokens else None,
+            recall_max_tokens=request.recall_max_tokens,
         )  # fmt: skip
         return await context(self._runtime, self._asked.tenant, known.id, wanted)
 
@@ -332,8 +335,8 @@ class _Work:
             except errors.NotFound:
                 _logger.info("an answer is not stored: its conversation was erased")
                 return
-            except errors.StorageUnavailable:
-                if tried == STORE_TRIES:
+            except errors.StorageUnavailable as error:
+                if tried == STORE_TRIES or (isinstance(error, errors.OutcomeUnknown) and not answers):
                     raise
                 await asyncio.sleep(STORE_PAUSE_SECONDS * 2 ** (tried - 1))
             else:

@@ -35,6 +35,8 @@ class ProxyRequest:
     conversation_id: str | None = None
     """As the client names it; None: it is found by the list."""
     budget: int | None = None
+    recall_max_tokens: int | None = None
+    """Tokens of memories that the newest user message may bring in; None: it brings in nothing."""
     retried: bool = False
     """The client says that it sent the request before."""
     arrived: float = 0.0

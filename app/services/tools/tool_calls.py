@@ -24,6 +24,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Language
 from app.core.nul import replace_nul
+from app.core.profile import policy_of
 from app.core.quote import archive_text, memories_text, moment_text
 from app.core.scope import scope_of
 from app.extractive.terms import key_terms
@@ -71,6 +72,13 @@ class Asker:
     @property
     def scope(self) -> str:
         return scope_of(self.user_id, self.conversation.id if self.conversation else None)
+
+    def is_alone(self, runtime: Runtime) -> bool:
+        """Whether the conversation's policy keeps other conversations from it."""
+        if self.conversation is None:
+            return False
+        policy = policy_of(runtime.defaults, conversations.policy_overrides(self.conversation))
+        return policy.recall_scope == "conversation"
 
     def language(self, arguments: Mapping[str, Any]) -> Language:
         """That of the conversation; outside of one, that of what is asked."""
@@ -154,7 +162,7 @@ async def keep(
 
     kept = await run_idempotently(runtime.database, tenant, idempotency, count)
     if conversation is not None:
-        runtime.conversations.pop((tenant, conversation.id), None)
+        runtime.caches.forget_conversation(tenant, conversation.id)
     return kept
 
 
@@ -271,7 +279,7 @@ async def _search_memories(
 ) -> Answer:
     query: str = arguments["query"]
     days = arguments.get("time_range_days")
-    here = asking.user_id is None or arguments.get("this_conversation", False)
+    here = asking.user_id is None or asking.is_alone(runtime) or arguments.get("this_conversation", False)
     request = SearchRequest(
         query=query,
         user_id=asking.user_id,
@@ -306,7 +314,8 @@ async def _recall_memory(
 ) -> Answer:
     """The best passages in full that a call has room for, older ones before newer."""
     query: str = arguments["query"]
-    alone = asking.conversation.id if asking.user_id is None and asking.conversation else None
+    here = asking.user_id is None or asking.is_alone(runtime)
+    alone = asking.conversation.id if here and asking.conversation else None
     limit = runtime.settings.memory_recall_top_k
     request = SearchRequest(query, asking.user_id, alone, limit=limit, sensitive=asking.sensitive)
     found = await searching.search(runtime, tenant, request)

@@ -17,6 +17,7 @@ from quire_client.shapes import Appended, Json, Recalled, Searched, Synced, Tool
 
 Messages = Sequence[Mapping[str, Any]]
 Format = Literal["openai", "anthropic"]
+RecallScope = Literal["user", "conversation"]
 OnFork = Literal["error", "append"]
 
 URL = "http://127.0.0.1:8000"
@@ -91,15 +92,19 @@ class Quire:
 
     def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
-        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, load: Sequence[str] = (),
+        pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
-        """Get the window for the next model call. `system` replaces the conversation's own; `tools` are yours."""
+        """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
+        them. `system` replaces the conversation's own; `tools` are yours.
+        """
         return Window.of(
             self.send(
                 calls.ask(
                     calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
-                    load=list(load), pages=list(pages), format=format, system=system, tools=list(tools),
+                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, load=list(load), pages=list(pages),
+                    format=format, system=system, tools=list(tools),
                 )
             )
         )  # fmt: skip
@@ -260,15 +265,19 @@ class AsyncQuire:
 
     async def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
-        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, load: Sequence[str] = (),
+        pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
-        """Get the window for the next model call. `system` replaces the conversation's own; `tools` are yours."""
+        """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
+        them. `system` replaces the conversation's own; `tools` are yours.
+        """
         return Window.of(
             await self.send(
                 calls.ask(
                     calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
-                    load=list(load), pages=list(pages), format=format, system=system, tools=list(tools),
+                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, load=list(load), pages=list(pages),
+                    format=format, system=system, tools=list(tools),
                 )
             )
         )  # fmt: skip

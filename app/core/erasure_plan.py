@@ -1,0 +1,237 @@
+"""What erasing messages comes to, decided before anything is written.
+
+An erased message becomes a mark. So does a message into which a recall tool brought something of it. A result whose
+call is erased stays, without what the call said. Whatever was made of the messages or of their pages goes, and what
+Quire makes by itself is made again from what is left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app.core.canonical import dumps
+from app.core.erasure import CALL_NAME, Forms, erased_forms, mark, swapped
+from app.core.groups import chat_messages
+from app.core.ingest import ConversationEnd
+from app.core.messages import weigh
+from app.core.model import Language
+from app.core.neutral import neutral
+from app.core.placeholder import ArchiveCard, placeholder
+from app.core.quote import plain_text
+
+Count = Callable[[str], int]
+Place = tuple[str, int]
+"""Conversation and seq."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as it is stored."""
+
+    conversation_id: str
+    seq: int
+    id: UUID
+    page: int
+    kind: str
+    body: str
+    view: str | None
+    short: str | None
+    anthropic: str | None
+    archive_ids: Sequence[UUID]
+    is_loaded: bool
+    """A recall tool brought it."""
+    language: Language
+    """That of its conversation."""
+
+    @property
+    def place(self) -> Place:
+        return self.conversation_id, self.seq
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """What windows show of it, in OpenAI form."""
+        return chat_messages(self.view if self.view is not None else self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCard:
+    """What stands for an archive, and what it is made from."""
+
+    card: ArchiveCard
+    placeholder: str
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the contents page."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A message that becomes a mark."""
+
+    place: Place
+    forms: Forms
+    line: Line
+    tokens: int
+    """What the forms weigh; 0 for what no window shows among its messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A result without what its call said."""
+
+    place: Place
+    texts: Sequence[str | None]
+    """Body, view, short and the Anthropic form."""
+    line: Line
+    placeholders: Mapping[UUID, str]
+    """By archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the decision needs to know of the service."""
+
+    count: Count
+    recall_tools: Collection[str]
+    """Calls of these keep their names."""
+    result_line: Callable[[str, str], str]
+    """The line of a result, by the name of its tool and its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The messages that are to go, and what stands around them."""
+
+    end: ConversationEnd
+    language: Language
+    messages: Sequence[StoredMessage]
+    results: Sequence[StoredMessage]
+    """Those that answer a call among them."""
+    cards: Mapping[UUID, StoredCard]
+    """Of the archives in the results."""
+    repeats: Sequence[StoredMessage]
+    """Messages of any conversation that a recall tool brought and that repeat them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that erasing messages of a conversation writes, its archives aside."""
+
+    marked: Sequence[Marked]
+    unasked: Sequence[Unasked]
+    seqs: Sequence[int]
+    pages: Sequence[int]
+    near: Sequence[int]
+    """Messages whose vectors were made from erased ones too."""
+    mark: Line
+    prompt_tokens: int
+    """By how much the system prompt becomes heavier."""
+    end: ConversationEnd
+    conversations: Collection[str]
+    """Where a new generation begins."""
+    erased: Collection[UUID]
+    """Messages that kept answers must not speak of any more."""
+    changed: Collection[UUID]
+    """Messages and archives that kept answers describe with what their call said."""
+
+
+def decide(erased: Erased, rules: Rules) -> Plan:
+    """Return what goes, what is changed, and what is to be made again."""
+    seqs = [message.seq for message in erased.messages]
+    results = [result for result in erased.results if result.seq not in seqs]
+    loaded = {result.place: result for result in results if result.is_loaded}
+    repeats = {message.place: message for message in erased.repeats} | loaded
+    for seq in seqs:
+        repeats.pop((erased.messages[0].conversation_id, seq), None)
+    gone = [*erased.messages, *repeats.values()]
+    unasked = [result for result in results if result.place not in repeats]
+    return Plan(
+        marked=[_marked(message, rules) for message in gone],
+        unasked=[_unasked(result, erased.cards, rules) for result in unasked],
+        seqs=seqs,
+        pages=sorted({message.page for message in erased.messages}),
+        near=[*(seq + 1 for seq in seqs), *(result.seq for result in results)],
+        mark=mark_line(erased.language, rules.count),
+        prompt_tokens=sum(_grown(message, rules) for message in erased.messages if message.kind == "prompt"),
+        end=_without_calls(erased.end, erased.messages, rules),
+        conversations={message.conversation_id for message in gone},
+        erased=[message.id for message in gone],
+        changed=[name for result in unasked for name in (result.id, *result.archive_ids)],
+    )
+
+
+def marks(messages: Sequence[StoredMessage], rules: Rules) -> list[Marked]:
+    """Return the marks of messages that repeat something erased. Nothing else was ever made of them."""
+    return [_marked(message, rules) for message in messages]
+
+
+def mark_line(language: Language, count: Count) -> Line:
+    """Return the mark as a line of the contents page."""
+    return Line(mark(language), count(mark(language)))
+
+
+def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
+    """Return the tokens of a message as windows show it."""
+    weighed = [weigh(message) for message in view]
+    return sum(sum(map(count, texts)) + overhead for texts, overhead in weighed)
+
+
+def _marked(message: StoredMessage, rules: Rules) -> Marked:
+    forms = _forms(message, rules)
+    seen = 0 if message.kind in ("prompt", "orphan") else weight(_seen(forms), rules.count)
+    return Marked(message.place, forms, mark_line(message.language, rules.count), seen)
+
+
+def _forms(message: StoredMessage, rules: Rules) -> Forms:
+    view = [] if message.kind == "orphan" else message.shown
+    anthropic = json.loads(message.anthropic) if message.anthropic else None
+    forms = erased_forms(json.loads(message.body), view, anthropic, mark(message.language), rules.recall_tools)
+    return Forms(forms.body, "", None) if message.kind == "orphan" else forms
+
+
+def _seen(forms: Forms) -> list[dict[str, Any]]:
+    return chat_messages(forms.view if forms.view is not None else forms.body)
+
+
+def _grown(message: StoredMessage, rules: Rules) -> int:
+    return max(0, weight(_seen(_forms(message, rules)), rules.count) - weight(message.shown, rules.count))
+
+
+def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: Rules) -> Unasked:
+    texts: list[str | None] = [result.body, result.view, result.short, result.anthropic]
+    placeholders: dict[UUID, str] = {}
+    for stored in (cards[name] for name in result.archive_ids if name in cards):
+        bare = placeholder(replace(stored.card, tool_name=CALL_NAME, query_summary=""), stored.language)
+        placeholders[stored.card.uuid] = bare
+        texts = [text and dumps(swapped(json.loads(f"[{text}]"), stored.placeholder, bare))[1:-1] for text in texts]
+    view = chat_messages((texts[1] if texts[1] is not None else texts[0]) or "")
+    line = neutral(rules.result_line(CALL_NAME, plain_text(view)))
+    return Unasked(result.place, texts, Line(line, rules.count(line)), placeholders)
+
+
+def _without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: Rules) -> ConversationEnd:
+    """The calls that await results, without what an erased one said."""
+    gone = {
+        call["id"]
+        for message in erased
+        if message.kind == "call"
+        for shown in message.shown
+        for call in shown.get("tool_calls") or []
+    }
+    calls = [
+        replace(call, name=call.name if call.name in rules.recall_tools else CALL_NAME, arguments="{}")
+        if call.id in gone
+        else call
+        for call in end.open_calls
+    ]
+    return replace(end, open_calls=tuple(calls))

@@ -1,0 +1,116 @@
+"""Erasing a conversation or a user with everything that is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from uuid import UUID
+
+from app import errors
+from app.core import erasure_plan
+from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.erasure import Redaction
+from app.core.scope import owner_of, scope_of
+from app.runtime import Runtime
+from app.services.lifecycle import erasing, repeats
+from app.services.lifecycle.erasing import Erasure, Transaction
+from app.services.lifecycle.repeats import Repeated
+from app.store import archives, conversations, kept_answers, keys, locks
+from app.store import erasing as stored
+
+ARCHIVES_AT_ONCE = 50
+MEMORIES_AT_ONCE = 500
+
+
+async def erase_conversation(tx: Transaction, known: Conversation, *, alone: bool = True) -> Erasure:
+    """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it. ``alone``: its user
+    stays.
+    """
+    scope = known.scope
+    owner = owner_of(scope)
+
+    def everything() -> AsyncIterator[str]:
+        return repeats.texts(*tx.at, known.id, 1, known.totals.last_seq)
+
+    if alone and known.user_id is not None:
+        found = await repeats.find(*tx.at, scope, everything)
+    else:
+        found = Repeated(answers=await repeats.answers(*tx.at, owner, everything))
+    elsewhere = Repeated([place for place in found.messages if place[0] != known.id])
+    loaded = await erasing.lock_repeats(tx, elsewhere)
+    quoted = dumps(known.id)
+    named = {answer["key"] async for answer in kept_answers.answers_of(*tx.at, owner, known.id, quoted)}
+    done = Erasure(touched={known.id})
+    await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
+    await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
+    done.counts.update(await conversations.erase(*tx.at, known))
+    redaction = Redaction(erased=erasing.names(message.id for message in loaded))
+    await erasing.redact(tx, owner, redaction, named | set(found.answers), done)
+    return done
+
+
+async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
+    """Erase everything of a user: each conversation in a transaction of its own, then what is in none, at last the
+    keys that are bound to the user. Cut off, it goes on when it is sent again.
+    """
+    done, since = Erasure(), datetime.now(UTC)
+    scope = scope_of(user_id, None)
+    while (one := await _erase_next(runtime, tenant, user_id, since)) is not None:
+        _add(runtime, tenant, done, one)
+    while (one := await _erase_archives(runtime, tenant, scope)) is not None:
+        _add(runtime, tenant, done, one)
+    while (one := await _erase_memories(runtime, tenant, owner_of(scope))) is not None:
+        _add(runtime, tenant, done, one)
+    async with runtime.database.begin(tenant) as connection:
+        if gone := await keys.delete_of_user(connection, tenant, user_id):
+            done.counts["keys"] += gone
+    return done
+
+
+async def _erase_next(runtime: Runtime, tenant: UUID, user_id: str, since: datetime) -> Erasure | None:
+    """Erase one of a user's conversations that were there at a time; None if none is left."""
+    async with runtime.database.begin(tenant) as connection:
+        name = await connection.fetchval(stored.CONVERSATION_OF, tenant, user_id, since)
+        if name is None:
+            return None
+        try:
+            known = await erasing.lock(connection, tenant, name, bound_to=user_id)
+        except errors.NotFound:  # somebody else has just erased it
+            return Erasure()
+        return await erase_conversation(Transaction(runtime, connection, tenant), known, alone=False)
+
+
+async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:
+    one = Erasure()
+    async with runtime.database.begin(tenant) as connection:
+        tx = Transaction(runtime, connection, tenant)
+        await locks.lock_owner(*tx.at, owner_of(scope))
+        rows = await connection.fetch(stored.ARCHIVES_OF, tenant, scope, ARCHIVES_AT_ONCE)
+        if not rows:
+            return None
+        await archives.lock_contents(*tx.at, [row["id"] for row in rows])
+        for row in rows:
+            one.counts.update(archives=1, **await archives.delete(*tx.at, row["id"], row["scope"]))
+        redaction = Redaction(erased=erasing.names(row["id"] for row in rows))
+        await erasing.redact(tx, owner_of(scope), redaction, (), one)
+    return one
+
+
+async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasure | None:
+    one = Erasure()
+    async with runtime.database.begin(tenant) as connection:
+        tx = Transaction(runtime, connection, tenant)
+        await locks.lock_owner(*tx.at, owner)
+        gone = await connection.fetch(stored.FORGET_OWNED, tenant, owner, MEMORIES_AT_ONCE)
+        one.counts["memories"] += len(gone)
+        if not gone:
+            await connection.execute(stored.DROP_EMBEDDING, tenant, str(owner))
+        await erasing.redact(tx, owner, Redaction(erased=erasing.names(row["id"] for row in gone)), (), one)
+    return one if gone else None
+
+
+def _add(runtime: Runtime, tenant: UUID, done: Erasure, one: Erasure) -> None:
+    done.counts.update(one.counts)
+    done.touched |= one.touched
+    runtime.forget_erased(tenant, one.touched)

@@ -1,0 +1,126 @@
+"""What repeats erased texts: messages that a recall tool brought, and kept answers of recall tools.
+
+Texts are compared (see ``core.erasure.Repeats``), for nothing says where they came from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+from asyncpg import Record
+
+from app.core.erasure import Repeats
+from app.core.erasure_plan import Place
+from app.core.groups import chat_messages
+from app.core.quote import plain_text
+from app.core.scope import owner_of, scope_of
+from app.postgres.database import Connection
+from app.store import erasing, kept_answers
+
+MESSAGES_AT_ONCE = 200
+LOADED_AT_ONCE = 200
+ANSWERS_AT_ONCE = 200
+LONG = 20_000
+"""Characters from which on a text is compared off the event loop."""
+
+Source = Callable[[], AsyncIterator[str]]
+"""What is erased, as often as it is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What repeats some texts."""
+
+    messages: Sequence[Place] = ()
+    answers: Collection[str] = field(default_factory=frozenset)
+    """Keys of kept answers."""
+
+
+def source_of(texts: Sequence[str]) -> Source:
+    async def source() -> AsyncIterator[str]:
+        for text in texts:
+            yield text
+
+    return source
+
+
+async def texts(
+    connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int, wanted: set[int] | None = None
+) -> AsyncIterator[str]:
+    """Yield what messages say, and what is archived of them."""
+    after = first - 1
+    while after < last:
+        rows = await erasing.texts(connection, tenant, conversation_id, after, MESSAGES_AT_ONCE)
+        for row in rows:
+            if row["seq"] <= last and (wanted is None or row["seq"] in wanted):
+                yield plain_text([json.loads(row["body"])])
+                if row["view"] and row["kind"] != "orphan":
+                    yield plain_text(chat_messages(row["view"]))
+                for text in row["archived"]:
+                    yield text
+        if len(rows) < MESSAGES_AT_ONCE:
+            return
+        after = rows[-1]["seq"]
+
+
+async def find(connection: Connection, tenant: UUID, scope: str | UUID, source: Source) -> Repeated:
+    """Find what repeats some texts in the conversations of a scope, by its name or its hash, and in its answers."""
+    return Repeated(
+        messages=await _messages(connection, tenant, scope, source),
+        answers=await answers(connection, tenant, scope if isinstance(scope, UUID) else owner_of(scope), source),
+    )
+
+
+async def _messages(connection: Connection, tenant: UUID, scope: str | UUID, source: Source) -> list[Place]:
+    found: list[Place] = []
+    after = ("", 0)
+    while rows := await erasing.loaded(connection, tenant, scope, after, LOADED_AT_ONCE):
+        after = (rows[-1]["conversation_id"], rows[-1]["seq"])
+        by_place: dict[Hashable, str] = {
+            (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"]))
+            for row in rows
+            if isinstance(scope, str) or owner_of(scope_of(row["user_id"], row["conversation_id"])) == scope
+        }
+        found += await _repeating(by_place, source)
+    return sorted(found)
+
+
+async def answers(connection: Connection, tenant: UUID, owner: UUID, source: Source) -> set[str]:
+    """Find the keys of an owner's kept answers that repeat some texts."""
+    found: set[str] = set()
+    by_key: dict[str, Record] = {}
+    async for answer in kept_answers.answers_said(connection, tenant, owner):
+        by_key[answer["key"]] = answer
+        if len(by_key) == ANSWERS_AT_ONCE:
+            found |= await _answers(by_key, source)
+            by_key = {}
+    return found | await _answers(by_key, source)
+
+
+async def _answers(by_key: dict[str, Record], source: Source) -> set[str]:
+    said: dict[Hashable, str] = {k: "\n".join(_strings(json.loads(a["response"]))) for k, a in by_key.items()}
+    return await _repeating(said, source)
+
+
+async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
+    """Return the names of the texts that repeat something of a source."""
+    if not by_name:
+        return set()
+    repeats = await anyio.to_thread.run_sync(Repeats, by_name)
+    found: set[Hashable] = set()
+    async for text in source():
+        found |= await anyio.to_thread.run_sync(repeats.of, text) if len(text) > LONG else repeats.of(text)
+    return found
+
+
+def _strings(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

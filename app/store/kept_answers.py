@@ -1,0 +1,121 @@
+"""Answers that were kept for Idempotency-Keys, as erasing looks for them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.postgres.database import Connection
+from app.store.idempotency import UNKNOWN
+
+UUIDS = "'\"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\"'"
+ANSWERS_AT_ONCE = 1000
+"""Looked at in one statement: an owner may have a day's, and of long texts."""
+FEW_IDS = 8
+"""So many are looked for one after the other; for more it is quicker to find every id of a text first."""
+
+
+def _naming(found: str) -> str:
+    """Some answers of an owner in order of key; the text of those in which one of the ids is found."""
+    return f"""
+SELECT key, CASE WHEN EXISTS ({found}) THEN response END AS response
+  FROM (SELECT key, response FROM idempotency
+         WHERE tenant_id = $1 AND owner = $3 AND key > $4 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
+ ORDER BY key
+"""
+
+
+ANSWERS_NAMING_FEW = _naming(
+    """SELECT FROM unnest($2::uuid[]) AS u (id) WHERE position(format('"%s"', u.id) IN i.response) > 0"""
+)
+ANSWERS_NAMING = _naming(
+    f"SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])"
+)
+# Those that name a conversation, or what is in it.
+ANSWERS_OF = f"""
+WITH batch AS MATERIALIZED (
+  SELECT key, response FROM idempotency
+   WHERE tenant_id = $1 AND owner = $4 AND key > $5 ORDER BY key LIMIT {ANSWERS_AT_ONCE}
+), named AS (
+  SELECT DISTINCT b.key, g.found[1]::uuid AS id FROM batch b, regexp_matches(b.response, {UUIDS}, 'g') AS g (found)
+), ours AS (
+  SELECT key FROM named
+   WHERE id IN (SELECT id FROM messages WHERE tenant_id = $1 AND conversation_id = $2)
+      OR id IN (SELECT id FROM notes WHERE tenant_id = $1 AND conversation_id = $2)
+      OR id IN (SELECT id FROM archives WHERE tenant_id = $1 AND conversation_id = $2)
+      OR id IN (SELECT id FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND content IS NOT NULL)
+)
+SELECT key, CASE WHEN position('"id":' || $3::text IN response) > 0
+                   OR position('"conversation_id":' || $3::text IN response) > 0
+                   OR key IN (SELECT key FROM ours) THEN response END AS response
+  FROM batch ORDER BY key
+"""
+# Those that name nothing: what recall tools said.
+ANSWERS_SAID = f"""
+SELECT key, CASE WHEN response NOT LIKE '{{"messages":%' AND position('"is_error":' IN response) > 0
+            THEN response END AS response
+  FROM (SELECT key, response FROM idempotency
+         WHERE tenant_id = $1 AND owner = $2 AND key > $3 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
+ ORDER BY key
+"""
+# Those that speak of an archive; answers to what recall tools were asked name it too.
+ANSWERS_SHOWING = """
+SELECT key FROM idempotency
+ WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND position($3::text IN response) > 0
+"""
+# In order of key, as app.store.locks has it.
+LOCK = "SELECT key, response FROM idempotency WHERE tenant_id = $1 AND key = ANY ($2::text[]) ORDER BY key FOR UPDATE"
+CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
+
+
+async def answers_naming(
+    connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID]
+) -> AsyncIterator[Record]:
+    sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
+    async for answer in _answers(connection, owner, sql, tenant, ids):
+        yield answer
+
+
+async def answers_of(
+    connection: Connection, tenant: UUID, owner: UUID, conversation_id: str, quoted: str
+) -> AsyncIterator[Record]:
+    """``quoted`` is the conversation's id as JSON."""
+    async for answer in _answers(connection, owner, ANSWERS_OF, tenant, conversation_id, quoted):
+        yield answer
+
+
+async def answers_said(connection: Connection, tenant: UUID, owner: UUID) -> AsyncIterator[Record]:
+    async for answer in _answers(connection, owner, ANSWERS_SAID, tenant):
+        yield answer
+
+
+async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
+    """Those that were found among the owner's, and among those of which nobody knows whose they are; looking at some
+    after others.
+    """
+    for whose in (owner, UNKNOWN):
+        after = ""
+        while rows := await connection.fetch(sql, *arguments, whose, after):
+            for row in rows:
+                if row["response"] is not None:
+                    yield row
+            after = rows[-1]["key"]
+            if len(rows) < ANSWERS_AT_ONCE:
+                break
+
+
+async def answers_showing(connection: Connection, tenant: UUID, owner: UUID, archive: UUID) -> list[str]:
+    """Their keys."""
+    rows = await connection.fetch(ANSWERS_SHOWING, tenant, [owner, UNKNOWN], str(archive))
+    return [row["key"] for row in rows]
+
+
+async def lock(connection: Connection, tenant: UUID, keys: Sequence[str]) -> Sequence[Record]:
+    """Some answers as they are now, in order of key."""
+    return await connection.fetch(LOCK, tenant, keys)
+
+
+async def correct(connection: Connection, tenant: UUID, key: str, response: str) -> None:
+    await connection.execute(CORRECT, tenant, key, response)

@@ -1,0 +1,109 @@
+"""What a query tells of what is wanted: whether it has a subject at all, which of its words tell it, what it asks for.
+
+Every function is pure and total, as those of ``language``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.text import bm25
+from app.text.chinese_scripts import simplified
+from app.text.language import fold, is_han, words
+from app.text.small_talk import (
+    CHINESE_PHRASES,
+    CHINESE_WORDS,
+    ENGLISH_PHRASES,
+    ENGLISH_PRAISE,
+    ENGLISH_PRAISED,
+    ENGLISH_WORDS,
+)
+
+SMALL_TALK_CHARACTERS = 200
+"""A longer text speaks of something."""
+ALIKE = 0.8
+"""The part of their terms that a question shares with a query that it only repeats."""
+
+_APOSTROPHE = str.maketrans("\u2019", "'")
+_PHRASES = re.compile(
+    "|".join(
+        [
+            rf"\b(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})\b",
+            rf"\b(?:{'|'.join(ENGLISH_PRAISE)}) (?:{'|'.join(ENGLISH_PRAISED)})\b",
+            *map(re.escape, sorted(CHINESE_PHRASES, key=len, reverse=True)),
+        ]
+    )
+)
+_NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
+# Characters of which a pair tells nothing: it is grammar, or the end of one word and the beginning of the next.
+_GRAMMAR = frozenset(
+    "的了是多少什么怎哪谁几吗呢吧啊和与在我你他她它们有没不这那个一请把给被让要会能可以就都也还又再到从为对上下里过着得地很最"
+    "些次样时候于而或但如果因所之其"
+)
+_DATES = frozenset(
+    "january february march april june july august september october november december jan feb mar apr jun jul aug sep "
+    "sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
+)
+_QUESTION = re.compile(
+    r"[?？]\W*$|[吗呢]\W*$|^\W*(?:who|what|when|where|which|why|how|do|does|did|is|are|can)\b", re.IGNORECASE
+)
+_DAY_OR_YEAR = re.compile(r"[0-2]?\d|3[01]|(?:19|20)\d\d")
+_VALUE = re.compile(
+    r"\bhow (?:much|many|long|old|big|large|far|high|often)\b|\bwh(?:at|ich) (?:\w+ ){0,3}?(?:version|number|id|price|"
+    r"cost|amount|total|date|time|port|path|file|url|address|email|code|name|value|size|count|rate|score|key|phone|"
+    r"order|line|error|status|balance|hash|branch|commit)s?\b|多少|几[个号点月天年次种条]|什么(?:时候|价格|版本|编号|号码|"
+    r"地址|路径|名字)|哪[个一](?:版本|端口|文件|日期|路径)|(?:编号|价格|版本|号码|金额|总数|端口|路径|地址|邮箱|电话)(?:是|为)",
+    re.IGNORECASE,
+)
+
+
+def has_subject(text: str) -> bool:
+    """Whether a text speaks of anything: not "thanks", "谢谢", "sounds good, go ahead" or nothing at all."""
+    if len(text) > SMALL_TALK_CHARACTERS:
+        return True
+    rest = _PHRASES.sub(" ", fold(text).translate(_APOSTROPHE))
+    return any(_is_subject(word) for word in words(rest))
+
+
+def _is_subject(word: str) -> bool:
+    word = simplified(word)
+    return word not in _NO_SUBJECT and not (is_han(word) and all(one in _NO_SUBJECT for one in word))
+
+
+def telling(text: str) -> list[int]:
+    """The components of a query's terms that tell what it is about: without grammar, and without what says when it
+    was, which stands in no message.
+    """
+    return sorted({bm25.component(term) for term in bm25.terms(text[: bm25.QUERY_CHARACTERS]) if _tells(term)})
+
+
+def _tells(term: str) -> bool:
+    is_date = term in _DATES or _DAY_OR_YEAR.fullmatch(term)
+    return term not in bm25.STOP_WORDS and not is_date and not _GRAMMAR & set(term)
+
+
+def told_once(texts: Sequence[str], query: str) -> list[int]:
+    """The places of texts that are worth showing for a query, in order: of those that say the same in the same words
+    the first, and after all others the first that only asks again what the query asks.
+    """
+    asked = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
+    seen: set[tuple[str, ...]] = set()
+    kept: list[int] = []
+    asked_again: list[int] = []
+    for place, text in enumerate(texts):
+        said = (tuple(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else ()) or (text.strip(),)
+        if said in seen:
+            continue
+        seen.add(said)
+        (asked_again if _asks_again(text, set(said), asked) else kept).append(place)
+    return kept + asked_again[:1]
+
+
+def _asks_again(text: str, said: set[str], asked: set[str]) -> bool:
+    return len(said & asked) >= ALIKE * len(said | asked) > 0 and _QUESTION.search(text) is not None
+
+
+def asks_for_value(text: str) -> bool:
+    """Whether a query asks for a number, a name, a path or the like, as it stands in what a tool returned."""
+    return _VALUE.search(text) is not None

@@ -1,0 +1,96 @@
+"""Memory that comes by itself: the newest user message brings in what answers it, and nothing of it is stored."""
+
+from collections.abc import Iterator
+
+import httpx
+import openai
+import pytest
+
+from app.main import build_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from tests.api.kit import Json, append, assistant, ok, path, user
+from tests.conftest import serving
+from tests.proxy.kit import Script, ask, openai_of, stored
+
+FACT = "The boiler's service code is KX-2291."
+QUESTION = "What is the boiler's service code?"
+
+
+def remembering(client: httpx.Client) -> None:
+    append(client, "before", [user(FACT), assistant("Noted.")], user_id="me")
+
+
+def asker(base_url: str, **headers: str) -> openai.OpenAI:
+    return openai_of(base_url, "c", headers={"X-Quire-User": "me", **headers})
+
+
+def seen(script: Script, call: int = -1) -> str:
+    return str(script.asked[call]["messages"])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_what_answers_the_newest_user_message_is_shown_and_not_stored(
+    base_url: str, client: httpx.Client, script: Script, stream: bool
+) -> None:
+    remembering(client)
+    script.says("It is on the plate.")
+    ask(asker(base_url), [user(QUESTION)], stream=stream)
+    assert "KX-2291" in seen(script)
+    assert script.asked[0]["messages"][-2]["content"] == QUESTION
+    assert stored(client, "c") == [("user", QUESTION), ("assistant", "It is on the plate.")]
+    assert "KX-2291" not in str(ok(client.get(path("c", "context"), params={"budget": 8000}))["messages"])
+
+
+@pytest.mark.parametrize("said", ["thanks", "谢谢", "How many moons does Neptune have?"])
+def test_small_talk_and_what_nothing_answers_bring_in_nothing(
+    base_url: str, client: httpx.Client, script: Script, said: str
+) -> None:
+    remembering(client)
+    ask(asker(base_url), [user(said)])
+    assert "KX-2291" not in seen(script)
+    assert script.asked[0]["messages"][-1]["content"] == said
+
+
+def test_a_text_part_is_a_query_too_and_an_image_is_not(base_url: str, client: httpx.Client, script: Script) -> None:
+    remembering(client)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    ask(asker(base_url), [user([{"type": "text", "text": QUESTION}, image])])
+    assert "KX-2291" in seen(script)
+    ask(asker(base_url), [user([image])])
+    assert "KX-2291" not in seen(script)
+
+
+def test_a_header_turns_it_off_for_a_request(base_url: str, client: httpx.Client, script: Script) -> None:
+    remembering(client)
+    ask(asker(base_url, **{"X-Quire-Recall": "off"}), [user(QUESTION)])
+    assert "KX-2291" not in seen(script)
+    body: Json = {"model": "fake", "messages": [user("hi")]}
+    problem_ = client.post("/v1/chat/completions", json=body, headers={"X-Quire-Recall": "sometimes"})
+    assert problem_.status_code == 400
+    assert "X-Quire-Recall" in problem_.text
+
+
+def test_it_keeps_to_its_cap(base_url: str, client: httpx.Client, script: Script) -> None:
+    for number in range(60):
+        append(client, "before", [user(f"Boiler {number} has the service code KX-{number}." + " Check it." * 20)],
+               user_id="me")  # fmt: skip
+    ask(asker(base_url), [user("Which boiler service codes are there?")])
+    tail = script.asked[0]["messages"][-1]["content"]
+    assert "KX-" in tail
+    assert len(tail) < 800 * 6
+
+
+@pytest.fixture
+def silent_url(postgres: EmbeddedPostgres, proxy_settings: Settings, clean: None) -> Iterator[str]:
+    yield from serving(build_app(proxy_settings.model_copy(update={"quire_proxy_recall": "off"}), postgres.app_dsn))
+
+
+def test_a_deployment_may_turn_it_off_and_a_request_on_again(
+    silent_url: str, client: httpx.Client, script: Script
+) -> None:
+    remembering(client)
+    ask(asker(silent_url), [user(QUESTION)])
+    assert "KX-2291" not in seen(script)
+    ask(openai_of(silent_url, "d", headers={"X-Quire-User": "me", "X-Quire-Recall": "auto"}), [user(QUESTION)])
+    assert "KX-2291" in seen(script)

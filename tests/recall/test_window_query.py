@@ -1,0 +1,103 @@
+"""What a query brings into a window: what answers it, or nothing; from where, and how much of it."""
+
+import httpx
+import pytest
+
+from tests.api.kit import Json, append, assistant, call, created, ok, path, problem, result, text_of, user, window
+
+FACT = "My favourite tea is longjing."
+QUESTION = "Which tea is my favourite?"
+SMALL_TALK = ["thanks", "谢谢", "Sounds good, go ahead.", "好的,请继续", "ok", "你好", "?!", " "]
+
+
+def tail(client: httpx.Client, conversation: str, query: str, **asked: object) -> str:
+    """What a query brings in; "" where it brings in nothing."""
+    found = window(client, conversation, budget=8000, query=query, **asked)
+    last = text_of(found["messages"][-1])
+    brought = last if found["usage"]["sections"]["tail"] else ""
+    plain = window(client, conversation, budget=8000)
+    assert found["messages"][: plain["stable_messages"]] == plain["messages"][: plain["stable_messages"]]
+    return brought
+
+
+@pytest.fixture
+def talk(client: httpx.Client) -> httpx.Client:
+    """A user with an earlier conversation and a new one."""
+    append(client, "old", [user(FACT), assistant("Noted: longjing, thanks for telling me.")], user_id="u")
+    for number in range(30):
+        late = f"Chapter {number} of the harbour report is late" + ", and so is its appendix of tables" * 5
+        said = [user(f"{late}."), assistant(f"Chapter {number} can wait.")]
+        append(client, "old", said)
+    append(client, "new", [user("Hello there.")], user_id="u")
+    return client
+
+
+def test_a_question_brings_in_what_answers_it(talk: httpx.Client) -> None:
+    assert FACT in tail(talk, "new", QUESTION)
+
+
+@pytest.mark.parametrize("query", SMALL_TALK)
+def test_small_talk_brings_in_nothing(talk: httpx.Client, query: str) -> None:
+    assert tail(talk, "new", query) == ""
+
+
+@pytest.mark.parametrize(
+    "query", ["How many moons does Neptune have?", "氮气的沸点是多少?", "Prove Fermat's little theorem."]
+)
+def test_what_nothing_answers_brings_in_nothing(talk: httpx.Client, query: str) -> None:
+    assert tail(talk, "new", query) == ""
+
+
+def test_a_conversation_can_be_kept_to_itself(talk: httpx.Client) -> None:
+    assert tail(talk, "new", QUESTION, recall_scope="conversation") == ""
+    ok(talk.patch(path("new"), json={"settings": {"recall_scope": "conversation"}}))
+    assert tail(talk, "new", QUESTION) == ""
+    assert FACT in tail(talk, "new", QUESTION, recall_scope="user"), "a request has precedence"
+    arguments = {"arguments": {"query": QUESTION}}
+    for tool in ("search_memories", "recall_memory"):
+        said = ok(talk.post(path("new", "tools", tool), json=arguments))["content"]
+        assert "longjing" not in said
+    assert "longjing" in ok(talk.post(path("old", "tools", "recall_memory"), json=arguments))["content"]
+
+
+def test_a_cap_holds_and_keeps_the_layout_of_windows_without_a_query(talk: httpx.Client) -> None:
+    plain = window(talk, "old", budget=1500)
+    asked = {"budget": 1500, "query": "Which chapters of the harbour report are late?"}
+    capped = window(talk, "old", recall_max_tokens=120, **asked)
+    assert 0 < capped["usage"]["sections"]["tail"] <= 120 + 40
+    assert capped["messages"][: plain["stable_messages"]] == plain["messages"][: plain["stable_messages"]]
+    assert (capped["epoch"], capped["prefix_hash"]) == (plain["epoch"], plain["prefix_hash"])
+    assert window(talk, "old", **asked)["usage"]["sections"]["tail"] > capped["usage"]["sections"]["tail"]
+
+
+def test_several_passages_of_one_message_are_brought_in(client: httpx.Client) -> None:
+    filler = "\n".join(f"row {n} nothing of note in this ledger" for n in range(60))
+    log = f"vault code alpha is QX7\n{filler}\nvault code beta is RT9\n{filler}\nvault code gamma is ZP4"
+    append(client, "c", [user("Read it."), call("a"), result("a", log), assistant("Done.")], user_id="u")
+    append(client, "d", [user("Hello.")], user_id="u")
+    brought = tail(client, "d", "What are the vault codes alpha, beta and gamma?")
+    assert all(code in brought for code in ("QX7", "RT9", "ZP4"))
+
+
+@pytest.mark.parametrize("asked", [{"recall_scope": "tenant"}, {"recall_max_tokens": 0}, {"recall_max_tokens": 10**20}])
+def test_bad_values_are_refused_by_name(talk: httpx.Client, asked: Json) -> None:
+    [name] = asked
+    problem(talk.get(path("new", "context"), params=asked), 422, name)
+    problem(talk.post(path("new", "context"), json=asked), 422, name)
+    if name == "recall_scope":
+        problem(talk.patch(path("new"), json={"settings": asked}), 422, name)
+        problem(talk.post("/conversations", json={"id": "x", "settings": asked}), 422, name)
+    assert "recall_scope" not in created(talk, id="y")["settings"]
+
+
+@pytest.mark.parametrize("name", ["search_memories", "mcp__quire__recall_memory"])
+def test_what_was_looked_for_is_no_memory(client: httpx.Client, name: str) -> None:
+    """Neither the call of a recall tool nor what it brought back; what the agent says beside it is."""
+    asked = call("a", name=name, arguments='{"query": "zanzibar cloves"}')
+    append(client, "c", [user("Well?"), asked, result("a", "<quire-memories>zanzibar</quire-memories>")], user_id="u")
+    said = {**call("b", name=name, arguments='{"query": "zanzibar"}'), "content": "The ferry leaves at nine."}
+    append(client, "c", [assistant("I looked."), user("And?"), said, result("b", "nothing")], user_id="u")
+    found = ok(client.post("/memories/search", json={"user_id": "u", "query": "zanzibar cloves"}))
+    assert found["results"] == []
+    [ferry] = ok(client.post("/memories/search", json={"user_id": "u", "query": "ferry nine"}))["results"]
+    assert ferry["content_preview"].startswith("The **ferry** leaves at nine.") or "ferry" in ferry["content_preview"]

@@ -1,0 +1,75 @@
+"""What a query tells: whether it has a subject, by which words, and whether it asks for a value."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text.bm25 import component
+from app.text.queries import asks_for_value, has_subject, telling, told_once
+
+NOTHING = """
+thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
+Great job!|Good morning! How are you?
+yes please|Continue.|got it, makes sense|What do you think?|bye, see you later|THANKS!!!
+Can you say that again?|who am I
+谢谢|非常感谢你的帮助!|好的|可以,就这样吧|太棒了!|早上好,最近怎么样?
+继续|没问题,谢谢啦|能再说一遍吗?|謝謝|再试一次|嗯嗯
+""".replace("\n", "|")
+SUBJECTS = """
+What do I like?|Where do I work?|What's my name?|What is my job?|When do we meet?
+Thanks, and which tea was it?|42nd street
+我喜欢什么?|我叫什么名字?|我在哪里工作?|我家的狗叫什么?|谢谢,那家面馆叫什么?|kubectl|QX7-4410
+""".replace("\n", "|")
+
+
+@pytest.mark.parametrize("text", [text for text in NOTHING.split("|") if text] + ["", " ", "?!…", "👍"])
+def test_small_talk_has_no_subject(text: str) -> None:
+    assert not has_subject(text)
+
+
+@pytest.mark.parametrize("text", [text for text in SUBJECTS.split("|") if text])
+def test_whatever_speaks_of_something_has_one(text: str) -> None:
+    assert has_subject(text)
+
+
+@given(st.text(max_size=300))
+def test_every_text_is_taken(text: str) -> None:
+    assert has_subject(text) in (True, False)
+    assert asks_for_value(text) in (True, False)
+    assert telling(text) == sorted(set(telling(text)))
+
+
+def test_grammar_and_dates_do_not_tell_what_a_query_is_about() -> None:
+    assert telling("When was it, on 13 March 2023?") == []
+    assert telling("是什么时候的?") == []
+    assert telling("order 4711 of March") == sorted(map(component, ("order", "4711")))
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("What is the port of the staging database?", True), ("How much did the oven cost?", True),
+    ("订单编号是多少?", True), ("哪个版本修复了它?", True),
+    ("Why did we choose Lisbon?", False), ("我们为什么选了里斯本?", False),
+])  # fmt: skip
+def test_a_query_that_asks_for_a_value_is_known(text: str, wanted: bool) -> None:
+    assert asks_for_value(text) is wanted
+
+
+def test_what_says_the_same_is_told_once_and_what_asks_again_last() -> None:
+    query = "Which tea do I prefer?"
+    texts = [
+        "which tea do I prefer?",
+        "Which tea do I prefer ?",
+        "I prefer tea.",
+        "My favourite tea is longjing.",
+        "I prefer tea!",
+    ]
+    assert told_once(texts, query) == [2, 3, 0]
+    assert told_once(["Ann owes Bob.", "Bob owes Ann."], query) == [0, 1]
+    assert told_once(["我更喜欢哪种茶?", "我最喜欢的茶是龙井。", "我更喜欢哪种茶?"], "我更喜欢哪种茶") == [1, 0]
+
+
+@given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30))
+def test_nothing_else_is_left_out(texts: list[str], query: str) -> None:
+    kept = told_once(texts, query)
+    assert len(set(kept)) == len(kept)
+    assert told_once([texts[place] for place in kept], query) == list(range(len(kept)))
