@@ -202,9 +202,15 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
         days = datetime.now(UTC) - timedelta(days=body.time_range_days)
         since = max(since, days) if since else days
     if since and until and since >= until:
-        raise errors.Invalid(
-            errors=[{"loc": [part, "until"], "msg": "must be later than `since` and `time_range_days` ago"}],
-        )
+        problems: list[errors.FieldError] = [
+            {"loc": [part, "until"], "msg": "must be later than `since` and `time_range_days` ago"}
+        ]
+        if body.since and body.until and body.since >= body.until:
+            problems = [
+                {"loc": [part, "since"], "msg": "must be earlier than `until`"},
+                {"loc": [part, "until"], "msg": "must be later than `since`"},
+            ]
+        raise errors.Invalid(errors=problems)
     return since, until
 
 

@@ -19,6 +19,7 @@ from app.core.caller import Scope
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX, MODEL_MAX, NOTE_MAX, TITLE_MAX
 from app.core.model import RecallScope
 
+SAID_AT = "when it was said, with an offset; not before an earlier message's, not in the future"
 REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="maximum tokens of the window, everything included")
 
@@ -81,6 +82,7 @@ _MESSAGE = {
         "tool_call_id": {"type": "string"},
         "name": {"type": "string"},
         "client_id": {"type": "string", "description": "your own id of the message"},
+        "said_at": {"type": "string", "format": "date-time", "description": SAID_AT},
     },
     "additionalProperties": True,
 }
@@ -281,6 +283,7 @@ class Message(BaseModel):
     archived: bool
     archive_id: UUID | None
     created_at: datetime
+    said_at: datetime | None
 
 
 class MessageList(BaseModel):

@@ -5,8 +5,9 @@ Pure: prepared messages (``core.preparation``) and the tokens of their texts go 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from app.core.preparation import Arrival, Basis, Counts, NewId, Preparation, Pre
 from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage, archive_row
 from app.core.scope import owner_of
 from app.core.sync import INNER, link
+from app.core.times import dated
 
 SUMMARY_STEP = 5
 """New messages after which the rolling summary is looked at again."""
@@ -139,6 +141,7 @@ def _row(
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
+        said_at=draft.said_at,
     )
 
 
@@ -185,11 +188,16 @@ def _after(
         chain=chain,
         asked=chain if basis.origin == "proxy question" else before.asked,
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
+        said_at=next((time for time in _times(reversed(found)) if time is not None), before.said_at),
     )
     if not basis.is_new:
         return after
     system_tokens = counts[before.system] + FRAME_TOKENS if before.system is not None else 0
     return replace(after, title=found[0].lines.title, system_tokens=system_tokens)
+
+
+def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
+    return (one.placement.draft.said_at for one in found)
 
 
 def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewPage]:
@@ -217,11 +225,12 @@ def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> 
     owner = owner_of(after.scope)
     return [
         NewMemory(
-            id=new_id(), owner=owner, type="episode" if text.archive_id is None else "passage",
+            id=dated(new_id(), time), owner=owner, type="episode" if text.archive_id is None else "passage",
             conversation_id=after.id, conversation_uid=after.uid, seq=one.placement.seq, page=one.placement.page,
             archive_id=text.archive_id, start=start, length=length, terms=terms,
+            created_at=time or after.updated_at,
         )
-        for one in found
+        for one, time in zip(found, _times(found), strict=True)
         for text in one.searchable
         for start, length, terms in text.passages
     ]  # fmt: skip

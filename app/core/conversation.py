@@ -50,6 +50,8 @@ class Conversation:
     """The chain where the newest request through the proxy ended; None if there was none."""
     answered: bytes | None = None
     """The chain after the first answer that the proxy gave in it."""
+    said_at: datetime | None = None
+    """The newest `said_at` of its messages; None if none has any."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 

@@ -7,9 +7,11 @@ thread, and a LangGraph checkpoint whose state has ``messages``. What has no pla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from app.core.canonical import dumps
+from app.core.times import SAID_FIRST, said_at, time_text
 
 Json = dict[str, Any]
 Found = Iterator[tuple[Json, str | None]]
@@ -23,9 +25,13 @@ def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterat
     yield dumps({"type": "header", "format": "quire", "version": 1, "conversation_id": conversation_id})
     yield dumps({"type": "conversation", "id": conversation_id, "user_id": user_id})
     found = list(SOURCES[source](value))
+    newest = SAID_FIRST
     for seq, (message, time) in enumerate(found, 1):
         dated = {"created_at": time} if time else {}
-        yield dumps({"type": "message", "conversation_id": conversation_id, "seq": seq, **dated, "message": message})
+        said = _said_at(time, newest)
+        newest = said or newest
+        told = {**message, "said_at": time_text(said)} if said else message
+        yield dumps({"type": "message", "conversation_id": conversation_id, "seq": seq, **dated, "message": told})
     yield dumps({"type": "end", "conversation_id": conversation_id})
 
 
@@ -123,6 +129,15 @@ def _calling(calls: Sequence[tuple[str, str, str]], content: Any = None) -> Json
 
 def _client(name: Any) -> Json:
     return {"client_id": name} if isinstance(name, str) and 0 < len(name) <= 128 else {}
+
+
+def _said_at(time: str | None, newest: datetime) -> datetime | None:
+    """When a message was said; None where that is not known, or before what precedes it."""
+    try:
+        found = said_at(time)
+    except ValueError:
+        return None
+    return found if found >= newest else None
 
 
 def _time(value: Any) -> str | None:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 
 from app.core.canonical import dumps
 from app.core.model import Role
+from app.core.times import said_at
 from app.errors import FieldError, Invalid, PayloadTooLarge
 
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
@@ -74,6 +76,7 @@ class Draft:
 
     role: Role
     original: dict[str, Any]
+    """As sent, without `said_at`."""
     text: str
     """All its plain text, without thinking and tool results."""
     client_id: str | None = None
@@ -83,6 +86,7 @@ class Draft:
     view: dict[str, Any] = field(default_factory=dict)
     """The message in OpenAI form, without its tool results; empty if it is nothing but results."""
     is_anthropic: bool = False
+    said_at: datetime | None = None
 
 
 class _Problems(list[FieldError]):
@@ -140,6 +144,8 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
     if role not in ROLES:
         problems.at((*loc, "role"), f"must be one of {', '.join(ROLES)}")
         return Draft("user", message, "")
+    time = _said_at(message, loc, problems)
+    message = {name: value for name, value in message.items() if name != "said_at"}
     client_id = _client_id(message, loc, problems)
     name = message.get("name")
     if name is not None and not _is_id(name, NAME_MAX):
@@ -156,7 +162,18 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         "\n".join([p["text"] for p in parts if p.get("type") == "text"] + refusals(message)) if role != "tool" else ""
     )
     view = {} if role == "tool" else _view(message, parts, calls, is_anthropic)
-    return Draft(role, message, text, client_id, name, calls, results, view, is_anthropic)
+    return Draft(role, message, text, client_id, name, calls, results, view, is_anthropic, time)
+
+
+def _said_at(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> datetime | None:
+    value = message.get("said_at")
+    if value is None:
+        return None
+    try:
+        return said_at(value)
+    except ValueError as error:
+        problems.at((*loc, "said_at"), str(error))
+        return None
 
 
 def _client_id(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> str | None:

@@ -45,6 +45,8 @@ class NewMessage:
     digest: bytes
     chain: bytes | None
     """None where that of the message before is not known."""
+    said_at: datetime | None
+    """When it was said; None where the sender did not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class NewMemory:
     length: int
     terms: str
     """A sparsevec literal."""
+    created_at: datetime
+    """When it was said; searches for a time look at that in the id (``core.times.dated``)."""
 
 
 def archive_row(

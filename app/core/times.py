@@ -1,10 +1,78 @@
-"""Times as the API writes them."""
+"""Times as the API reads and writes them, and in the ids of memories."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from app.errors import FieldError
+
+SAID_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+"""No message can have been said before."""
+CLOCKS_DIFFER = timedelta(minutes=1)
+"""So far ahead of ours the clock of a sender can be."""
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 
 
 def time_text(value: datetime) -> str:
     """Return a time in UTC as RFC 3339, such as 2030-01-31T12:00:00Z."""
     return value.isoformat().replace("+00:00", "Z")
+
+
+def said_at(value: Any) -> datetime:
+    """Read when a message was said. Raises ValueError with the rule that is broken."""
+    found = _RFC_3339.fullmatch(value) if isinstance(value, str) else None
+    if found is not None and found[2] is None:
+        raise ValueError("must have an offset from UTC, such as Z or +08:00")
+    time = _utc(value) if found is not None else None
+    if time is None:
+        raise ValueError("must be a time as in RFC 3339, such as 2030-01-31T12:00:00Z")
+    if time < SAID_FIRST:
+        raise ValueError(f"must not be before {time_text(SAID_FIRST)}")
+    return time
+
+
+def _utc(text: str) -> datetime | None:
+    """Return the time in UTC; None if there is no such time."""
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def problems_of_said(
+    times: Iterable[datetime | None], newest: datetime | None, now: datetime, first: int = 0
+) -> list[FieldError]:
+    """Return what is wrong unless messages were said in their order, after what is stored, and not in the future.
+
+    ``newest``: when the newest message before them was said that has a time. ``first``: the place of the first of
+    ``times`` in the request's list.
+    """
+    problems: list[FieldError] = []
+    until = now + CLOCKS_DIFFER
+    for index, time in enumerate(times, first):
+        if time is None:
+            continue
+        loc: list[str | int] = ["body", "messages", index, "said_at"]
+        if time > until:
+            problems.append({"loc": loc, "msg": f"must not be in the future, after {time_text(until)}"})
+        elif newest is not None and time < newest:
+            message = f"must not be before {time_text(newest)}, when a message before it was said"
+            problems.append({"loc": loc, "msg": message})
+        else:
+            newest = time
+    return problems
+
+
+def dated(id_: UUID, time: datetime | None) -> UUID:
+    """Return a UUIDv7 as one of another time (from 1970 on): searches compare times with those in memories' ids.
+
+    None leaves the id as it is.
+    """
+    if time is None:
+        return id_
+    milliseconds = (time - SAID_FIRST) // timedelta(milliseconds=1)
+    return UUID(int=milliseconds << 80 | id_.int & ((1 << 80) - 1))

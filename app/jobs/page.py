@@ -8,7 +8,7 @@ queue's matter: the job raises, and is tried again later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -22,6 +22,7 @@ from app.core.excerpts import Excerpt, cut, rooms
 from app.core.neutral import neutral
 from app.core.nul import without_nul
 from app.core.scope import owner_of
+from app.core.times import dated
 from app.core.topics import merged
 from app.extractive.summary import topics as extractive_topics
 from app.ids import uuid7
@@ -60,6 +61,8 @@ class _Shown:
     excerpts: Sequence[Excerpt]
     """Its messages, without what a recall tool brought in; not weighed yet."""
     notes: Sequence[CurrentNote]
+    said_at: Mapping[int, datetime]
+    """When its messages were said, by seq, of those that have a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID,
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
+        {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
     )
 
 
@@ -171,7 +175,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
             found = await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
             return replace(found, refused=refused)
         else:
-            return await _by_model(runtime, page.number, shown.conversation, reply, answer.model)
+            return await _by_model(runtime, page.number, shown, reply, answer.model)
     return await _extractive(page, error)
 
 
@@ -183,9 +187,7 @@ async def _extractive(page: _Page, error: str | None = None, *, topics_max: int 
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
 
 
-async def _by_model(
-    runtime: Runtime, number: int, conversation: Conversation, reply: PageReply, model: str
-) -> _Indexed:
+async def _by_model(runtime: Runtime, number: int, shown: _Shown, reply: PageReply, model: str) -> _Indexed:
     texts = [reply.title, *reply.lines.values(), *(note.text for note in reply.notes)]
     tokens = await runtime.tokens.count_many(texts)
     lines = len(reply.lines)
@@ -193,21 +195,21 @@ async def _by_model(
         number, "llm", model.replace("\x00", ""), reply.title, tokens[0], reply.topics,
         list(reply.lines), list(reply.lines.values()), tokens[1 : 1 + lines],
     )  # fmt: skip
-    memories = await anyio.to_thread.run_sync(_memories, conversation, number, reply.memories)
+    memories = await anyio.to_thread.run_sync(_memories, shown, number, reply.memories)
     return _Indexed(index, reply, memories, tokens[1 + lines :])
 
 
-def _memories(conversation: Conversation, page: int, found: Sequence[MemoryFound]) -> list[Remembered]:
-    return [_memory(conversation, page, memory) for memory in found]
+def _memories(shown: _Shown, page: int, found: Sequence[MemoryFound]) -> list[Remembered]:
+    return [_memory(shown.conversation, page, memory, shown.said_at.get(memory.seq)) for memory in found]
 
 
-def _memory(conversation: Conversation, page: int, memory: MemoryFound) -> Remembered:
+def _memory(conversation: Conversation, page: int, memory: MemoryFound, said_at: datetime | None) -> Remembered:
     content, offsets = without_nul(memory.text)
-    passages = [(uuid7(), *passage) for passage in vectors(memory.text)]
+    passages = [(dated(uuid7(), said_at), *passage) for passage in vectors(memory.text)]
     return Remembered(
         id=passages[0][0], owner=owner_of(conversation.scope), type=memory.type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=(), metadata="{}", source="llm", sensitive=False,
-        expires_at=None, created_at=datetime.now(UTC), passages=passages, conversation_id=conversation.id,
+        expires_at=None, created_at=said_at or datetime.now(UTC), passages=passages, conversation_id=conversation.id,
         conversation_uid=conversation.uid, seq=memory.seq, page=page,
     )  # fmt: skip
 

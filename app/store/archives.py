@@ -76,7 +76,7 @@ async def passages(
 
 # An archive with its place, for indexing it.
 WHOLE = """
-SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at
+SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at, m.said_at
   FROM archives a
   LEFT JOIN conversations c ON c.tenant_id = a.tenant_id AND c.id = a.conversation_id
   LEFT JOIN messages m ON m.tenant_id = a.tenant_id AND m.conversation_id = a.conversation_id AND m.seq = a.seq
@@ -153,11 +153,13 @@ async def insert(connection: Connection, tenant: UUID, new: NewArchive) -> None:
 # The messages that show an archive: the one that its placeholder stands in ($3, $4), and those of its scope that a
 # recall tool loaded it into.
 SHOWING = """
-SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at
+SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
+       m.said_at
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.conversation_id = $3 AND m.seq = $4
 UNION ALL
-SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at
+SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
+       m.said_at
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND position($2::text IN m.loaded) > 0
    AND (c.user_id = $5 OR ($5 IS NULL AND c.id = $6))

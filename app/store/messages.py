@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from functools import cache, lru_cache
 from operator import attrgetter
 from uuid import UUID
@@ -51,6 +50,7 @@ _TYPES: dict[str, str] = {
     "bytes": "bytea",
     "bytes | None": "bytea",
     "int | None": "int",
+    "datetime": "timestamptz",
     "datetime | None": "timestamptz",
     "tuple[str, ...]": "text",
     "tuple[int, ...]": "text",
@@ -104,7 +104,7 @@ def _select(alias: str, names: Sequence[str]) -> str:
 _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
     "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
-    "answered",
+    "answered", "said_at",
 )  # fmt: skip
 _FIRST = 6
 
@@ -172,8 +172,8 @@ def append_sql(shape: StatementShape) -> str:
           SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})""")
     if shape.memories:
         source, names, at = _values(NewMemory, shape.memories, at, "s")
-        parts.append(f"""s AS (INSERT INTO memories (tenant_id, created_at, {", ".join(names)})
-          SELECT $1::uuid, $5, {_select("s", names)} FROM c, {source} RETURNING owner, id)""")
+        parts.append(f"""s AS (INSERT INTO memories (tenant_id, {", ".join(names)})
+          SELECT $1::uuid, {_select("s", names)} FROM c, {source} RETURNING owner, id)""")
     if shape.memories and shape.embeds:
         parts.append("""u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
           SELECT $1::uuid, s.owner, s.id FROM s)""")
@@ -212,7 +212,7 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
     arguments: list[object] = [str(tenant), after.id, after.uid, version, created_at]
     arguments += [end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end)]
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
-    arguments += [after.chain, after.asked, after.answered]
+    arguments += [after.chain, after.asked, after.answered, after.said_at]
     if append.is_new:
         arguments += [after.user_id, after.title, after.system, after.system_tokens]
     for row, rows in (
@@ -276,30 +276,28 @@ async def append_within(
     if await connection.fetchrow(sql, *_arguments(tenant, first, work, once)) is None:
         return False
     embeds = append.follow_up.embeds is not None
-    await remember(connection, tenant, rest, append.conversation.updated_at, embeds=embeds)
+    await remember(connection, tenant, rest, embeds=embeds)
     return True
 
 
 INSERT_MEMORIES = f"""
 WITH s AS (
-  INSERT INTO memories (tenant_id, created_at, {", ".join(_names(NewMemory))})
-  SELECT $1, $2, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 4, "m")}
+  INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})
+  SELECT $1, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 3, "m")}
   RETURNING owner, id
 )
-INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $3::boolean
+INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $2::boolean
 """
 
 
-async def remember(
-    connection: Connection, tenant: UUID, memories: Sequence[NewMemory], created_at: datetime, *, embeds: bool
-) -> None:
+async def remember(connection: Connection, tenant: UUID, memories: Sequence[NewMemory], *, embeds: bool) -> None:
     """Let search find passages of messages or archives that are stored already.
 
     ``embeds`` marks them for the embedding job; enqueueing it is the caller's.
     """
     for at in range(0, len(memories), MEMORIES_AT_ONCE):
         some = memories[at : at + MEMORIES_AT_ONCE]
-        await connection.execute(INSERT_MEMORIES, tenant, created_at, embeds, *columns_of(NewMemory, some))
+        await connection.execute(INSERT_MEMORIES, tenant, embeds, *columns_of(NewMemory, some))
 
 
 # Client ids of a request that the conversation has already.
@@ -317,7 +315,7 @@ async def taken_client_ids(
 
 
 MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens, m.loaded_tokens,
- m.line, m.archive_ids, m.created_at"""
+ m.line, m.archive_ids, m.created_at, m.said_at"""
 
 # A stretch of the history, oldest first or newest first.
 HISTORY = f"""

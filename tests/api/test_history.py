@@ -24,7 +24,7 @@ from tests.api.kit import (
     user,
 )  # fmt: skip
 
-SET_BY_QUIRE = ("id", "client_id", "seq", "page", "tokens", "archived", "archive_id", "created_at")
+SET_BY_QUIRE = ("id", "client_id", "seq", "page", "tokens", "archived", "archive_id", "created_at", "said_at")
 ALWAYS_THERE = ("content", "tool_calls", "tool_call_id", "name")
 
 AS_THEY_ARE: list[Json] = [

@@ -77,3 +77,12 @@ def test_a_conversation_of_another_service_is_read(source: str) -> None:
 def test_what_is_something_else_is_refused(source: str, value: Any) -> None:
     with pytest.raises(ValueError, match="no list of messages"):
         list(lines(source, value, "c", "u"))
+
+
+def test_times_of_another_service_are_when_messages_were_said_unless_they_go_back() -> None:
+    times = ["2025-10-03T12:00:00+02:00", "2025-10-03T09:00:00Z", "no time", "2025-10-03T10:00:01Z"]
+    said = {"messages": [{"role": "user", "content": "Hi", "created_at": time} for time in times]}
+    found = [json.loads(line).get("message", {}) for line in lines("redis", said, "c", "u")][2:-1]
+    assert [message.get("said_at") for message in found] == [
+        "2025-10-03T10:00:00Z", None, None, "2025-10-03T10:00:01Z"
+    ]  # fmt: skip

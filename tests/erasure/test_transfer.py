@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from app.demo.transcript import load
 from tests.api.kit import (
@@ -225,3 +228,57 @@ def test_what_is_no_export_is_refused(client: httpx.Client) -> None:
     problem(client.post("/import", content=b"x" * (2 << 20), headers=NDJSON), 413)
     problem(client.get(path("none", "export")), 404)
     assert len(exported(client, "/users/nobody")) == 1
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(gaps=st.lists(st.none() | st.integers(0, 10**9), min_size=1, max_size=12))
+def test_when_messages_were_said_is_the_same_after_export_and_import(
+    client: httpx.Client, delete_every_row: Callable[[], None], gaps: list[int | None]
+) -> None:
+    """Milliseconds since the message before; None: it does not say when it was said."""
+    delete_every_row()
+    client.delete(path("c"))
+    time, sent = datetime(2001, 1, 1, tzinfo=UTC), list[Json]()
+    for gap in gaps:
+        time += timedelta(milliseconds=gap or 0)
+        sent.append(user("harbour", **({"said_at": time.isoformat()} if gap is not None else {})))
+    append(client, "c", sent)
+    lines, before = exported(client, path("c")), history(client, "c")
+    delete_every_row()
+    imported(client, lines)
+    assert history(client, "c") == before
+    assert exported(client, path("c")) == lines
+
+
+def test_an_imported_history_is_searched_by_its_own_dates(client: httpx.Client) -> None:
+    header = {"type": "header", "format": "quire", "version": 1}
+    said = [user("harbour pearl", said_at=f"2019-05-0{day}T08:00:00+08:00") for day in (1, 2, 3)]
+    rows = [{"type": "message", "conversation_id": "c", "message": message} for message in said]
+    lines = [json.dumps(row) for row in (header, {"type": "conversation", "id": "c", "user_id": "u"}, *rows)]
+    imported(client, lines)
+    query = {"user_id": "u", "query": "pearl", "since": "2019-05-02T00:00:00Z", "until": "2019-05-02T01:00:00Z"}
+    hits = ok(client.post("/memories/search", json=query))["results"]
+    assert [hit["created_at"] for hit in hits] == ["2019-05-02T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("time", "limit"),
+    [
+        ("2019-05-01T08:00:00", "offset"),
+        ("1969-01-01T00:00:00Z", "1970"),
+        ("2999-01-01T00:00:00Z", "future"),
+        ("2019-05-01T00:00:00Z", "2019-05-02"),
+    ],
+)
+def test_a_bad_time_is_named_by_its_line_and_its_message_is_not_stored(
+    client: httpx.Client, time: str, limit: str
+) -> None:
+    header = {"type": "header", "format": "quire", "version": 1}
+    said = [user("first", said_at="2019-05-02T00:00:00Z"), user("second", said_at=time)]
+    rows = [{"type": "message", "conversation_id": "c", "message": message} for message in said]
+    lines = [json.dumps(row) for row in (header, {"type": "conversation", "id": "c", "user_id": "u"}, *rows)]
+    answer = client.post("/import", content="\n".join(lines).encode(), headers=NDJSON)
+    found = problem(answer, 422, "said_at", limit)
+    loc = found["errors"][0]["loc"]
+    assert (loc[:3], loc[-1]) == (["line", 4, "message"], "said_at")
+    assert "second" not in [message["content"] for message in history(client, "c")]

@@ -37,6 +37,7 @@ from app.core.preparation import (
     texts,
 )
 from app.core.profile import policy_of
+from app.core.times import problems_of_said
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
@@ -219,11 +220,18 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Selection]:
     cached = task.runtime.caches.conversation(*task.place)
     # What is remembered can be of one erased since.
     if isinstance(request, PostedMessages) and cached is not None and can_use(cached, request):
-        return cached, select_all(request)
+        selection = select_all(request)
+        if not _problems_of_said(cached, selection):
+            return cached, selection
     async with task.runtime.database.snapshot(task.tenant) as connection:
         known = await conversations.find(connection, *task.place)
         check(known, request)
         return known, await select_new_messages(task.runtime, connection, task.tenant, known, request)
+
+
+def _problems_of_said(known: Conversation | None, selection: Selection) -> list[errors.FieldError]:
+    times = [arrival.draft.said_at for arrival in selection.arrivals]
+    return problems_of_said(times, known.said_at if known is not None else None, datetime.now(UTC), selection.first)
 
 
 def _changes(known: Conversation, selection: Selection) -> bool:
@@ -252,6 +260,8 @@ def _turns_out_chinese(known: Conversation, selection: Selection) -> bool:
 
 async def _decide(task: _Task, known: Conversation | None, selection: Selection, earlier: _Decided | None) -> _Decided:
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
+    if problems := _problems_of_said(known, selection):
+        raise errors.Invalid(errors=problems)
     basis = _basis(task, known, selection)
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)

@@ -45,7 +45,8 @@ async def _chain_some(
         if row["seq"] != after + 1:
             chain = link(chain, b"")  # messages are gone: no list has this chain, but its end can still be found
         after = row["seq"]
-        [draft] = read([as_sent(json.loads(row["body"]), texts, known.language or "en")], UNLIMITED)
+        sent = as_sent(json.loads(row["body"]), texts, known.language or "en")
+        [draft] = read([{**sent, "said_at": None}], UNLIMITED)  # older versions kept a member of the name unread
         if row["kind"] != "prompt":
             chain = link(chain, digest(draft))
         found.append((after, digest(draft), chain))

@@ -245,7 +245,7 @@ async def _erase_archives(tx: Transaction, rows: Sequence[Record]) -> tuple[Coun
             view = await archives.replace_shown(*tx.at, message, row["id"], text, ERASED_TOKENS_MAX)
             if view is not None:
                 again = archiving.moments(message, owner_of(row["scope"]), view)
-                await messages.remember(*tx.at, again, message["created_at"], embeds=tx.embeds)
+                await messages.remember(*tx.at, again, embeds=tx.embeds)
             counts["messages"] += 1
         counts.update(archives=1, **await archives.delete(*tx.at, row["id"], row["scope"]))
     return counts, said

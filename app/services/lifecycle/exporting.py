@@ -144,10 +144,16 @@ def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], card
         "seq": row["seq"],
         "id": str(row["id"]),
         "created_at": time_text(row["created_at"]),
-        "message": as_sent(json.loads(row["body"]), texts, known.language or "en"),
+        "message": _dated(row, as_sent(json.loads(row["body"]), texts, known.language or "en")),
         "archives": {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call},
     }
     return dumps({**line, "inner": True} if row["digest"] == INNER else line)
+
+
+def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
+    """The message with the time it was said at, where it has one. Older versions kept a member of the name unread."""
+    told = {"said_at": time_text(row["said_at"])} if row["said_at"] else {}
+    return {**{name: value for name, value in message.items() if name != "said_at"}, **told}
 
 
 def _calls(row: Record) -> dict[str, str]:

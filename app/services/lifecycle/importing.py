@@ -249,7 +249,7 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
         return False
     same = line.id == stored["id"] if line.id is not None else draft.client_id == stored["client_id"]
     if line.id is None and draft.client_id is None:
-        same = stored["body"] == dumps(line.message)
+        same = stored["body"] == dumps(draft.original)
     if not same:
         raise Conflict("Its place is taken.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
     return True
@@ -489,11 +489,11 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
                 NewMemory(
                     id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where[0],
                     conversation_uid=known.uid if known else None, seq=None, page=None, archive_id=card.uuid,
-                    start=start, length=length, terms=terms,
+                    start=start, length=length, terms=terms, created_at=line.created_at,
                 )
                 for start, length, terms in found
             ]  # fmt: skip
-            await messages.remember(connection, tenant, rows, line.created_at, embeds=embeds)
+            await messages.remember(connection, tenant, rows, embeds=embeds)
             left = [enqueue.archive_passages(card.uuid, where[0])]
             await enqueue.enqueue(connection, tenant, left + ([enqueue.embed(owner_of(scope))] if embeds else []))
     (job.done if place is None else job.matched)["archives"] += 1

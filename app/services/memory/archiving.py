@@ -26,7 +26,7 @@ from app.core.quote import searchable_text, speaker_of
 from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.rows import NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
-from app.core.times import time_text
+from app.core.times import dated, time_text
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
@@ -70,7 +70,6 @@ class ArchiveRequest:
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     archive: NewArchive
-    created_at: datetime
     memories: list[NewMemory]
     indexed_through: int
 
@@ -145,7 +144,7 @@ async def archive(
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
     await archives.insert(connection, tenant, prepared.archive)
     embeds = runtime.embedder is not None
-    await messages.remember(connection, tenant, prepared.memories, prepared.created_at, embeds=embeds)
+    await messages.remember(connection, tenant, prepared.memories, embeds=embeds)
     left = [enqueue.embed(owner_of(prepared.archive.scope))] if embeds else []
     if prepared.indexed_through < prepared.archive.length:
         left.append(enqueue.archive_passages(prepared.archive.id, request.conversation_id))
@@ -182,11 +181,11 @@ def _prepare(
         NewMemory(
             id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
             conversation_uid=conversation.uid if conversation else None, seq=None, page=None, archive_id=card.uuid,
-            start=start, length=length, terms=terms,
+            start=start, length=length, terms=terms, created_at=card.created_at,
         )
         for start, length, terms in found
     ]  # fmt: skip
-    return _Prepared(new, card.created_at, rows, ends(found))
+    return _Prepared(new, rows, ends(found))
 
 
 def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
@@ -330,12 +329,12 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
 
 def moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     """What search is to find of a message that has changed."""
-    said = chat_messages(view)
+    said, said_at = chat_messages(view), message["said_at"]
     return [
         NewMemory(
-            id=uuid7(), owner=owner, type="episode", conversation_id=message["conversation_id"],
+            id=dated(uuid7(), said_at), owner=owner, type="episode", conversation_id=message["conversation_id"],
             conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
-            start=start, length=length, terms=terms,
+            start=start, length=length, terms=terms, created_at=said_at or message["created_at"],
         )
         for start, length, terms in all_vectors(searchable_text(said, TOOL_NAMES), speaker_of(said))
     ]  # fmt: skip

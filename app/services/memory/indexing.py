@@ -15,6 +15,7 @@ from asyncpg import Record
 
 from app.core.rows import NewMemory
 from app.core.scope import owner_of, scope_of
+from app.core.times import dated
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue
@@ -83,14 +84,15 @@ async def _insert(
     scope = row["scope"] if of.archive else scope_of(row["user_id"], row["conversation_id"])
     owner = owner_of(scope)
     embeds = runtime.embedder is not None
+    said_at = row["said_at"]
     rows = [
         NewMemory(
-            id=uuid7(), owner=owner, type="passage" if of.archive else "episode",
+            id=dated(uuid7(), said_at), owner=owner, type="passage" if of.archive else "episode",
             conversation_id=row["conversation_id"], conversation_uid=row["uid"], seq=row["seq"], page=row["page"],
-            archive_id=of.archive, start=start, length=length, terms=terms,
+            archive_id=of.archive, start=start, length=length, terms=terms, created_at=said_at or row["created_at"],
         )
         for start, length, terms in found
     ]  # fmt: skip
-    await messages.remember(connection, tenant, rows, row["created_at"], embeds=embeds)
+    await messages.remember(connection, tenant, rows, embeds=embeds)
     if embeds:
         await enqueue.enqueue(connection, tenant, [enqueue.embed(owner)])

@@ -76,6 +76,7 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
         "archived": bool(row["archive_ids"]),
         "archive_id": str(row["archive_ids"][0]) if row["archive_ids"] else None,
         "created_at": time_text(row["created_at"]),
+        "said_at": time_text(row["said_at"]) if row["said_at"] else None,
     }
 
 
