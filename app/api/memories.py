@@ -207,8 +207,8 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
         ]
         if body.since and body.until and body.since >= body.until:
             problems = [
-                {"loc": [part, "since"], "msg": "must be earlier than `until`"},
                 {"loc": [part, "until"], "msg": "must be later than `since`"},
+                {"loc": [part, "since"], "msg": "must be earlier than `until`"},
             ]
         raise errors.Invalid(errors=problems)
     return since, until

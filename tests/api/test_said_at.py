@@ -129,4 +129,4 @@ def test_a_window_dates_what_it_brings_in_by_when_it_was_said(client: httpx.Clie
 def test_a_reversed_range_names_both_ends(client: httpx.Client) -> None:
     body = {"user_id": "u", "query": "pearl", "since": SECOND, "until": FIRST}
     answer = problem(client.post("/memories/search", json=body), 422)
-    assert [error["loc"] for error in answer["errors"]] == [["body", "since"], ["body", "until"]]
+    assert [error["loc"] for error in answer["errors"]] == [["body", "until"], ["body", "since"]]

@@ -46,6 +46,17 @@ def test_a_closed_page_is_indexed_by_one_call(client: httpx.Client, worker: Work
     assert worker.drain("page") == {}
 
 
+def test_a_memory_is_dated_by_when_its_message_was_said(client: httpx.Client, worker: Worker, model: Model) -> None:
+    memories = [{"type": "fact", "text": f"Flight NH204 of {seq}.", "seq": seq} for seq in (1, 2)]
+    model.page = lambda request: index_of(request, memories=memories)
+    said = [user("please plan it", said_at="2024-03-01T09:00:00Z"), assistant("Done.", said_at="2024-03-03T09:00:00Z")]
+    closed(client, *said)
+    assert worker.drain("page") == {"done": 1}
+    query = {"user_id": "u", "query": "NH204 flight", "memory_types": "fact", "since": "2024-03-02T00:00:00Z"}
+    [found] = ok(client.get("/memories/search", params={**query, "until": "2024-03-04T00:00:00Z"}))["results"]
+    assert (found["content_preview"][-5:], found["created_at"]) == ("of 2.", "2024-03-03T09:00:00Z")
+
+
 def test_the_loop_is_told_of_memories_that_want_vectors(client: httpx.Client, worker: Worker, model: Model) -> None:
     memory = {"type": "fact", "text": "Ann's flight is NH204.", "seq": 1}
     came = worker.runtime.work_came
