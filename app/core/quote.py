@@ -50,11 +50,16 @@ def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str
     return f"[{where}, {time}] {titled(role)}: {_said(role, text)}"
 
 
-def moments_heading(day: str, elsewhere: str | None, language: Language) -> str:
-    """What stands once above the moments of a day, so that each needs no more than its page and who said it."""
+def moments_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
+    """What stands once above the moments of a day, so that each needs no more than its page and who said it.
+
+    ``is_newest``: no other day is later, and so what it says holds where days contradict each other.
+    """
     if language == "zh":
-        return f"{day},按页:" if elsewhere is None else f"{day},另一对话 {titled(elsewhere)}:"
-    return f"{day}, by page:" if elsewhere is None else f"{day}, another conversation, {titled(elsewhere)}:"
+        time = f"{day}(最新)" if is_newest else day
+        return f"{time},按页:" if elsewhere is None else f"{time},另一对话 {titled(elsewhere)}:"
+    time = f"{day} (newest)" if is_newest else day
+    return f"{time}, by page:" if elsewhere is None else f"{time}, another conversation, {titled(elsewhere)}:"
 
 
 def moment_line(page: int, role: str, text: str) -> str:

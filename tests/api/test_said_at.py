@@ -126,6 +126,30 @@ def test_a_window_dates_what_it_brings_in_by_when_it_was_said(client: httpx.Clie
     assert "2024-03-01" in client.get(path("c", "context"), params=query).text
 
 
+def test_a_window_orders_what_it_brings_in_by_day_and_marks_the_newest(client: httpx.Client) -> None:
+    """However well each day answers, and whichever conversation it is of."""
+    moved = [
+        ("late", "The pearl lies in the new harbour of Ningbo.", THIRD),
+        ("early", "The pearl lies at sea.", FIRST),
+    ]
+    for name, text, time in moved:
+        append(client, name, [user(text, said_at=time)])
+    append(client, "c", [user("hello")])
+    query: Json = {"budget": 4000, "query": "Where does the pearl lie?", "recall_scope": "user"}
+    shown = str(ok(client.get(path("c", "context"), params=query))["messages"][-1])
+    assert 0 < shown.index("2024-03-01, ") < shown.index("at sea") < shown.index("2024-03-03 (newest), ")
+    assert shown.count("newest") == 1
+
+
+def test_what_is_all_of_one_day_is_not_marked(client: httpx.Client) -> None:
+    append(client, "old", [user("The pearl lies in the old harbour of Ningbo.", said_at=FIRST)])
+    append(client, "c", [user("hello")])
+    query: Json = {"budget": 4000, "query": "Where does the pearl lie in the harbour?", "recall_scope": "user"}
+    shown = client.get(path("c", "context"), params=query).text
+    assert "2024-03-01, " in shown
+    assert "newest" not in shown
+
+
 def test_a_reversed_range_names_both_ends(client: httpx.Client) -> None:
     body = {"user_id": "u", "query": "pearl", "since": SECOND, "until": FIRST}
     answer = problem(client.post("/memories/search", json=body), 422)

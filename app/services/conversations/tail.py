@@ -245,18 +245,20 @@ async def _archives(
 def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
 ) -> list[TailItem]:
-    """The best passages that fit, by day and conversation, older ones before newer; each day has one heading."""
+    """The best passages that fit, by day and conversation, older ones before newer; each day has one heading, and
+    the newest of several is marked.
+    """
     days: dict[tuple[str | None, str], list[tuple[SearchHit, str, int]]] = {}
-    headings: dict[tuple[str | None, str], tuple[str, int]] = {}
+    headings: dict[tuple[str | None, str], int] = {}
     for hit in relevant:
         elsewhere = None if hit.hit.conversation_id == conversation.id else hit.hit.conversation_id
         place = (elsewhere, hit.day)
         if place not in headings:
-            heading = moments_heading(hit.day, elsewhere, language)
-            headings[place] = heading, runtime.tokens.count(heading) + 1
+            heading = moments_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
+            headings[place] = runtime.tokens.count(heading) + 1
         text = moment_line(hit.hit.page or 0, hit.role, hit.text)
         tokens = runtime.tokens.count(text) + 1
-        needed = tokens + (0 if place in days else headings[place][1])
+        needed = tokens + (0 if place in days else headings[place])
         if needed > free:
             continue
         free -= needed
@@ -264,8 +266,11 @@ def _fitted(
         if free < PASSAGE_TOKENS_MIN:
             break
     found: list[TailItem] = []
+    newest = max((day for _, day in days), default="")
+    is_dated = len({day for _, day in days}) > 1
     for place, taken in sorted(days.items(), key=lambda day: min(_told(hit) for hit, _, _ in day[1])):
-        heading, more = headings[place]
+        heading = moments_heading(place[1], place[0], language, is_newest=is_dated and place[1] == newest)
+        more = runtime.tokens.count(heading) + 1
         for hit, text, tokens in sorted(taken, key=lambda one: _told(one[0])):
             shown = f"{heading}\n{text}" if more else text
             found.append(TailItem(shown, tokens + more, hit.hit.archive_id))
