@@ -26,7 +26,7 @@ Topics = Callable[[Sequence[str]], list[str]]
 
 CHAPTER_LINES_MAX = 6
 """Runs that get a line of their own; older ones beyond it share one."""
-CHAPTER_SAMPLE = 24
+CHAPTER_SAMPLE = 12
 """Titles looked at for one chapter line, evenly spread over its run."""
 FULL_SHARE = 0.7
 """Share of the cap for pages with all their lines; the rest is for titles of older ones."""

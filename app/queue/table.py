@@ -319,8 +319,8 @@ def _delay_after_death(attempts: int, random: float) -> timedelta | None:
 _REVIVED = "failed_at = NULL, due = now(), created_at = now(), attempts = 0, excused = 0"
 RETRY = f"UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id = $2 AND failed_at IS NOT NULL"
 RETRY_SOME = f"""
-UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id IN (
-  SELECT id FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
+UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id = ANY (ARRAY(
+  SELECT id FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
    AND failed_at IS NOT NULL
 """
 

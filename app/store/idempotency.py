@@ -23,8 +23,8 @@ ON CONFLICT (tenant_id, key) DO NOTHING RETURNING key
 STORE = "UPDATE idempotency SET response = $3, owner = $4 WHERE tenant_id = $1 AND key = $2"
 # What an erasure is redacting goes the next time.
 PRUNE = """
-DELETE FROM idempotency WHERE tenant_id = $1 AND key IN (
-  SELECT key FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval FOR UPDATE SKIP LOCKED)
+DELETE FROM idempotency WHERE tenant_id = $1 AND key = ANY (ARRAY(
+  SELECT key FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval FOR UPDATE SKIP LOCKED))
 """
 
 

@@ -193,15 +193,17 @@ def append_sql(shape: StatementShape) -> str:
             f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(kept)})
           SELECT $1::uuid, $5, {", ".join(kept)} FROM a)""",
         ]
+    last: list[str] = []
     if shape.work:
         source, names, at = _values(NewWork, shape.work, at, "w")
-        parts.append(f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
+        last.append(f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
           SELECT $1::uuid, {_select("w", names)} FROM c, {source}
           {enqueue.AGAIN})""")
     if shape.once:
-        parts.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response, owner)
+        last.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response, owner)
           SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3}::uuid FROM c)""")
-    with_parts = ",\n     ".join(parts)
+    # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
+    with_parts = ",\n     ".join([parts[0], *reversed(last), *parts[1:]])
     return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
 
 

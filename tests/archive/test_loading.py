@@ -186,7 +186,7 @@ def test_what_a_tool_loaded_is_whole_until_the_next_user_message_and_then_a_mark
         assert NEEDLE not in all_text(seen)
         assert "was shown in full at the time" in all_text(seen)
     assert (rows("archives"), rows("archive_contents")) == before
-    assert rows("memories") == passages + 4  # the call, two answers and the thanks; not what was loaded
+    assert rows("memories") == passages + 3  # two answers and the thanks; neither the call nor what was loaded
     assert [m["content"] for m in history(client, "c") if m.get("tool_call_id") == "l"] == [said]
     found = window(client, "c", budget=30_000, query="customs broker Tallinn Maarika")
     assert all_text(found).count(NEEDLE) == 1  # the archive's passage, and not the copy

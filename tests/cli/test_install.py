@@ -48,7 +48,7 @@ def test_quire_works_outside_of_its_repository(installed: Path, data_dir: Path) 
         env=kept | settings, cwd=elsewhere, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            url = read_until(process.stdout, "Its API").split("/docs")[0].split()[-1]
+            url = read_until(process.stdout, "/docs").split("/docs")[0].split()[-1]
             said = {"user_id": "u", "messages": [{"role": "user", "content": "Hello"}]}
             assert httpx.post(f"{url}/conversations/c/messages", json=said).status_code == 201
             for path in ("/readyz", "/conversations/c/context?budget=8000", "/docs", "/ui"):

@@ -26,7 +26,7 @@ from app.runtime import Runtime
 from app.store import conversations, notes, page_index, summaries, windows
 from app.text.language import sentences
 
-SUMMARY_PAGES = 16
+SUMMARY_PAGES = 10
 """Pages that an extractive summary looks at: half of them the newest, the others evenly before those."""
 SUMMARY_LINES_PER_PAGE = 3
 SUMMARY_LINES = 12

@@ -27,6 +27,7 @@ from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
 from app.services.memory.searching import Query, SearchHit
 from app.store import conversations, messages
+from app.store.memories import Hit
 from app.text.queries import asks_for_value, has_subject, told_once
 
 LOAD_FRAME = 140
@@ -112,8 +113,8 @@ class _Asked:
     conversation: Conversation
     request: ContextRequest
     query: Query | None
-    in_view: frozenset[int]
-    """The seqs of its messages that say in the window all that a search could bring back."""
+    in_view: frozenset[int | str]
+    """What says in the window all that a search could bring back: the seqs of messages, the ids of fresh archives."""
     policy_scope: RecallScope
 
     @property
@@ -130,8 +131,16 @@ class _Found:
     relevant: list[SearchHit]
 
 
-def _in_view(window: Window) -> frozenset[int]:
-    return frozenset(p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool")
+def _in_view(window: Window) -> frozenset[int | str]:
+    messages_ = (p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool")
+    fresh = (p.archive_ids[0] for p in window.body if p.passing and len(p.archive_ids) == 1)
+    return frozenset((*messages_, *fresh))
+
+
+def _is_in_view(hit: Hit, asked: _Asked) -> bool:
+    if hit.archive_id is not None:
+        return str(hit.archive_id) in asked.in_view
+    return hit.conversation_id == asked.conversation.id and hit.seq in asked.in_view
 
 
 async def _find(connection: Connection, tenant: UUID, asked: _Asked, free: int) -> _Found:
@@ -168,8 +177,7 @@ async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: 
     good = [
         hit
         for hit, one in zip(found.hits, scored, strict=True)
-        if relevance.is_worth_it(one, least)
-        and not (hit.conversation_id == own.id and hit.archive_id is None and hit.seq in asked.in_view)
+        if relevance.is_worth_it(one, least) and not _is_in_view(hit, asked)
     ]
     told = await searching.moments(connection, tenant, good, sensitive=sensitive)
     texts = [hit.text for hit in told]

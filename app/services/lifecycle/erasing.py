@@ -21,7 +21,7 @@ from app import errors
 from app.core import erasure_plan
 from app.core.conversation import Conversation
 from app.core.erasure import Redaction, redacted
-from app.core.erasure_plan import Erased, Marked, Plan, Rules, StoredMessage
+from app.core.erasure_plan import Erased, Marked, Place, Plan, Rules, StoredMessage
 from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of
@@ -193,7 +193,7 @@ async def _erase(tx: Transaction, known: Conversation, seqs: Sequence[int]) -> E
     rows = await erasing.archives_of(*tx.at, known.id, seqs)
     showing = await _lock_showing(tx, rows, {known.id})
     plan = erasure_plan.decide(erased, tx.rules)
-    return await _apply(tx, known, plan, rows, showing, repeated)
+    return await _apply(tx, known, plan, rows, {name for name, _ in showing}, repeated)
 
 
 async def _apply(
@@ -224,12 +224,24 @@ async def _apply(
 # --- Archives -----------------------------------------------------------------------------------------
 
 
-async def _lock_showing(tx: Transaction, rows: Sequence[Record], locked: Collection[str]) -> set[str]:
-    """Lock the conversations in which archives are shown; their names."""
-    showing = {message["conversation_id"] for row in rows for message in await archives.showing(*tx.at, row)}
-    for name in sorted(showing - set(locked)):
+async def _lock_copies(
+    tx: Transaction, rows: Sequence[Record], repeated: Repeated, locked: Collection[str] = ()
+) -> tuple[list[StoredMessage], set[str]]:
+    """Lock the conversations in which archives are shown or repeated. Return the messages that repeat them without
+    showing them, and the conversations.
+    """
+    loaded = await lock_repeats(tx, repeated, locked)
+    repeating = {message.conversation_id for message in loaded}
+    showing = await _lock_showing(tx, rows, repeating.union(locked))
+    return [message for message in loaded if message.place not in showing], repeating | {name for name, _ in showing}
+
+
+async def _lock_showing(tx: Transaction, rows: Sequence[Record], locked: Collection[str]) -> set[Place]:
+    """Lock the conversations in which archives are shown; where in them."""
+    shown = [message for row in rows for message in await archives.showing(*tx.at, row)]
+    for name in sorted({message["conversation_id"] for message in shown} - set(locked)):
         await conversations.lock(*tx.at, name)
-    return showing
+    return {(message["conversation_id"], message["seq"]) for message in shown}
 
 
 async def _erase_archives(tx: Transaction, rows: Sequence[Record]) -> tuple[Counter[str], dict[str, str]]:
@@ -259,14 +271,13 @@ async def erase_archive(tx: Transaction, uuid: UUID, scope: str | None = None) -
     owner, own = owner_of(row["scope"]), row["conversation_id"]
     known = await conversations.lock(*tx.at, own) if own is not None else None
     repeated = await repeats.find(*tx.at, row["scope"], repeats.source_of([row["text"]]))
-    loaded = await lock_repeats(tx, repeated, () if own is None else {own})
-    showing = await _lock_showing(tx, [row], {own or "", *(message.conversation_id for message in loaded)})
+    loaded, touched = await _lock_copies(tx, [row], repeated, () if own is None else {own})
     done = Erasure()
     gone, said = await _erase_archives(tx, [row])
     done.counts.update({"messages": 0, "epochs": 0, **gone})
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     pages = await _forget_page(tx, known, row["seq"], done) if known is not None else []
-    await begin_generations(tx, {*showing, *(message.conversation_id for message in loaded)}, done)
+    await begin_generations(tx, touched, done)
     if known is not None and pages:
         await _enqueue(tx, known, pages)
     elif tx.embeds and gone["messages"]:
@@ -325,12 +336,10 @@ async def _erase_expired(tx: Transaction, scope: str, rows: Sequence[Record]) ->
 
     done = Erasure()
     repeated = await repeats.find(*tx.at, scope, contents)
-    loaded = await lock_repeats(tx, repeated)
-    repeating = {message.conversation_id for message in loaded}
-    showing = await _lock_showing(tx, rows, repeating)
+    loaded, touched = await _lock_copies(tx, rows, repeated)
     gone, said = await _erase_archives(tx, rows)
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
-    await begin_generations(tx, repeating | showing, done)
+    await begin_generations(tx, touched, done)
     if tx.embeds and gone["messages"]:
         await enqueue.enqueue(*tx.at, [enqueue.embed(owner_of(scope))])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=said)
