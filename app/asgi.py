@@ -1,8 +1,8 @@
-"""Quire as an ASGI app for any server: everything begins and ends with the app's lifespan.
+"""Quire as an ASGI app for any server. The app's lifespan starts and stops everything.
 
 Importing or calling `create_app` reads no setting and opens nothing, so a server can do so before it starts its
 workers. Each worker process then reads the settings, opens the database (the first one starts an embedded PostgreSQL,
-the others join it, the last one stops it) and serves. What keeps it from starting is said in a sentence.
+the others join it, the last one stops it) and serves. If it cannot start, it gives the reason in one sentence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_STARTED = "Quire starts with its lifespan: run the server with lifespan even
 
 
 class FromEnvironment:
-    """The app that the environment's settings make."""
+    """The app that the environment's settings configure."""
 
     def __init__(self, build: Build) -> None:
         self._build = build

@@ -1,6 +1,6 @@
-"""Long work off the event loop: while one step of the loop lasts, nobody else is served.
+"""Run long work off the event loop: one step of the loop blocks every other request.
 
-tests/load holds every step under 50 ms of CPU time, whatever is asked for.
+tests/load holds every step under 50 ms of CPU time, for any request.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 LONG_CHARACTERS = 30_000
-"""Up to so many, going to a thread and back costs more than it spares the others."""
+"""Up to this length, a thread switch costs more than it saves other requests."""
 
 
 async def run_in_thread_if_large(characters: int, work: Callable[[Unpack[Arguments]], T], *arguments: *Arguments) -> T:
-    """What the work gives: done in a thread where it is over long texts, here where it is not."""
+    """Return the result of the work, run in a thread if its texts are long, else in place."""
     if characters <= LONG_CHARACTERS:
         return work(*arguments)
     return await anyio.to_thread.run_sync(work, *arguments)

@@ -1,7 +1,7 @@
-"""What a container's health check asks: `python -m app.healthcheck api`, `python -m app.healthcheck worker`.
+"""Health check for containers: `python -m app.healthcheck api`, `python -m app.healthcheck worker`.
 
-The API is asked whether it is ready; a worker, at its QUIRE_WORKER_PORT, whether it lives. Standard library only, so
-that the check costs no more than an interpreter.
+Checks that the API is ready, or that a worker is alive (at its QUIRE_WORKER_PORT). Standard library only, so that the
+check costs no more than starting an interpreter.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ANYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S10
 
 
 def url(host: str, port: str, path: str) -> str:
-    """Where what listens on ``host`` is asked from the same machine."""
+    """Return the address at which this machine reaches a server that listens on ``host``."""
     found = ANYWHERE.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{found}:{port}{path}"
 
 
 def trouble(address: str) -> str | None:
-    """Why the address is not well; None if it is."""
+    """Return why the address is unhealthy, or None if it is healthy."""
     try:
         urllib.request.urlopen(address, timeout=ANSWER_SECONDS).close()  # noqa: S310 - an address of our own settings
     except urllib.error.HTTPError as error:
@@ -34,7 +34,7 @@ def trouble(address: str) -> str | None:
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """0: it is well; 1: it is not, and stderr says why; 2: there is nothing to ask."""
+    """Return 0 if healthy, 1 if not (stderr gives the reason), 2 if there is nothing to check."""
     host = environment.get("QUIRE_HOST") or "127.0.0.1"
     match arguments, environment.get("QUIRE_WORKER_PORT"):
         case ["api"], _:

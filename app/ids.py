@@ -10,7 +10,7 @@ _latest = 0
 
 
 def uuid7() -> UUID:
-    """A UUIDv7 (RFC 9562, section 6.2 method 3), greater than every earlier one of this process.
+    """Return a UUIDv7 (RFC 9562, section 6.2 method 3) greater than every earlier one of this process.
 
     The twelve bits after the milliseconds hold its fraction. When the clock stands still or goes
     back, the 60 bits count on from the last value instead.

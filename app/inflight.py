@@ -1,7 +1,7 @@
-"""Answers that are under way in this process, or were given a while ago, and whoever reads along.
+"""Answers in progress in this process, or finished recently, and their readers.
 
-An answer belongs to nobody's connection: it goes on when its reader leaves, and who asks the same again meanwhile
-reads the same answer from its beginning.
+An answer is not tied to a connection: it continues when its reader disconnects, and a client that repeats the request
+meanwhile reads the same answer from its beginning.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from app import errors
 from app.core.calibration import ReportedUsage
 
 KEPT_BYTES = 64 * 1024 * 1024
-"""Of all answers together that were given."""
+"""Total size of the finished answers kept."""
 KEPT_SECONDS = 600.0
 CLOSING_SECONDS = 20.0
 REPORTS_KEPT = 10_000
 AT_ONCE_SECONDS = 1.0
-"""A request that comes so soon after the end of an answer was sent with the one that it answers."""
+"""A request that arrives this soon after an answer ended was sent at the same time as the one it answers."""
 
 
 class Turn:
-    """One answer: its parts as they are sent, whether it is over, and how it ended."""
+    """One answer: its parts as they are sent, whether it has ended, and how."""
 
     def __init__(self, through: int = 0) -> None:
         self.through = through
-        """The seq of the last message that was asked."""
+        """The seq of the last message of the request."""
         self.parts: list[bytes] = []
         self.size = 1
         self.is_over = False
         self.failure: Exception | None = None
         self.over_at = 0.0
-        """On the event loop's clock, as the next."""
+        """On the event loop's clock, as is `delivered_at`."""
         self.delivered_at: float | None = None
-        """When somebody had the whole of it."""
+        """When a reader had received the whole answer."""
         self._more = asyncio.Event()
 
     def put(self, part: bytes) -> None:
@@ -57,8 +57,9 @@ class Turn:
             self.delivered_at = asyncio.get_running_loop().time()
 
     def is_for(self, arrived: float, *, retried: bool) -> bool:
-        """Whether a request that came then is to be answered with this: not if it could know a whole answer already,
-        or the failure; then it wants another.
+        """Return whether this answers a request that arrived at a given time.
+
+        It does not if the sender could already have seen the whole answer, or its failure, and wants a new one.
         """
         if not self.is_over:
             return True
@@ -67,13 +68,13 @@ class Turn:
         return retried or self.delivered_at is None or arrived < self.delivered_at + AT_ONCE_SECONDS
 
     def is_awaited(self, arrived: float) -> bool:
-        """Whether nobody had it when a request came: then an equal one asks for nothing else."""
+        """Return whether no reader had the answer when a request arrived: an equal one then repeats this one."""
         if not self.is_over:
             return True
         return self.failure is None and (self.delivered_at is None or arrived < self.delivered_at)
 
     async def begun(self) -> None:
-        """Waits for its first part. Raises its failure if it has none."""
+        """Wait for the first part. Raises the answer's failure if there is none."""
         while not self.parts:
             if self.failure is not None:
                 raise self.failure
@@ -82,7 +83,7 @@ class Turn:
             await self._more.wait()
 
     async def read(self) -> AsyncIterator[bytes]:
-        """All of its parts, from the first. Raises its failure."""
+        """Yield all parts, from the first. Raises the answer's failure."""
         at = 0
         while True:
             while at < len(self.parts):
@@ -101,17 +102,17 @@ class Turn:
 
 @dataclass
 class Turns:
-    """By what was asked: the request, of whom and of which conversation, and where it ends there."""
+    """Answers by request, its owner and conversation, and where the request ends there."""
 
     running: dict[Hashable, Turn] = field(default_factory=dict)
     given: TTLCache[Hashable, Turn] = field(
         default_factory=lambda: TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda turn: turn.size)
     )
     newest: WeakValueDictionary[Hashable, Turn] = field(default_factory=WeakValueDictionary)
-    """Of those, by the request alone."""
+    """The newest of those, by the request alone."""
     reported: LRUCache[Hashable, ReportedUsage] = field(default_factory=lambda: LRUCache(REPORTS_KEPT))
-    """What the model's API counted for the newest answer, by tenant and conversation. It is stored with the next
-    question, not with the answer: it may begin a generation, of which no earlier answer is.
+    """Token usage that the model's API reported for the newest answer, by tenant and conversation. It is stored with
+    the next question, not with the answer: that question can begin a generation, which no earlier answer belongs to.
     """
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -120,14 +121,15 @@ class Turns:
         return self.running.get(key) or self.given.get(key)
 
     def awaited(self, request: Hashable, arrived: float) -> int | None:
-        """Where the equal request ends whose answer nobody had when this one came. What is new of a list is decided
-        some time after it came, and by then the answer may be stored.
+        """Return where the equal request ends whose answer no reader had when this one arrived.
+
+        The new messages of a list are selected some time after its arrival, and by then the answer may be stored.
         """
         turn = self.newest.get(request)
         return turn.through if turn is not None and turn.is_awaited(arrived) else None
 
     def start(self, request: Hashable, through: int, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> Turn:
-        """Work on an answer beside the request that asked for it; ``work`` ends the turn, however it goes."""
+        """Start work on an answer, independent of the request's connection; ``work`` ends the turn in every case."""
         key = (request, through)
         turn = self.running[key] = self.newest[request] = Turn(through)
         task = asyncio.create_task(self._run(key, turn, work))
@@ -149,7 +151,7 @@ class Turns:
                     self.given[key] = turn
 
     async def close(self) -> None:
-        """Answers that nobody waits for any more are finished, if that does not take long."""
+        """Finish answers that nobody waits for any more, if that does not take long."""
         if self.tasks:
             _, late = await asyncio.wait(self.tasks, timeout=CLOSING_SECONDS)
             for task in late:

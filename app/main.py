@@ -1,4 +1,4 @@
-"""The API: what it is made of. Composition root."""
+"""Composition root of the API."""
 
 import asyncio
 import gc
@@ -76,13 +76,13 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 OPERATIONS: tuple[APIRouter, ...] = (operations.router, measured.router)
-"""What a worker answers that has a port."""
+"""Routes of a worker that has a port."""
 
 Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
 
 
 def create_app() -> FromEnvironment:
-    """Quire for any ASGI server, with settings from the environment: `uvicorn --factory app.main:create_app`."""
+    """Return Quire for any ASGI server, set up from the environment: `uvicorn --factory app.main:create_app`."""
     return FromEnvironment(_from_settings)
 
 
@@ -99,9 +99,9 @@ def build_app(
     models: Models | None = None,
     pace: Pace | None = None,
 ) -> FastAPI:
-    """The API on a database that is migrated already; `with_worker` does the jobs in this process too, at a `pace`.
+    """Build the API on a migrated database; `with_worker` also runs the jobs in this process, at a `pace`.
 
-    `models` builds those that it works with, else `providers` does.
+    `models` builds its models; without it, `providers` does.
     """
     app = FastAPIOffline(
         title="Quire",
@@ -127,17 +127,17 @@ def build_app(
 
 
 def freeze_gc() -> None:
-    """What is there once a process has started stays: from now on garbage is not looked for among it.
+    """Exclude the objects that exist after start-up from garbage collection.
 
-    For processes that serve one app until they end. A whole collection stops everything else, for as long as there are
-    objects.
+    For processes that serve one app until they end. A full collection stops everything else, for longer the more
+    objects there are.
     """
     gc.collect()
     gc.freeze()
 
 
 def defaults(settings: Settings) -> Defaults:
-    """What the settings say about paging, as the core takes it."""
+    """Return the paging settings as core values."""
     policy = Policy(
         full_recent_count=settings.memory_full_recent_count,
         active_pages=settings.memory_active_pages,
@@ -186,7 +186,7 @@ def _lifespan(
 
 @asynccontextmanager
 async def runtime_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Runtime]:
-    """What a process works with. Raises UnsafeDatabase or StorageUnavailable."""
+    """Yield what a process works with. Raises UnsafeDatabase or StorageUnavailable."""
     counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
     database = await Database.connect(
         dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
@@ -215,7 +215,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
 
 
 def upstream_of(settings: Settings) -> Upstream | None:
-    """The chat API behind the proxy. The LLM's key goes to the LLM's API only."""
+    """Return the chat API behind the proxy. The LLM's key is sent to the LLM's API only."""
     base_url, key = settings.quire_proxy_base_url, settings.quire_proxy_api_key
     if base_url in (None, settings.memory_llm_base_url):
         base_url, key = base_url or settings.memory_llm_base_url, key or settings.memory_llm_api_key
@@ -231,7 +231,7 @@ def upstream_of(settings: Settings) -> Upstream | None:
 
 @asynccontextmanager
 async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> AsyncIterator[Replica | None]:
-    """The replica that the settings name. It may be away: then, and until it is looked at, it is not asked."""
+    """Yield the replica that the settings name. While it is unreachable or not yet probed, it gets no reads."""
     if settings.database_replica_url is None:
         yield None
         return
@@ -247,7 +247,7 @@ async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> A
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
-    """The models that the settings name; the local embeddings take up to a second to load."""
+    """Return the models that the settings name; local embeddings take up to a second to load."""
     keys = (settings.memory_llm_api_key, settings.memory_embedding_api_key)
     llm_key, embedding_key = (key.get_secret_value() if key else None for key in keys)
     chat = build.chat_of(
@@ -278,7 +278,7 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
 
 @asynccontextmanager
 async def _working(runtime: Runtime, pace: Pace | None, *, wanted: bool) -> AsyncIterator[None]:
-    """The worker beside the API; it finishes what it is doing before the block ends."""
+    """Run the worker beside the API; it finishes its current jobs before the block ends."""
     if not wanted:
         yield
         return
@@ -292,4 +292,4 @@ async def _working(runtime: Runtime, pace: Pace | None, *, wanted: bool) -> Asyn
 
 
 app = create_app()
-"""The same for `uvicorn app.main:app`. Nothing is read or opened until its lifespan begins."""
+"""The same app for `uvicorn app.main:app`. Its lifespan reads the settings and opens the database."""

@@ -271,11 +271,11 @@ class Settings(BaseSettings):
 
 
 class InvalidSettingsError(ValueError):
-    """Some settings are not valid; the message names them, without their values."""
+    """Some settings are invalid; the message names them, without their values."""
 
 
 def read(**given: Any) -> Settings:
-    """The settings; what is ``given`` (and not None) comes before the environment. Raises InvalidSettingsError."""
+    """Return the settings; ``given`` values that are not None override the environment. Raises InvalidSettingsError."""
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""Leaving when a signal says so, wherever the process is.
+"""Stop the process cleanly on a signal, wherever it is.
 
-A signal interrupts nothing. An exception raised by its handler would strike wherever Python happens to be, and within
-the C code of the database driver it is swallowed, or brings the process down. So a signal is noted; whatever runs on
-an event loop is cancelled there; and between two steps that cannot be cancelled, whoever makes them asks.
+A signal interrupts nothing. An exception raised by its handler would strike at an arbitrary point, and the C code of
+the database driver would swallow it or crash. So the handler only records the signal: code on an event loop is
+cancelled there, and code that cannot be cancelled checks between its steps.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ T = TypeVar("T")
 
 
 class Stopping:
-    """Whether the process was told to stop. The first signal counts: the way out must not be interrupted."""
+    """Whether a signal told the process to stop. Only the first one counts: the way out must not be interrupted."""
 
     def __init__(self) -> None:
         self._is_told = False
         self._tell: Callable[[], object] | None = None
 
     def tell(self) -> None:
-        """That it is."""
+        """Record that the process must stop."""
         if not self._is_told:
             self._is_told = True
             if self._tell is not None:
                 self._tell()
 
     def check(self) -> None:
-        """Leaves through every `finally`, with exit code 0, if a signal came."""
+        """Exit through every `finally`, with exit code 0, if a signal arrived."""
         if self._is_told:
             raise SystemExit(0)
 
     @contextmanager
     def telling(self, tell: Callable[[], object]) -> Iterator[None]:
-        """Meanwhile a signal is told so, at once or from now on. ``tell`` is called between any two steps of the main
-        thread: it may do no more than leave a note.
+        """Call ``tell`` for a signal while the block runs, or at once if one has arrived. ``tell`` runs between any
+        two steps of the main thread, so it must do no more than record it.
         """
         before, self._tell = self._tell, tell
         try:
@@ -53,7 +53,7 @@ class Stopping:
             self._tell = before
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """``work`` on an event loop of its own; cancelled by a signal, and then the process leaves."""
+        """Run ``work`` on an event loop of its own; a signal cancels it, and then the process exits."""
 
         async def cancellable() -> T:
             loop, task = asyncio.get_running_loop(), asyncio.current_task()

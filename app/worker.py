@@ -1,4 +1,4 @@
-"""The work that goes on behind the API: jobs and housekeeping. Composition root of `quire worker`."""
+"""Background work: jobs and housekeeping. Composition root of `quire worker`."""
 
 import asyncio
 import logging
@@ -28,21 +28,21 @@ HOUSEKEEPING_SECONDS = 60.0
 
 
 async def forget_old_answers(runtime: Runtime) -> None:
-    """Answers kept for Idempotency-Keys, after a day."""
+    """Delete responses kept for Idempotency-Keys, after a day."""
     for tenant in await tenants(runtime.database):
         async with runtime.database.begin(tenant) as connection:
             await idempotency.prune(connection, tenant)
 
 
 async def erase_expired_archives(runtime: Runtime) -> None:
-    """Archives past their time, a hundred at once."""
+    """Erase expired archives, a hundred at a time."""
     for tenant in await tenants(runtime.database):
         while await erasing.erase_expired_archives(runtime, tenant):
             pass
 
 
 async def erase_expired_memories(runtime: Runtime) -> None:
-    """Memories past their time, some hundred at once."""
+    """Erase expired memories, a few hundred at a time."""
     for tenant in await tenants(runtime.database):
         while owners := await _owners_of_expired(runtime, tenant):
             for owner in owners:
@@ -57,7 +57,7 @@ async def _owners_of_expired(runtime: Runtime, tenant: UUID) -> list[UUID]:
 
 
 async def retain(runtime: Runtime) -> None:
-    """Conversations past their time, and messages beyond those that are kept."""
+    """Erase expired conversations, and messages beyond the number to keep."""
     for tenant in await tenants(runtime.database):
         await retention.retain(runtime, tenant)
 
@@ -73,11 +73,11 @@ HANDLERS: Mapping[str, Handler] = {
     "passages": index_passages,
     "embed": embed,
 }
-"""By kind of work. A kind without one is left for a worker that has it."""
+"""By kind of job. A kind without a handler is left for a worker that has one."""
 
 
 def lanes(runtime: Runtime) -> dict[Lane, int]:
-    """How many jobs of a lane may be under way at once. What needs no provider needs our own CPU."""
+    """Return how many jobs of each lane run at once. A job that needs no provider needs our own CPU."""
     settings = runtime.settings
     return {"llm": settings.quire_worker_llm_jobs, "embedding": settings.quire_worker_embedding_jobs, "local": 1}
 
@@ -89,7 +89,7 @@ async def run(
     handlers: Mapping[str, Handler] = HANDLERS,
     pace: Pace | None = None,
 ) -> None:
-    """Work until `stop` is set; what is under way is finished first."""
+    """Work until `stop` is set; jobs in progress finish first."""
     random = SystemRandom().random
     loop = Loop(
         runtime.database,
@@ -111,14 +111,14 @@ async def run(
 
 
 async def _traced(runtime: Runtime, handler: Handler, claimed: Claimed) -> None:
-    """The job as a part of the request that enqueued it first."""
+    """Run the job in the trace of the request that first enqueued it."""
     parent = claimed.args.get("traceparent")
     with runtime.tracing.span(f"job {claimed.kind}", parent=parent, job_id=str(claimed.id), attempt=claimed.attempts):
         await handler(runtime, claimed)
 
 
 async def repeat(tasks: Sequence[Task], runtime: Runtime, stop: asyncio.Event, *, interval_seconds: float) -> None:
-    """Run the tasks in turn, again and again. One that fails is logged and has its turn next time."""
+    """Run the tasks in turn, repeatedly. A task that fails is logged and runs again in its next turn."""
     while not stop.is_set():
         for task in tasks:
             try:
@@ -129,7 +129,7 @@ async def repeat(tasks: Sequence[Task], runtime: Runtime, stop: asyncio.Event, *
 
 
 async def until_done(task: Task, runtime: Runtime, stop: asyncio.Event) -> None:
-    """Run a task once; again, a little later, as long as it fails."""
+    """Run a task once; while it fails, retry a little later."""
     while not stop.is_set():
         try:
             await task(runtime)

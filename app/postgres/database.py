@@ -1,13 +1,13 @@
-"""The connection to PostgreSQL: two kinds of transaction, and what happens when it fails.
+"""The connection to PostgreSQL: two kinds of transaction, and how failures are handled.
 
 A transaction belongs to one tenant: row-level security reads `app.tenant`, which is set for the
 transaction only, so that it cannot leak to the next user of a pooled connection.
 
 A database that hangs cannot enforce its own time-outs, so each limit exists twice: on the server
-and, a little longer, on the client. A connection whose statement was cut short is closed, never
-returned to the pool: nobody knows what it would answer next.
+and, a little longer, on the client. A connection whose statement was interrupted is closed, never
+returned to the pool, because its next answer is unpredictable.
 
-Results are text where PostgreSQL has `json` or `jsonb`: they are passed on unparsed.
+`json` and `jsonb` results are returned as text, unparsed.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ SERVER_TIMEOUTS = {
 
 ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
 
-# A condition that is always true, with which PostgreSQL plans a statement at each execution. It is for tables that are
-# empty most of the time. A plan made then reads such a table from end to end, for that costs nothing; kept, it does so
-# with thousands of rows in it too, until the table is analyzed. PostgreSQL keeps a plan that it expects to be no dearer
-# than planning anew. Without knowing $1, the tenant, it expects a million rows of this; knowing that an id has 36
-# characters, one.
+# An always-true condition that makes PostgreSQL plan a statement at each execution. It is for tables that are empty
+# most of the time. A plan made for an empty table scans it sequentially, which costs nothing; a cached plan does so
+# with thousands of rows too, until the table is analyzed. PostgreSQL caches a plan if it expects it to be no costlier
+# than planning anew. Without the value of $1, the tenant, it expects a million rows here; given that an id has 36
+# characters, it expects one.
 PLANNED_ANEW = """(SELECT count(*)
    FROM generate_series(36, length($1::text)) AS a, generate_series(36, length($1::text)) AS b) = 1"""
 
@@ -67,7 +67,7 @@ _UNAVAILABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
 )
-# Where a commit ends like this, it may have come about.
+# After one of these errors a commit may have succeeded.
 _LOST = (
     OSError,
     TimeoutError,
@@ -94,17 +94,17 @@ class Database:
     async def connect(
         cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True, at_once: bool = True
     ) -> "Database":
-        """Open the pool. Raises StorageUnavailable, which says why, if the database refuses, unless not `at_once`.
+        """Open the pool. Raises StorageUnavailable with the reason if the database refuses, unless not `at_once`.
 
         `statement_cache=False` is for PgBouncer in transaction mode: no prepared statements, and
-        the time-outs are set in each transaction, because a session is not ours to configure.
+        the time-outs are set in each transaction, because its sessions are shared.
 
-        Beyond `pool_size` there is one connection for what is `ordered`, opened when it is wanted.
+        `fetch_ordered` uses one more connection beyond `pool_size`, opened on first use.
         """
         with_session = SERVER_TIMEOUTS if statement_cache else {}
         try:
             pool = await _pool(dsn, int(at_once), pool_size, with_session, statement_cache=statement_cache)
-            if not statement_cache:  # then no plan is kept, and each is made for the tables as they are
+            if not statement_cache:  # then no plan is cached, and each is made for the tables as they are
                 return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS))
             ordered = await _pool(dsn, 0, 1, with_session | ORDERED, statement_cache=True)
         except KINDS as error:
@@ -112,51 +112,51 @@ class Database:
         return cls(pool, ordered, preamble="")
 
     def after(self, check: Check) -> "Database":
-        """The same connections, each lent only after a check, which may raise."""
+        """Return the same pool, which runs a check before it lends a connection; the check can raise."""
         return Database(self._pool, self._ordered, preamble=self._preamble, check=check)
 
     def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
-        """A READ COMMITTED transaction of one tenant; committed when the block ends, not later. Raises OutcomeUnknown
-        where the answer to the commit is lost.
+        """Open a READ COMMITTED transaction of one tenant, committed when the block ends, not later.
 
-        It is begun by statement, so `connection.transaction()` cannot be nested in it.
+        Raises OutcomeUnknown if the reply to the commit is lost. A statement begins it, so `connection.transaction()`
+        cannot be nested in it.
         """
         return self._transaction("READ COMMITTED READ WRITE", tenant, _may_be_done)
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
-        """A read-only transaction of one tenant that sees the database as of its first statement."""
+        """Open a read-only transaction of one tenant that sees the database as of its first statement."""
         return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext)
 
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
-        """One statement that commits itself. For hot paths whose SQL sets the tenant."""
+        """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant."""
         async with self._lent(self._pool) as connection:
             return await connection.fetchrow(sql, *args)
 
     async def write_row(self, sql: str, *args: object) -> asyncpg.Record | None:
-        """As `fetch_row`, for a statement that writes. Raises OutcomeUnknown where the answer to it is lost."""
+        """Do as `fetch_row`, for a statement that writes. Raises OutcomeUnknown if the reply is lost."""
         async with self._lent(self._pool) as connection:
             with _may_be_done(connection):
                 return await connection.fetchrow(sql, *args)
 
     async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
-        """As `fetch_row`, with every row."""
+        """Do as `fetch_row`, and return every row."""
         async with self._lent(self._pool) as connection:
             return await connection.fetch(sql, *args)
 
     async def fetch_ordered(self, sql: str, *args: object) -> list[asyncpg.Record]:
-        """As `fetch_all`, for what is to read tables in the order of its ORDER BYs, whatever the planner knows.
+        """Do as `fetch_all`, reading tables in the order of the ORDER BYs, whatever the planner's statistics.
 
-        A plan that is kept neither sorts nor reads a table from end to end if an index can help it.
+        The cached plan neither sorts nor scans a table sequentially if an index can help.
         """
         async with self._lent(self._ordered) as connection:
             return await connection.fetch(sql, *args)
 
     async def ping(self) -> None:
-        """Raises StorageUnavailable unless the database answers."""
+        """Check that the database answers. Raises StorageUnavailable if not."""
         await self.fetch_row("SELECT 1")
 
     async def schema_revision(self) -> str:
-        """The migration the schema is at, or an empty string when there is none."""
+        """Return the schema's migration, or an empty string if it has none."""
         try:
             row = await self.fetch_row("SELECT version_num FROM alembic_version")
         except asyncpg.UndefinedTableError:
@@ -164,7 +164,7 @@ class Database:
         return str(row[0]) if row else ""
 
     async def assert_role_is_safe(self) -> None:
-        """Raises UnsafeDatabase if the role could read past a tenant or the server forget a commit."""
+        """Raise UnsafeDatabase if the role could read other tenants' rows or the server could lose a commit."""
         row = await self.fetch_row(
             "SELECT rolsuper, rolbypassrls, current_setting('fsync') AS fsync,"
             " current_setting('synchronous_commit') AS synchronous_commit"
@@ -181,7 +181,7 @@ class Database:
             _logger.warning("synchronous_commit is off: a crash of the database loses acknowledged messages")
 
     def connections(self) -> tuple[int, int]:
-        """Connections in use, and idle."""
+        """Return the number of connections in use, and of idle ones."""
         pools = {self._pool, self._ordered}
         idle = sum(pool.get_idle_size() for pool in pools)
         return sum(pool.get_size() for pool in pools) - idle, idle
@@ -198,7 +198,7 @@ class Database:
     async def _transaction(
         self, mode: str, tenant: UUID, committing: Callable[[Connection], AbstractContextManager[object]]
     ) -> AsyncIterator[Connection]:
-        # One round trip: a UUID's text is digits and hyphens, so it may stand in the statement.
+        # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{own}"
         async with self._lent(self._pool) as connection:
@@ -214,13 +214,13 @@ class Database:
             with committing(connection):
                 status = await connection.execute("COMMIT")
             if status != "COMMIT":
-                # A statement failed and its error was swallowed, so PostgreSQL rolled everything back.
+                # A statement failed and its error was swallowed, so PostgreSQL rolled back everything.
                 raise RuntimeError("the transaction was rolled back by an error that its block did not raise")
 
     @asynccontextmanager
     async def _lent(self, pool: Pool) -> AsyncIterator[Connection]:
         with _translated():
-            # With one idle there is nothing to wait for, and a timer would cost more than taking it.
+            # With an idle connection there is no wait, and a timer would cost more than taking it.
             waits = None if pool.get_idle_size() else ACQUIRE_SECONDS
             connection = await pool.acquire(timeout=waits)
             try:
@@ -228,8 +228,8 @@ class Database:
                     await self._check(connection)
                 yield connection
             except _CUT_SHORT:
-                # At once, before asyncpg asks the server to cancel: a commit that waits for a synchronous standby would
-                # then count without it, and be acknowledged when it is sent again.
+                # Close at once, before asyncpg asks the server to cancel: else a commit that waits for a synchronous
+                # standby would count without it, and be acknowledged when it is sent again.
                 connection.terminate()
                 raise
             finally:
@@ -238,7 +238,7 @@ class Database:
 
 @contextmanager
 def _may_be_done(connection: Connection) -> Iterator[None]:
-    """Turn the loss of an answer to a commit into OutcomeUnknown, and close the connection at once (see `_lent`)."""
+    """Turn a lost reply to a commit into OutcomeUnknown, and close the connection at once (see `_lent`)."""
     try:
         yield
     except _LOST as error:
@@ -252,7 +252,7 @@ def _may_be_done(connection: Connection) -> Iterator[None]:
 
 
 class _translated:  # noqa: N801 (used as a function)
-    """Turns failures of the connection, and limits that were reached, into StorageUnavailable."""
+    """Turn connection failures and exceeded limits into StorageUnavailable."""
 
     def __enter__(self) -> None:
         return None
@@ -281,7 +281,7 @@ async def _pool(dsn: str, size_min: int, size_max: int, settings: dict[str, str]
 
 
 async def _keep_session(connection: Any) -> None:
-    """Nothing to reset: sessions carry no state of ours, and asking would cost a round trip."""
+    """Reset nothing: sessions carry no state of ours, and a reset would cost a round trip."""
 
 
 def _set_local(settings: dict[str, str]) -> str:

