@@ -11,6 +11,7 @@ from uuid import UUID
 from starlette.requests import Request
 
 from app import errors
+from app.concurrency import run_in_thread_if_large
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.conversation import Conversation
 from app.core.model import Context, Format
@@ -84,6 +85,7 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
     made = [found for found in (own, tried) if found is not None]
     largest = max((found.answer["usage"]["total"] for found in made if found.answer), default=0)
     parts = await _parts(runtime, tenant, conversation)
+    size = len(shown.context.body) if shown.context else 0
     return {
         "conversation": inspect.conversation_view(conversation),
         "form": form,
@@ -91,7 +93,7 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
         "tried": tried,
         "shown": shown,
         "bars": {m.name: pictures.bar(m.answer["usage"], largest) for m in made if m.answer},
-        "messages": _messages(shown, form.request or ContextRequest()),
+        "messages": await run_in_thread_if_large(size, _messages, shown, form.request or ContextRequest()),
         "zones": _zones(shown),
         "prefix": _common(own, tried),
         **parts,

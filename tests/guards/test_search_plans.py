@@ -22,7 +22,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 HUGE, SMALL, DIMENSIONS = 5_000, 12, 32
 HUGE_OWNER, SMALL_OWNER = UUID(int=1), UUID(int=2)
 MODEL = embeddings.model_id("any", DIMENSIONS)
-ARGUMENTS = ("NULL", "NULL", "NULL", "10", "NULL", "NULL", "NULL", "'-Infinity'", "1.0", "false", "1.5", "false")
+ARGUMENTS = (
+    "NULL", "NULL", "NULL", "10", "NULL", "NULL", "NULL", "'-Infinity'", "1.0", "false", "1.5", "false",
+    "'{}'", "false",
+)  # fmt: skip
 
 
 @pytest.fixture
