@@ -139,7 +139,7 @@ async def test_tenants_take_turns(bench: Bench) -> None:
         await bench.ended(32)
     order = [job.tenant for job in bench.seen]
     assert BOB in order[:4]
-    assert [number for number, tenant in enumerate(order) if tenant == BOB][-1] < 12
+    assert [number for number, tenant in enumerate(order) if tenant == BOB][-1] < 20  # of 32
 
 
 async def test_no_tenant_has_all_of_a_lane(bench: Bench) -> None:
