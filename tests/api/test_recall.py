@@ -28,8 +28,7 @@ FORMATS = ["openai", "anthropic"]
 @pytest.fixture
 def talk(client: httpx.Client) -> httpx.Client:
     """Thirty turns, of which a window of 4000 tokens shows the newest."""
-    for number in range(1, 31):
-        append(client, "c", turn(number, 60))
+    append(client, "c", [message for number in range(1, 31) for message in turn(number, 60)])
     return client
 
 
