@@ -9,8 +9,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --no-deps --no-compile
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
-# A worker for each core; all tests of a file run on the same one.
-PYTEST = $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 8 --dist loadgroup
+# A worker for each core, and all tests of a file on the same one. A test that is named needs no workers.
+WORKERS ?= $(if $(findstring ::,$(ARGS)),0,auto)
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadgroup
 COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
