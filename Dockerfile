@@ -11,7 +11,7 @@ RUN groupadd --gid 10001 quire \
 
 WORKDIR /srv/quire
 COPY requirements.txt .
-RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
 COPY LICENSE .
 COPY app app
 RUN python -m compileall -q app

@@ -4,19 +4,21 @@ PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# What running needs is installed first, what development needs on top of it. Both lists are complete and pinned, so
-# nothing is resolved; nothing is compiled before it is imported.
+# What running needs is installed first, what development needs on top of it. Both lists are complete and pinned by
+# hashes, so nothing is resolved; nothing is compiled before it is imported.
 INSTALL := $(PIP) install --quiet --no-deps --no-compile
+LOCKED := $(INSTALL) --require-hashes
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
+DIST ?= dist
 # A worker for each core, and all tests of a file on the same one. A test that is named needs no workers.
 WORKERS ?= $(if $(findstring ::,$(ARGS)),0,auto)
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadgroup
 COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
-	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+	--generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-all test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock clean
+.PHONY: help install run demo doctor migrate test test-all test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock sbom wheel clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,13 +31,13 @@ $(RUN): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=…")'
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) -r requirements.txt
+	$(LOCKED) -r requirements.txt
 	$(INSTALL) --editable .
 	touch $@
 
 $(DEV): $(RUN) requirements-dev.txt
 	@if test -e $@; then rm -rf $(VENV) && $(MAKE) --no-print-directory $(RUN); fi
-	$(INSTALL) -r requirements-dev.txt
+	$(LOCKED) -r requirements-dev.txt
 	touch $@
 
 run: $(RUN) ## Serve the API with a worker and a database; uses DATABASE_URL, QUIRE_*, MEMORY_*
@@ -57,7 +59,7 @@ test-all: $(DEV) ## Run every test, including those that kill processes, wait fo
 	$(PYTEST) $(ARGS)
 
 test-llm: $(DEV) ## Install a small LLM and run the test that needs it
-	$(INSTALL) -r requirements-llm-test.txt
+	$(LOCKED) -r requirements-llm-test.txt
 	$(BIN)/python -m pytest tests/llm $(ARGS)
 
 cluster: $(DEV) ## Test several machines: replica, failover, PgBouncer if installed
@@ -92,7 +94,15 @@ openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
 	@mkdir -p openapi
 	$(BIN)/quire openapi > openapi/openapi.json
 
-lock: $(DEV) ## Pin the newest versions of all dependencies
+sbom: $(DEV) ## Write the bill of materials to deploy/sbom.json
+	$(BIN)/python docs/make_sbom.py
+
+wheel: $(DEV) ## Build the wheel of the newest commit, the same bytes each time, in dist/
+	rm -rf build/checkout && mkdir -p build/checkout
+	git -c tar.umask=0022 archive HEAD | tar -xp -C build/checkout
+	umask 022; SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir $(DIST) build/checkout
+
+lock: $(DEV) ## Pin the newest versions of all dependencies with their hashes
 	$(COMPILE) --upgrade --output-file requirements.txt pyproject.toml
 	$(COMPILE) --upgrade --extra dev --extra otel --extra bench --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
 

@@ -7,6 +7,8 @@ the others join it, the last one stops it) and serves. If it cannot start, it gi
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,8 +20,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
 from app.postgres.provision import provided
-from app.settings import InvalidSettingsError, Settings, read
+from app.settings import MISSPELT, InvalidSettingsError, Settings, misspelt, read
 from app.telemetry import logs
+
+_logger = logging.getLogger(__name__)
 
 Build = Callable[[Settings, str], FastAPI]
 
@@ -61,6 +65,8 @@ class FromEnvironment:
     async def _started(self) -> AsyncIterator[None]:
         settings = read()
         logs.set_up(settings.quire_log_level, settings.quire_log_format)
+        for name, nearest in misspelt(os.environ).items():
+            _logger.warning(MISSPELT, name, nearest)
         database = provided(settings.database_url, settings.quire_data_dir)
         dsn = await anyio.to_thread.run_sync(database.__enter__)
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
@@ -70,7 +71,7 @@ class Caches:
         default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
     )
     """Keyed by tenant, scope and query."""
-    models: TTLCache[str, str] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
+    models: TTLCache[str, dict[str, Any]] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
     """The model list of the API behind the proxy."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
@@ -100,10 +101,10 @@ class Caches:
         for texts in (self.counts, self.query_vectors, self.expansions):
             texts.clear()
 
-    def keep_window(self, key: tuple[object, ...], kept: KeptWindow) -> None:
+    def keep_window(self, key: tuple[object, ...], window: KeptWindow) -> None:
         """Cache a window for the next call if it fits."""
-        if kept.size <= self.windows.maxsize:
-            self.windows[key] = kept
+        if window.size <= self.windows.maxsize:
+            self.windows[key] = window
 
     async def expire_windows(self) -> None:
         """Drop windows as they expire, rather than when space runs out, until cancelled."""

@@ -13,7 +13,7 @@ import anyio.to_thread
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
-LONG_CHARACTERS = 30_000
+LONG_CHARACTERS = 15_000
 """Up to this length, a thread switch costs more than it saves other requests."""
 
 

@@ -39,13 +39,13 @@ class FieldError(TypedDict):
     msg: str
 
 
-def sentence(found: Sequence[FieldError]) -> str:
+def sentence(field_errors: Sequence[FieldError]) -> str:
     """Return field errors as text: the first one in full, and how many more there are."""
-    kind, *path = found[0]["loc"]
+    kind, *path = field_errors[0]["loc"]
     path = path[1:] if kind == "line" else path
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    more = f" {len(found) - 1} more in `errors`." if len(found) > 1 else ""
-    return f"{f'`{name}`' if name else f'The {kind}'} {found[0]['msg']}.{more}"
+    more = f" {len(field_errors) - 1} more in `errors`." if len(field_errors) > 1 else ""
+    return f"{f'`{name}`' if name else f'The {kind}'} {field_errors[0]['msg']}.{more}"
 
 
 _PREDICATES = {
@@ -57,7 +57,7 @@ _PREDICATES = {
     "string_too_long": "must have at most {max_length} characters",
     "too_short": "must have at least {min_length} items",
     "too_long": "must have at most {max_length} items",
-    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",  # pydantic's own repeats what was sent
+    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",  # pydantic's own texts quote the input
     "value_error": "{error}",
     "model_type": "must be an object",
     "dict_type": "must be an object",
@@ -67,7 +67,7 @@ _PREDICATES = {
     "int_parsing": "must be a whole number",
     "bool_type": "must be true or false",
 }
-"""What pydantic says, by its type of error, so that it follows the name of a field."""
+"""Pydantic's errors by type, worded to follow the name of a field."""
 
 
 def predicate(error: Any) -> str:
@@ -263,7 +263,7 @@ class StorageUnavailable(QuireError):
 
 
 class OutcomeUnknown(StorageUnavailable):
-    """The database's answer to a commit was lost. What was asked for may have been done or not."""
+    """The database's answer to a commit was lost. The request may have been done or not."""
 
     code = "outcome-unknown"
     title = "Outcome unknown"

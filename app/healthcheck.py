@@ -18,8 +18,8 @@ ANYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S10
 
 def url(host: str, port: str, path: str) -> str:
     """Return the address at which this machine reaches a server that listens on ``host``."""
-    found = ANYWHERE.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{found}:{port}{path}"
+    address = ANYWHERE.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{address}:{port}{path}"
 
 
 def trouble(address: str) -> str | None:
@@ -38,15 +38,15 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     host = environment.get("QUIRE_HOST") or "127.0.0.1"
     match arguments, environment.get("QUIRE_WORKER_PORT"):
         case ["api"], _:
-            found = trouble(url(host, environment.get("QUIRE_PORT") or "8000", "/readyz"))
+            problem = trouble(url(host, environment.get("QUIRE_PORT") or "8000", "/readyz"))
         case ["worker"], str(port) if port:
-            found = trouble(url(host, port, "/healthz"))
+            problem = trouble(url(host, port, "/healthz"))
         case _:
             sys.stderr.write("python -m app.healthcheck api, or worker with QUIRE_WORKER_PORT set\n")
             return 2
-    if found:
-        sys.stderr.write(f"{found}\n")
-    return 1 if found else 0
+    if problem:
+        sys.stderr.write(f"{problem}\n")
+    return 1 if problem else 0
 
 
 if __name__ == "__main__":

@@ -114,14 +114,14 @@ class Turns:
     """Token usage that the model's API reported for the newest answer, by tenant and conversation. It is stored with
     the next question, not with the answer: that question can begin a generation, which no earlier answer belongs to.
     """
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def find(self, request: Hashable, through: int) -> Turn | None:
         key = (request, through)
         return self.running.get(key) or self.given.get(key)
 
     def awaited(self, request: Hashable, arrived: float) -> int | None:
-        """Return where the equal request ends whose answer no reader had when this one arrived.
+        """Return where the equal request ends, if no reader had its answer when this one arrived.
 
         The new messages of a list are selected some time after its arrival, and by then the answer may be stored.
         """
@@ -133,9 +133,13 @@ class Turns:
         key = (request, through)
         turn = self.running[key] = self.newest[request] = Turn(through)
         task = asyncio.create_task(self._run(key, turn, work))
+        self.hold(task)
+        return turn
+
+    def hold(self, task: asyncio.Task[Any]) -> None:
+        """Keep a task that is waited for at the end."""
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-        return turn
 
     async def _run(self, key: Hashable, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> None:
         try:
@@ -145,7 +149,7 @@ class Turns:
         finally:
             if not turn.is_over:
                 turn.end(errors.Overdue("The service is shutting down. Send the request again."))
-            if self.running.get(key) is turn:  # else the same was asked anew before this was over
+            if self.running.get(key) is turn:  # otherwise the same request came again before this one ended
                 del self.running[key]
                 if turn.size <= KEPT_BYTES:
                     self.given[key] = turn

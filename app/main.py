@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -10,11 +11,13 @@ from typing import TypeAlias
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__, worker
 from app.api import (
     archive,
     conversations,
+    hooks,
     jobs,
     keys,
     mcp,
@@ -26,29 +29,37 @@ from app.api import (
     operations,
     problem,
     proxy,
+    proxy_messages,
+    proxy_responses,
     tools,
     users,
 )
 from app.api.deadlines import Deadlines
+from app.api.heads import SoundHeads
+from app.api.passing import NamedInPath
 from app.api.paths import SlashesInIds
 from app.api.queries import served_first
 from app.asgi import FromEnvironment
+from app.core.deployment import Access, Proxying, Retention, Working
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.replica import Replica
-from app.providers import Chat, Embedder, build
+from app.providers import Chat, Embedder, ProviderError, build
+from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
 from app.runtime import Runtime
-from app.settings import Settings
+from app.settings import Settings, origins
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import tracing_of
 from app.text import tokens
 from app.text.tokens import TokenCounter
 from app.ui import router as ui
+
+_logger = logging.getLogger(__name__)
 
 DESCRIPTION = """\
 Memory for LLM agents. POST each message and tool result; before each model call GET a context window
@@ -63,6 +74,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     conversations.router,
     tools.router,
     proxy.router,
+    proxy_messages.router,
+    proxy_responses.router,
+    hooks.router,
     notes.router,
     archive.router,
     memories.router,
@@ -73,10 +87,14 @@ ROUTERS: tuple[APIRouter, ...] = (
     operations.router,
     measured.router,
     ui.router,
+    ui.front,
 )
 
 OPERATIONS: tuple[APIRouter, ...] = (operations.router, measured.router)
 """Routes of a worker that has a port."""
+
+CORS_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+CORS_EXPOSED = ("ETag", "Idempotency-Replayed", "Retry-After", "X-Request-Id", "X-Quire-Conversation")
 
 Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
 
@@ -110,15 +128,26 @@ def build_app(
         description=DESCRIPTION,
         openapi_tags=openapi.TAGS,
         generate_unique_id_function=openapi.operation_id,
+        redirect_slashes=False,
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
     app.add_middleware(
         Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
+    app.add_middleware(SoundHeads)
     problem.install(app, ROUTERS)
     app.add_middleware(measured.Measured)
     app.add_middleware(measured.Traced)
     app.add_middleware(SlashesInIds)
+    app.add_middleware(NamedInPath)
+    if allowed := origins(settings.quire_cors_origins):  # outermost, so that refusals can be read too
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=allowed,
+            allow_methods=CORS_METHODS,
+            allow_headers=["*"],
+            expose_headers=CORS_EXPOSED,
+        )
     for router in routers:
         app.include_router(router)
     app.router.routes[:0] = served_first(routers)
@@ -156,8 +185,57 @@ def defaults(settings: Settings) -> Defaults:
         recall_share=settings.memory_recall_share,
         recall_scope=settings.memory_recall_scope,
     )
-    limits = Limits(messages=settings.quire_messages_max)
-    return Defaults(policy, limits, settings.memory_context_window, settings.memory_output_reserve)
+    return Defaults(
+        policy,
+        Limits(messages=settings.quire_messages_max, body_bytes=settings.quire_body_max_bytes),
+        context_window=settings.memory_context_window,
+        output_reserve=settings.memory_output_reserve,
+        summary_threshold=settings.memory_summary_threshold,
+        recall_top_k=settings.memory_recall_top_k,
+    )
+
+
+def access(settings: Settings) -> Access:
+    return Access(
+        host=settings.quire_host,
+        hosts=settings.quire_hosts,
+        requires_keys=settings.quire_require_keys,
+        allows_unauthenticated=settings.quire_allow_unauthenticated,
+        requests_per_minute=settings.quire_rate_limit_per_minute,
+        refusals_per_minute=settings.quire_refusals_per_minute,
+        default_user=settings.quire_default_user,
+    )
+
+
+def retention(settings: Settings) -> Retention:
+    return Retention(
+        messages_max=settings.memory_max_messages_per_thread,
+        conversation_days=settings.memory_conversation_ttl_days,
+        archive_days=settings.memory_archive_ttl_days,
+    )
+
+
+def proxying(settings: Settings) -> Proxying:
+    return Proxying(
+        model=settings.quire_proxy_model or settings.memory_llm_model,
+        models=tuple(name.strip() for name in settings.quire_proxy_models.split(",") if name.strip()),
+        passes_keys=settings.quire_proxy_client_keys,
+        budget=settings.quire_proxy_budget,
+        recall=settings.quire_proxy_recall,
+        recall_tokens_max=settings.quire_proxy_recall_max_tokens,
+        rounds=settings.quire_proxy_rounds,
+        seconds=settings.quire_proxy_seconds,
+        concurrency=settings.quire_proxy_concurrency,
+    )
+
+
+def working(settings: Settings) -> Working:
+    return Working(
+        llm_jobs=settings.quire_worker_llm_jobs,
+        embedding_jobs=settings.quire_worker_embedding_jobs,
+        tenant_jobs=settings.quire_worker_tenant_jobs,
+        lease_seconds=settings.quire_worker_lease_seconds,
+    )
 
 
 def _lifespan(
@@ -171,6 +249,8 @@ def _lifespan(
                 asyncio.create_task(runtime.metrics.watch_lag()),
                 asyncio.create_task(runtime.caches.expire_windows()),
             ]
+            if runtime.embedder is not None:  # after the server listens, so that it listens sooner
+                watches.append(asyncio.create_task(_prepare(runtime.embedder)))
             if runtime.replica is not None:
                 watches.append(asyncio.create_task(runtime.replica.watch()))
             try:
@@ -182,6 +262,13 @@ def _lifespan(
                     watch.cancel()
 
     return lifespan
+
+
+async def _prepare(embedder: Embedder) -> None:
+    try:
+        await embedder.prepare()
+    except ProviderError as error:
+        _logger.warning("no embeddings yet: %s", error)
 
 
 @asynccontextmanager
@@ -196,10 +283,11 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
         chat, embedder = await (models or providers)(settings, counter)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
-            known = (settings, defaults(settings), database, counter, migrate.HEAD, chat, embedder)
+            rules = (access(settings), retention(settings), proxying(settings), working(settings))
+            parts = (defaults(settings), database, counter, migrate.HEAD, *rules, chat, embedder)
             metrics, upstream = Metrics(), upstream_of(settings)
             async with _replica(settings, database, metrics) as replica:
-                runtime = Runtime(*known, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
+                runtime = Runtime(*parts, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
                 yield runtime
                 await runtime.turns.close()
                 if upstream is not None:
@@ -222,10 +310,11 @@ def upstream_of(settings: Settings) -> Upstream | None:
     if base_url is None and key is None:
         return None
     return Upstream(
-        base_url=base_url or build.BASE_URL,
+        base_url=base_url or BASE_URL,
         api_key=key.get_secret_value() if key else None,
         timeout_seconds=settings.quire_proxy_seconds,
         connections=settings.quire_proxy_concurrency,
+        dialect=settings.quire_proxy_upstream_dialect,
     )
 
 
@@ -247,30 +336,26 @@ async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> A
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
-    """Return the models that the settings name; local embeddings take up to a second to load."""
+    """Return the models that the settings name."""
     keys = (settings.memory_llm_api_key, settings.memory_embedding_api_key)
     llm_key, embedding_key = (key.get_secret_value() if key else None for key in keys)
+    seconds = settings.memory_llm_timeout_seconds
+    chat_api = ModelApi(settings.memory_llm_base_url, llm_key, seconds, settings.memory_llm_concurrency)
+    api = ModelApi(settings.memory_embedding_base_url, embedding_key, seconds, settings.memory_embedding_concurrency)
     chat = build.chat_of(
         model=settings.memory_llm_model,
-        base_url=settings.memory_llm_base_url,
-        api_key=llm_key,
+        api=chat_api,
         context_window=settings.memory_llm_context_window,
-        timeout_seconds=settings.memory_llm_timeout_seconds,
-        concurrency=settings.memory_llm_concurrency,
         count=counter.count,
     )
     embedder = await anyio.to_thread.run_sync(
         partial(
             build.embedder_of,
             model=settings.memory_embedding_model,
-            base_url=settings.memory_embedding_base_url,
-            api_key=embedding_key,
-            chat_base_url=settings.memory_llm_base_url,
-            chat_api_key=llm_key,
+            api=api,
+            chat_api=chat_api,
             dimensions=settings.memory_embedding_dimensions,
             batch=settings.memory_embedding_batch,
-            timeout_seconds=settings.memory_llm_timeout_seconds,
-            concurrency=settings.memory_embedding_concurrency,
         )
     )
     return chat, embedder

@@ -1,4 +1,4 @@
-"""What the composition roots build, as the flows and routers get at it."""
+"""Everything the composition roots build, for services and routers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
 
 from asyncpg import Record
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from app.caches import Caches
+from app.core.caller import Caller
+from app.core.deployment import Access, Proxying, Retention, Working
 from app.core.profile import Defaults
 from app.core.rate import Bucket
 from app.inflight import Turns
@@ -22,7 +23,6 @@ from app.postgres.database import Database
 from app.postgres.replica import Replica
 from app.providers import Chat, Embedder
 from app.providers.upstream import Upstream
-from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.tokens import TokenCounter
@@ -31,14 +31,15 @@ T = TypeVar("T")
 
 KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
+ADMITTED_SECONDS = 600.0
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 COUNTED_CHARACTERS_MAX = 20_000
-"""Longer texts are counted anew, in a thread, so that the cache of counts stays small."""
+"""Longer texts are counted each time, in a thread, so that the cache of counts stays small."""
 
 
 @dataclass
-class Look:
+class Lookup:
     """A look-up of a key that is under way, and the one after it that others wait for together."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,7 +48,7 @@ class Look:
 
 @dataclass
 class Door:
-    """What a process remembers about keys. Nothing of it lets anybody in: see app.services.keys."""
+    """A process's cache of keys. Nothing in it grants access: see app.services.keys."""
 
     locked: bool = False
     """Callers need a key; this never ends."""
@@ -59,8 +60,11 @@ class Door:
     known: LRUCache[UUID, None] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """Keys that this process let in once: they are looked up even where others are refused too often."""
     refusals: LRUCache[str, Bucket] = field(default_factory=lambda: LRUCache(ADDRESSES_CACHED))
-    """By client address."""
-    looks: dict[tuple[UUID, UUID], Look] = field(default_factory=dict)
+    """Failed attempts by client address."""
+    admitted: TTLCache[bytes, Caller] = field(default_factory=lambda: TTLCache(KEYS_CACHED, ADMITTED_SECONDS))
+    """Who was let in lately for a request that is passed through, by a digest of the key: see ``keys.identify_lately``.
+    """
+    lookups: dict[tuple[UUID, UUID], Lookup] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""
 
@@ -69,24 +73,25 @@ class Door:
 class Runtime:
     """Built once at start; lives as long as the process."""
 
-    settings: Settings
     defaults: Defaults
     database: Database
     tokens: TokenCounter
     schema_head: str
+    access: Access = field(default_factory=Access)
+    retention: Retention = field(default_factory=Retention)
+    proxying: Proxying = field(default_factory=Proxying)
+    working: Working = field(default_factory=Working)
     chat: Chat | None = None
     """None: no LLM is configured, and everything is extractive."""
     embedder: Embedder | None = None
-    """None: search goes by keywords alone."""
+    """None: search uses keywords only."""
     replica: Replica | None = None
     """None: the primary answers every read."""
-    work_came: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set after a commit that enqueued work, so that a worker in the same process need not wait for its next look."""
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing = field(default_factory=Tracing)
     lanes_stopped: dict[str, str] = field(default_factory=dict)
-    """Lanes of work that rest in this process because their provider does not take us, and what it said."""
+    """Lanes paused in this process because their provider rejects our credentials, each with the provider's reason."""
     caches: Caches = field(default_factory=Caches)
     sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
     """Held while code that a model wrote is run."""
@@ -94,27 +99,24 @@ class Runtime:
     """The chat API behind the proxy. None: none is configured."""
     turns: Turns = field(default_factory=Turns)
     queues: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    """Of the conversations that are being appended to."""
+    """Locks of the conversations that are being appended to."""
 
     def queue(self, tenant: UUID, conversation_id: str) -> asyncio.Lock:
-        """Held while a conversation is appended to. It saves work and keeps nothing apart, for other processes append
-        too: of appends that were decided on the same end of a conversation all but one have to be decided again.
+        """Return the lock that serialises appends to a conversation in this process.
+
+        It only saves work: of several appends decided on the same end of a conversation, all but one must be decided
+        again. Correctness never depends on it, because other processes append too.
         """
-        found = self.queues.get((tenant, conversation_id))
-        if found is None:
-            found = self.queues[tenant, conversation_id] = asyncio.Lock()
-        return found
+        lock = self.queues.get((tenant, conversation_id))
+        if lock is None:
+            lock = self.queues[tenant, conversation_id] = asyncio.Lock()
+        return lock
 
     async def read(self, work: Callable[[Database], Awaitable[T]], *, wait_seconds: float = 0.0) -> T:
         """Do what only reads, perhaps twice: on a replica that has all that was acknowledged, or on the primary."""
         if self.replica is None:
             return await work(self.database)
         return await self.replica.read(work, wait_seconds=wait_seconds)
-
-    def archive_expiry(self, now: datetime) -> datetime | None:
-        """When what is archived now is to be erased; None for never."""
-        days = self.settings.memory_archive_ttl_days
-        return now + timedelta(days=days) if days else None
 
     def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
         """Take what was erased of some conversations out of this process's memory. (Others' is checked against the
@@ -124,14 +126,14 @@ class Runtime:
         self.turns.given.clear()
 
     async def count(self, text: str) -> int:
-        """Tokens of a text that comes with many requests: a system prompt, a tool's schema."""
+        """Count the tokens of a text that many requests share: a system prompt, a tool's schema."""
         if len(text) > COUNTED_CHARACTERS_MAX:
             return (await self.tokens.count_many([text]))[0]
         return self.count_short(text)
 
     def count_short(self, text: str) -> int:
-        """The same for a text of Quire's own; not for one that may be long."""
-        found = self.caches.counts.get(text)
-        if found is None:
-            found = self.caches.counts[text] = self.tokens.count(text)
-        return found
+        """Count the tokens of a short text of Quire's own."""
+        count = self.caches.counts.get(text)
+        if count is None:
+            count = self.caches.counts[text] = self.tokens.count(text)
+        return count

@@ -1,5 +1,8 @@
 """Every setting, read from the environment by the composition roots and alembic only."""
 
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,6 +10,16 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.core.budget import BUDGET_MAX, ZONES_MAX
+from app.core.dialects.question import Dialect
+from app.core.messages import ID_MAX
+
+ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
+"""As browsers send it: without a path, in lower case."""
+
+
+def origins(text: str) -> list[str]:
+    """Return the origins of a comma-separated list."""
+    return [origin.strip() for origin in text.split(",") if origin.strip()]
 
 
 class Settings(BaseSettings):
@@ -44,6 +57,11 @@ class Settings(BaseSettings):
         " QUIRE_HOST;"
         " any port unless one is given. Other hosts are refused by /mcp, and by everything while no keys are required"
         " (protection against DNS rebinding). `*`: any.",
+    )
+    quire_cors_origins: str = Field(
+        "",
+        description="Comma-separated origins whose pages can call Quire from a browser, such as"
+        " `https://app.example`, matched exactly. Unset: none (CORS is off).",
     )
     quire_data_dir: Path = Field(
         default_factory=lambda: Path.home() / ".quire",
@@ -131,6 +149,23 @@ class Settings(BaseSettings):
         None,
         description="API key for the chat API behind the proxy. Unset: MEMORY_LLM_API_KEY, for the same base URL only.",
     )
+    quire_proxy_upstream_dialect: Dialect = Field(
+        "chat",
+        description="What the API behind the proxy speaks: Chat Completions (`chat`), Anthropic's Messages (`messages`)"
+        " or OpenAI's Responses (`responses`). The proxy serves all three in any case.",
+    )
+    quire_proxy_client_keys: bool = Field(
+        False,
+        description="Send the client's own key to the API behind the proxy in pass-through mode; Quire's key, if"
+        " needed, then comes as X-Quire-Key.",
+    )
+    quire_default_user: str | None = Field(
+        None,
+        min_length=1,
+        max_length=ID_MAX,
+        description="User of proxy requests and hooks that name none, so that memory across conversations needs only a"
+        " base URL.",
+    )
     quire_proxy_models: str = Field("", description="Comma-separated models that proxy clients can use. Empty: all.")
     quire_proxy_model: str | None = Field(
         None, description="Model for proxy requests that name none. Unset: MEMORY_LLM_MODEL."
@@ -211,7 +246,7 @@ class Settings(BaseSettings):
         ge=0.05,
         le=0.8,
         description="Share of the available tokens reserved for recalls and for what a query brings in. Unset: 0.15, at"
-        " most 6,000 tokens, and 0.45 for requests with a query.",
+        " most 6,000 tokens, and 0.65 for requests with a query.",
     )
     memory_unlist_after_turns: int = Field(
         40, ge=1, description="Turns without a recall after which a page leaves the contents page (m)."
@@ -258,6 +293,17 @@ class Settings(BaseSettings):
     )
     memory_embedding_batch: int = Field(64, ge=1, le=2048, description="Texts per call to the embedding API.")
 
+    @field_validator("quire_cors_origins")
+    @classmethod
+    def _name_origins(cls, value: str) -> str:
+        for origin in origins(value):
+            if not ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin: write scheme, host in lower case and a port if there is one, as"
+                    " https://app.example"
+                )
+        return value
+
     @field_validator("memory_keep_share")
     @classmethod
     def _leave_growth(cls, value: float, info: ValidationInfo) -> float:
@@ -268,6 +314,24 @@ class Settings(BaseSettings):
                 f" has room to grow; together they are {taken:.4g}"
             )
         return value
+
+
+NOT_SETTINGS = frozenset({"QUIRE_API_KEY", "QUIRE_KEY", "QUIRE_URL"})
+"""Variables of clients."""
+NEAR = 0.8
+"""How alike a variable's name and a setting's are, if one is the other misspelt."""
+
+
+MISSPELT = "%s is not a setting and has no effect; did you mean %s?"
+
+
+def misspelt(names: Iterable[str]) -> dict[str, str]:
+    """Return the environment variables that are probably misspelt settings, each with the nearest setting."""
+    settings = [name.upper() for name in Settings.model_fields]
+    unknown = {name.upper() for name in names if name.upper().startswith(("QUIRE_", "MEMORY_"))}
+    unknown -= {*settings, *NOT_SETTINGS}
+    found = {name: get_close_matches(name, settings, n=1, cutoff=NEAR) for name in sorted(unknown)}
+    return {name: nearest[0] for name, nearest in found.items() if nearest}
 
 
 class InvalidSettingsError(ValueError):

@@ -21,11 +21,15 @@ T = TypeVar("T")
 
 
 class Stopping:
-    """Whether a signal told the process to stop. Only the first one counts: the way out must not be interrupted."""
+    """The first signal that told the process to stop. Later ones do not count: nothing interrupts the way out."""
 
     def __init__(self) -> None:
         self._is_told = False
         self._tell: Callable[[], object] | None = None
+
+    @property
+    def is_told(self) -> bool:
+        return self._is_told
 
     def tell(self) -> None:
         """Record that the process must stop."""
@@ -73,14 +77,14 @@ class Stopping:
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stopping]:
-    found = Stopping()
+    stopping = Stopping()
 
     def handle(_: int, __: FrameType | None) -> None:
-        found.tell()
+        stopping.tell()
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
-        yield found
+        yield stopping
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

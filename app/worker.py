@@ -16,7 +16,7 @@ from app.jobs.summary import refresh_summary
 from app.postgres.tenants import tenants
 from app.providers import ProviderError
 from app.queue.enqueue import Lane
-from app.queue.loop import Loop, Pace
+from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, retention
@@ -73,13 +73,12 @@ HANDLERS: Mapping[str, Handler] = {
     "passages": index_passages,
     "embed": embed,
 }
-"""By kind of job. A kind without a handler is left for a worker that has one."""
+"""Handlers by kind of job. A kind without a handler is left for a worker that has one."""
 
 
 def lanes(runtime: Runtime) -> dict[Lane, int]:
     """Return how many jobs of each lane run at once. A job that needs no provider needs our own CPU."""
-    settings = runtime.settings
-    return {"llm": settings.quire_worker_llm_jobs, "embedding": settings.quire_worker_embedding_jobs, "local": 1}
+    return {"llm": runtime.working.llm_jobs, "embedding": runtime.working.embedding_jobs, "local": 1}
 
 
 async def run(
@@ -94,15 +93,16 @@ async def run(
     loop = Loop(
         runtime.database,
         partial(tenants, runtime.database),
-        lanes(runtime),
-        {kind: partial(_traced, runtime, handler) for kind, handler in handlers.items()},
-        lambda error, claimed: judge(error, claimed, random()),
-        came=runtime.work_came,
+        Slots(lanes(runtime), share=runtime.working.tenant_jobs),
+        Jobs(
+            {kind: partial(_traced, runtime, handler) for kind, handler in handlers.items()},
+            lambda error, claimed: judge(error, claimed, random()),
+            lambda claimed, outcome, seconds: runtime.metrics.job(claimed.kind, outcome, seconds),
+        ),
+        came=runtime.database.work_came,
         random=random,
         stopped=runtime.lanes_stopped,
-        on_outcome=lambda claimed, outcome, seconds: runtime.metrics.job(claimed.kind, outcome, seconds),
-        share=runtime.settings.quire_worker_tenant_jobs,
-        pace=pace or Pace(lease=runtime.settings.quire_worker_lease_seconds),
+        pace=pace or Pace(lease=runtime.working.lease_seconds),
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))

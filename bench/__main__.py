@@ -15,9 +15,10 @@ from bench import (
     cost_of_memory,
     crowd,
     embeddings,
-    house,
+    harness,
     keys,
     large,
+    literals,
     overhead,
     peers,
     plots,
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "replay": replay.run,
     "cost-of-memory": cost_of_memory.run,
     "archive": archive.run,
+    "literals": literals.run,
     "sizes": sizes.run,
     "embeddings": embeddings.run,
     "retrieval": retrieval.run,
@@ -63,7 +65,7 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
     """Measure Quire. NAMES: which benchmarks; all by default."""
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     for alone, some in groupby(names or BENCHMARKS, key=API_ALONE.__contains__):
-        with house.opened({"QUIRE_WORKER": "false"} if alone else None) as opened:
+        with harness.opened({"QUIRE_WORKER": "false"} if alone else None) as opened:
             for name in some:
                 begun = time.monotonic()
                 more = {"messages": messages} if name == "large" else {}

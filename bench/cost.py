@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
-from bench.house import Api, Cpu, House
+from bench.harness import Api, Cpu, Harness
 from bench.load import Job
 from bench.plots import Lines, Plot
 from bench.tables import Table, milliseconds
@@ -44,16 +44,16 @@ FULL = Plan((10, 1_000, 100_000), 16)
 QUICK = Plan((10, 1_000, 20_000), 5)
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
+def run(harness: Harness, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
     begun = time.perf_counter()
     for size in plan.sizes:
-        build(house.api, f"cost-{size}", size)
+        build(harness.api, f"cost-{size}", size)
     seconds = time.perf_counter() - begun
     for number in range(plan.rounds * 2 * BLOCK):
-        build(house.api, f"small-{number}", plan.sizes[0])
-    house.analyze()
-    measured = measure(house, plan)
+        build(harness.api, f"small-{number}", plan.sizes[0])
+    harness.analyze()
+    measured = measure(harness, plan)
     return [table(plan, measured, seconds)]
 
 
@@ -65,33 +65,33 @@ def build(api: Api, conversation: str, size: int) -> None:
 OPERATIONS = ("append", "append + window", f"window {BUDGET}, own", f"window {DERIVED_BUDGET}, derived")
 
 
-def measure(house: House, plan: Plan) -> dict[tuple[str, int], Series]:
+def measure(harness: Harness, plan: Plan) -> dict[tuple[str, int], Series]:
     found = {(name, size): Series() for name in OPERATIONS for size in plan.sizes}
     for turn in range(plan.rounds):
         for name in OPERATIONS:
             for size in plan.sizes if turn % 2 else reversed(plan.sizes):
-                block(house, job(house, plan, name, size, turn), found[name, size])
+                block(harness, job(harness, plan, name, size, turn), found[name, size])
     return found
 
 
-def block(house: House, wanted: Job, series: Series) -> None:
+def block(harness: Harness, wanted: Job, series: Series) -> None:
     if wanted.method == "GET":
-        house.clients.run(Job(wanted.port, "GET", wanted.targets, requests=1))  # the epoch is known from here on
-    before = house.quire.cpu()
-    series.latencies += house.clients.run(wanted).latencies
-    series.cpu += house.quire.cpu() - before
+        harness.clients.run(Job(wanted.port, "GET", wanted.targets, requests=1))  # the epoch is known from here on
+    before = harness.quire.cpu()
+    series.latencies += harness.clients.run(wanted).latencies
+    series.cpu += harness.quire.cpu() - before
 
 
-def job(house: House, plan: Plan, name: str, size: int, turn: int) -> Job:
+def job(harness: Harness, plan: Plan, name: str, size: int, turn: int) -> Job:
     if name.startswith("window"):
         query = f"?budget={DERIVED_BUDGET}" if "derived" in name else ""
-        return Job(house.quire.port, "GET", [f"/conversations/cost-{size}/context{query}"], requests=BLOCK)
+        return Job(harness.quire.port, "GET", [f"/conversations/cost-{size}/context{query}"], requests=BLOCK)
     query = "?include=context" if "window" in name else ""
     at = (2 * turn + bool(query)) * BLOCK
     small = [f"small-{number}" for number in range(at, at + BLOCK)]
     names = small if size == plan.sizes[0] else [f"cost-{size}"]
     targets = [f"/conversations/{conversation}/messages{query}" for conversation in names]
-    return Job(house.quire.port, "POST", targets, bodies(turn), requests=BLOCK)
+    return Job(harness.quire.port, "POST", targets, bodies(turn), requests=BLOCK)
 
 
 def bodies(seed: int) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any
 from app.core.summarising import STEP
 from app.demo.transcript import Transcript, steps
 from app.prompts import prompt
-from bench.house import Api, House, opened
+from bench.harness import Api, Harness, opened
 from bench.replay import Counter, _sets
 from bench.tables import Table
 from tests.providers.fake_openai import FakeOpenAI
@@ -115,13 +115,13 @@ class Cost:
         )  # fmt: skip
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
-    model = Model(Counter(house.folder / "vocabularies"))
+def run(harness: Harness, *, quick: bool) -> list[Table]:
+    model = Model(Counter(harness.folder / "vocabularies"))
     rows = []
     whole = Cost()
     with FakeOpenAI(reply=model) as provider:
         settings = {"MEMORY_LLM_MODEL": "scripted", "MEMORY_LLM_BASE_URL": provider.url}
-        with opened({**settings, "MEMORY_EMBEDDING_MODEL": "none"}) as own:  # the other house's worker has no model
+        with opened({**settings, "MEMORY_EMBEDDING_MODEL": "none"}) as own:  # the other harness's worker has no model
             for name, transcripts in _sets(quick=quick):
                 costs = [replay(own.api, f"{name}-{i}", one, model) for i, one in enumerate(transcripts)]
                 rows.append(row(name, costs))

@@ -72,9 +72,11 @@ def crash(rounds: int, seconds: float, postmaster_every: int, seed: int = 1) -> 
         threads = [Thread(target=writer.run, daemon=True) for writer in writers]
         for thread in threads:
             thread.start()
+        done = 0
         try:
             while report.kills < rounds and time.monotonic() < deadline:
-                time.sleep(rng.uniform(0.05, 1.2))
+                done = await_turn(writers, done)
+                time.sleep(rng.uniform(0, 1.2))
                 if report.kills % postmaster_every == postmaster_every - 1:
                     quire.kill_postmaster()
                     report.postmaster_kills += 1
@@ -93,6 +95,14 @@ def crash(rounds: int, seconds: float, postmaster_every: int, seed: int = 1) -> 
         asyncio.run(_check_tables(folder, report.problems))
         quire.stop()
     return report
+
+
+def await_turn(writers: Sequence["Writer"], done: int) -> int:
+    """Wait until more turns are acknowledged than before, and return how many are. Gives up on a stuck service."""
+    deadline = time.monotonic() + START_SECONDS
+    while (now := sum(len(writer.sent) for writer in writers)) <= done and time.monotonic() < deadline:
+        time.sleep(RETRY_SECONDS)
+    return now
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Requests of all kinds are spread over some of very many conversations, from one at a time to all of them. What a
 process keeps of a conversation serves the few; where each request goes to another of a hundred thousand it has nothing
-of any. In a house of its own, filled by copying (see bench/filling.py).
+of any. In a harness of its own, filled by copying (see bench/filling.py).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from itertools import cycle, islice
 from statistics import median
 from time import perf_counter
 
-from bench import filling, house
+from bench import filling, harness
 from bench.cost import BUDGET, Series, bodies
 from bench.filling import Copies
-from bench.house import House
+from bench.harness import Harness
 from bench.load import Job
 from bench.plots import Lines, Point
 from bench.tables import Table, milliseconds
@@ -44,14 +44,14 @@ FULL = Plan((1, 100, 10_000, 100_000), 12, (10, 1_000, 10_000, 200_000), 4)
 QUICK = Plan((1, 100, 1_000), 4, (10, 1_000), 2)
 
 
-def run(_: House, *, quick: bool) -> list[Table]:
+def run(_: Harness, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
-    with house.opened({"QUIRE_WORKER": "false"}) as opened:
+    with harness.opened({"QUIRE_WORKER": "false"}) as opened:
         crowd, users, seconds = _fill(opened, plan)
         return [_spread(opened, plan, crowd, seconds), _searched(opened, plan, users)]
 
 
-def _fill(opened: House, plan: Plan) -> tuple[Copies, dict[int, str], float]:
+def _fill(opened: Harness, plan: Plan) -> tuple[Copies, dict[int, str], float]:
     """The crowd; by their memories, users with many; and how long it took."""
     count = sum(len(numbers) for numbers in _numbers(plan).values())
     crowd = Copies("crowd", filling.templates(opened, "crowd", TEMPLATES, MESSAGES), count)
@@ -65,7 +65,7 @@ def _fill(opened: House, plan: Plan) -> tuple[Copies, dict[int, str], float]:
 # --- Conversations -----------------------------------------------------------------------------------
 
 
-def _spread(opened: House, plan: Plan, crowd: Copies, seconds: float) -> Table:
+def _spread(opened: Harness, plan: Plan, crowd: Copies, seconds: float) -> Table:
     _ask_once(opened, plan, crowd)
     found = {(what, some): Series() for what in OPERATIONS for some in plan.spreads}
     blocks = {(what, some): _blocks(plan, what, some) for what, some in found}
@@ -87,7 +87,7 @@ def _numbers(plan: Plan) -> dict[int, range]:
     return found
 
 
-def _ask_once(opened: House, plan: Plan, crowd: Copies) -> None:
+def _ask_once(opened: Harness, plan: Plan, crowd: Copies) -> None:
     """For the windows of all but the last spread: a process keeps as much of them as it has room for."""
     last = _numbers(plan)[plan.spreads[-1]]
     targets = _targets(crowd, "window", range(last.start))
@@ -108,7 +108,7 @@ def _targets(crowd: Copies, what: str, numbers: Sequence[int]) -> list[str]:
     return [f"/conversations/{crowd.conversation(number)}/{end}" for number in numbers]
 
 
-def _block(opened: House, targets: list[str], sent: list[str], series: Series) -> None:
+def _block(opened: Harness, targets: list[str], sent: list[str], series: Series) -> None:
     is_sent = "/messages" in targets[0]
     job = Job(
         opened.quire.port, "POST" if is_sent else "GET", targets, sent if is_sent else [],
@@ -150,7 +150,7 @@ def _spread_table(plan: Plan, crowd: Copies, found: dict[tuple[str, int], Series
 # --- Memories ----------------------------------------------------------------------------------------
 
 
-def _searched(opened: House, plan: Plan, users: dict[int, str]) -> Table:
+def _searched(opened: Harness, plan: Plan, users: dict[int, str]) -> Table:
     found = {memories: Series() for memories in users}
     for turn in range(plan.searches):
         for memories in list(found) if turn % 2 else reversed(list(found)):

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from app.providers import Embedder, local_embeddings
 from bench import tables
-from bench.house import House
+from bench.harness import Harness
 from bench.tables import Table
 from bench.words import history
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         tables.write("embeddings", found, ["embeddings"])
 
 
-def run(_: House, *, quick: bool) -> list[Table]:
+def run(_: Harness, *, quick: bool) -> list[Table]:
     """For `python -m bench`."""
     return measured_tables(quick=quick)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.text import bm25, language
-from bench.house import USER, Api
+from bench.harness import USER, Api
 
 SAMPLE = 150
 WORDS_MIN, WORDS_MAX = 3, 6
@@ -88,7 +88,7 @@ def _search(api: Api, query: str, known: Mapping[str, Texts], **filters: str) ->
 
 
 def _place(results: Sequence[set[Texts]], wanted: Texts) -> int:
-    """Of the first that is of it, from 1 on; 0 where none is."""
+    """Return the rank of the first result of it, from 1 on; 0 if there is none."""
     return next((place for place, of in enumerate(results, 1) if wanted in of), 0)
 
 

@@ -19,7 +19,7 @@ import asyncpg
 from app.core.scope import owner_of
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.cost import BUDGET
-from bench.house import QUIRE, Api, House, environment_of, serving
+from bench.harness import QUIRE, Api, Harness, environment_of, serving
 from bench.search_sizes import random_vector
 from bench.sizes import until_idle
 from bench.words import history
@@ -50,42 +50,42 @@ class Copies:
         return f"{self.name}-user-{number // self.each_user}"
 
 
-def templates(house: House, name: str, count: int, messages: int) -> list[str]:
+def templates(harness: Harness, name: str, count: int, messages: int) -> list[str]:
     """Conversations of so many messages, appended through the API, no two alike."""
     names = [f"{name}-template-{number}" for number in range(count)]
     for seed, conversation in enumerate(names):
-        house.api.create(conversation, BUDGET)
-        house.api.append(conversation, history(messages, seed))
+        harness.api.create(conversation, BUDGET)
+        harness.api.append(conversation, history(messages, seed))
     return names
 
 
-def memories(house: House, name: str, count: int) -> Copies:
+def memories(harness: Harness, name: str, count: int) -> Copies:
     """What makes a user with so many memories: as many messages, of not more than a thousand texts, ten together."""
     conversations = count // SHORT
-    return Copies(name, templates(house, name, min(conversations, KINDS), SHORT), conversations, conversations)
+    return Copies(name, templates(harness, name, min(conversations, KINDS), SHORT), conversations, conversations)
 
 
-def embed(house: House, owner: UUID, model: UUID, dimensions: int) -> None:
+def embed(harness: Harness, owner: UUID, model: UUID, dimensions: int) -> None:
     """Give all memories of an owner vectors of a model, made up and not more than a thousand of them."""
     rng = Random(1)
     vectors = [random_vector(rng, dimensions) for _ in range(VECTORS)]
-    asyncio.run(_embed(house.postgres.superuser_dsn, owner, model, vectors))
+    asyncio.run(_embed(harness.postgres.superuser_dsn, owner, model, vectors))
 
 
-def settle(house: House) -> None:
-    """Have the jobs done that are enqueued, by a service of its own, lest the house's has no worker."""
-    environment = environment_of(house.postgres, house.folder)
-    with serving(QUIRE, environment, house.folder, house.quire.postmaster) as server:
+def settle(harness: Harness) -> None:
+    """Run the enqueued jobs with a service of its own, because the harness's may have no worker."""
+    environment = environment_of(harness.postgres, harness.folder)
+    with serving(QUIRE, environment, harness.folder, harness.quire.postmaster) as server:
         api = Api(server.port)
         until_idle(api)
         api.close()
 
 
-def fill(house: House, *wanted: Copies) -> None:
+def fill(harness: Harness, *wanted: Copies) -> None:
     """Raises RuntimeError unless a copy's window says what its template's does."""
-    asyncio.run(_fill(house.postgres.superuser_dsn, wanted))
+    asyncio.run(_fill(harness.postgres.superuser_dsn, wanted))
     for copies in wanted:
-        if _said(house.api, copies.conversation(0)) != _said(house.api, copies.templates[0]):
+        if _said(harness.api, copies.conversation(0)) != _said(harness.api, copies.templates[0]):
             raise RuntimeError("a copied conversation has another window than its template")
 
 

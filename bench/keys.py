@@ -11,7 +11,7 @@ from app.core.credentials import Credentials
 from app.ids import uuid7
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.cost import BUDGET, bodies, build
-from bench.house import House
+from bench.harness import Harness
 from bench.load import Job
 from bench.overhead import MESSAGES, Side
 from bench.tables import Table, milliseconds
@@ -21,22 +21,22 @@ KEY = Credentials(DEFAULT_TENANT, uuid7(), "5e" * 32)
 HEADERS = {"without": "", "with a key": f"Authorization: Bearer {KEY.reveal()}\r\n"}
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
+def run(harness: Harness, *, quick: bool) -> list[Table]:
     rounds, seconds = (3, 1.0) if quick else (8, 3.0)
-    asyncio.run(_put_in(house.postgres.superuser_dsn))
+    asyncio.run(_put_in(harness.postgres.superuser_dsn))
     names = [f"keys-{number}" for number in range(CLIENTS)]
     for name in names:
-        build(house.api, name, MESSAGES)
+        build(harness.api, name, MESSAGES)
         for who in ("0", "1"):
-            house.api.create(f"{name}-{who}", BUDGET)
-    house.analyze()
+            harness.api.create(f"{name}-{who}", BUDGET)
+    harness.analyze()
     found = {(what, who): Side() for what in ("window", "append") for who in HEADERS}
     for turn in range(rounds):
         for what, who in sorted(found, reverse=bool(turn % 2)):
             side = found[what, who]
-            before = house.quire.cpu()
-            side.outcomes.append(house.clients.run(_job(house, what, who, names, seconds)))
-            side.cpu += house.quire.cpu() - before
+            before = harness.quire.cpu()
+            side.outcomes.append(harness.clients.run(_job(harness, what, who, names, seconds)))
+            side.cpu += harness.quire.cpu() - before
     return [_table(found, rounds, seconds)]
 
 
@@ -52,8 +52,8 @@ async def _put_in(dsn: str) -> None:
     await connection.close()
 
 
-def _job(house: House, what: str, who: str, names: list[str], seconds: float) -> Job:
-    port, headers = house.quire.port, HEADERS[who]
+def _job(harness: Harness, what: str, who: str, names: list[str], seconds: float) -> Job:
+    port, headers = harness.quire.port, HEADERS[who]
     if what == "window":
         targets = [f"/conversations/{name}/context" for name in names]
         return Job(port, "GET", targets, clients=CLIENTS, seconds=seconds, headers=headers)

@@ -17,7 +17,7 @@ import asyncpg
 from bench import filling
 from bench.cost import BLOCK, BUDGET, Series, block, bodies
 from bench.filling import AT_ONCE, Copies
-from bench.house import House
+from bench.harness import Harness
 from bench.load import Job
 from bench.sizes import until_idle
 from bench.tables import Table, milliseconds
@@ -31,33 +31,33 @@ OPERATIONS = ("append", f"window {BUDGET}", "search, keyword")
 PROJECTED = 100_000_000
 
 
-def run(house: House, *, quick: bool, messages: int = MESSAGES) -> list[Table]:
+def run(harness: Harness, *, quick: bool, messages: int = MESSAGES) -> list[Table]:
     wanted = messages // 20 if quick else messages
     series: dict[tuple[str, str], Series] = {}
-    _probe(house, "empty", series)
-    template = filling.templates(house, "large", 1, MESSAGES_EACH)
-    until_idle(house.api)
+    _probe(harness, "empty", series)
+    template = filling.templates(harness, "large", 1, MESSAGES_EACH)
+    until_idle(harness.api)
     begun = time.perf_counter()
-    filling.fill(house, Copies("fill", template, wanted // MESSAGES_EACH, CONVERSATIONS_EACH_USER))
+    filling.fill(harness, Copies("fill", template, wanted // MESSAGES_EACH, CONVERSATIONS_EACH_USER))
     seconds = time.perf_counter() - begun
-    _probe(house, "large", series)
-    sizes = asyncio.run(_sizes(house.postgres.superuser_dsn, wanted))
+    _probe(harness, "large", series)
+    sizes = asyncio.run(_sizes(harness.postgres.superuser_dsn, wanted))
     return [_costs(series, wanted, seconds), _space(sizes, wanted)]
 
 
 # --- What a request costs ----------------------------------------------------------------------------
 
 
-def _probe(house: House, name: str, series: dict[tuple[str, str], Series]) -> None:
+def _probe(harness: Harness, name: str, series: dict[tuple[str, str], Series]) -> None:
     """A conversation of its own, with a user of its own, measured in turns of all operations."""
     conversation = f"probe-{name}"
-    house.api.call("POST", "/conversations", {"id": conversation, "user_id": name, "budget": BUDGET})
+    harness.api.call("POST", "/conversations", {"id": conversation, "user_id": name, "budget": BUDGET})
     for at in range(0, PROBE_MESSAGES, PROBE_MESSAGES // 2):
         part = history(PROBE_MESSAGES, seed=1)[at : at + PROBE_MESSAGES // 2]
-        house.api.call("POST", f"/conversations/{conversation}/messages", {"messages": part})
-    until_idle(house.api)
-    house.analyze()
-    port = house.quire.port
+        harness.api.call("POST", f"/conversations/{conversation}/messages", {"messages": part})
+    until_idle(harness.api)
+    harness.analyze()
+    port = harness.quire.port
     targets = {
         OPERATIONS[0]: Job(port, "POST", [f"/conversations/{conversation}/messages"], requests=BLOCK),
         OPERATIONS[1]: Job(port, "GET", [f"/conversations/{conversation}/context"], requests=BLOCK),
@@ -71,8 +71,8 @@ def _probe(house: House, name: str, series: dict[tuple[str, str], Series]) -> No
         for operation, job in targets.items():
             wanted = replace(job, bodies=bodies(turn)) if job.method == "POST" else job
             found = series.setdefault((operation, name), Series()) if turn else Series()  # the first warms up
-            block(house, wanted, found)
-            until_idle(house.api)
+            block(harness, wanted, found)
+            until_idle(harness.api)
 
 
 def _costs(series: dict[tuple[str, str], Series], messages: int, seconds: float) -> Table:

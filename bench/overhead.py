@@ -28,13 +28,14 @@ from app.core.relevance import spread
 from app.core.scope import owner_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import Embedder, local_embeddings
+from app.providers.model_api import ModelApi
 from app.providers.openai_embeddings import OpenAIEmbedder
 from app.store.embeddings import literal, model_id
 from bench import filling
 from bench.bare import Known
 from bench.cost import BUDGET, bodies, build
 from bench.filling import Copies
-from bench.house import QUIRE, Api, Cpu, House, Server, environment_of, serving
+from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving
 from bench.load import Job, Outcome
 from bench.peers import DIMENSIONS, EMBEDDINGS
 from bench.plots import Bars, Lines
@@ -107,29 +108,29 @@ class Side:
         return Cpu(self.cpu.server / count, self.cpu.postgres / count)
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
+def run(harness: Harness, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
-    names, user, uuid = _conversations(house), _memories(house), _archive(house)
-    house.analyze()
-    with serving(EMBEDDINGS, {}, house.folder, house.quire.postmaster) as embeddings:
+    names, user, uuid = _conversations(harness), _memories(harness), _archive(harness)
+    harness.analyze()
+    with serving(EMBEDDINGS, {}, harness.folder, harness.quire.postmaster) as embeddings:
         url = f"http://127.0.0.1:{embeddings.port}/v1"
         vectors = asyncio.run(_all_vectors(url))
-        known = asyncio.run(_known(house, names, user, uuid, vectors))
-        with _serving_quire(house, url) as quires, _serving_bare(house, known) as bare:
-            _require_same(house.api, quires, bare, known)
-            found = _measure(house, quires, bare, known, plan)
+        known = asyncio.run(_known(harness, names, user, uuid, vectors))
+        with _serving_quire(harness, url) as quires, _serving_bare(harness, known) as bare:
+            _require_same(harness.api, quires, bare, known)
+            found = _measure(harness, quires, bare, known, plan)
     local = vectors.get(LOCAL)
-    return [table(found, len(house.api.window(names[0])), plan, local.cpu_each if local else None)]
+    return [table(found, len(harness.api.window(names[0])), plan, local.cpu_each if local else None)]
 
 
-def run_loops(house: House, *, quick: bool) -> list[Table]:
+def run_loops(harness: Harness, *, quick: bool) -> list[Table]:
     """Event loops and servers, under windows. Granian is measured where it is installed beside Quire."""
     names = [f"loops-{number}" for number in range(LOOP_CLIENTS)]
     for name in names:
-        build(house.api, name, MESSAGES)
-    house.analyze()
-    known = Known(asyncio.run(_windows(house, names)), {}, "", [], {})
-    return [loops_table(_measured_loops(house, known, QUICK if quick else FULL))]
+        build(harness.api, name, MESSAGES)
+    harness.analyze()
+    known = Known(asyncio.run(_windows(harness, names)), {}, "", [], {})
+    return [loops_table(_measured_loops(harness, known, QUICK if quick else FULL))]
 
 
 Found = dict[Cell, Side]
@@ -139,29 +140,29 @@ Way = tuple[str, str, str]
 # --- What is asked -----------------------------------------------------------------------------------
 
 
-def _conversations(house: House) -> list[str]:
+def _conversations(harness: Harness) -> list[str]:
     """Those whose windows are read; Quire and the yardstick have others to append to."""
-    template = filling.templates(house, "overhead", 1, MESSAGES)
+    template = filling.templates(harness, "overhead", 1, MESSAGES)
     read, *written = (Copies(what, template, CONVERSATIONS) for what in ("window", "append", "turn"))
-    filling.fill(house, read, *written)
+    filling.fill(harness, read, *written)
     names = [read.conversation(number) for number in range(CONVERSATIONS)]
     for name in names:
-        house.api.create(f"{name}-bare", BUDGET)
+        harness.api.create(f"{name}-bare", BUDGET)
     return names
 
 
-def _memories(house: House) -> str:
+def _memories(harness: Harness) -> str:
     """A user with so many of them, and vectors."""
-    copies = filling.memories(house, "searched", MEMORIES)
-    filling.fill(house, copies)
+    copies = filling.memories(harness, "searched", MEMORIES)
+    filling.fill(harness, copies)
     user = copies.user(0)
-    filling.embed(house, owner_of(f"u:{user}"), model_id(MODEL, DIMENSIONS), DIMENSIONS)
+    filling.embed(harness, owner_of(f"u:{user}"), model_id(MODEL, DIMENSIONS), DIMENSIONS)
     return user
 
 
-def _archive(house: House) -> str:
+def _archive(harness: Harness) -> str:
     body = {"user_id": "overhead", "tool_name": "dump", "result": long_text(ARCHIVE)}
-    return str(json.loads(house.api.call("POST", "/archive", body))["uuid"])
+    return str(json.loads(harness.api.call("POST", "/archive", body))["uuid"])
 
 
 def _searches(known: Known) -> list[str]:
@@ -200,9 +201,9 @@ def _targets(cell: Cell, known: Known) -> list[str]:
 # --- The yardstick -----------------------------------------------------------------------------------
 
 
-async def _known(house: House, names: list[str], user: str, uuid: str, vectors: Mapping[str, Vectors]) -> Known:
-    windows = await _windows(house, names)
-    answer = house.api.call("GET", _loads(uuid)[0])
+async def _known(harness: Harness, names: list[str], user: str, uuid: str, vectors: Mapping[str, Vectors]) -> Known:
+    windows = await _windows(harness, names)
+    answer = harness.api.call("GET", _loads(uuid)[0])
     mark = '"content":'
     archives = {uuid: answer[: answer.index(mark) + len(mark)]}
     by_query = {query: vector for one in vectors.values() for query, vector in one.by_query.items()}
@@ -220,7 +221,7 @@ class Vectors:
 
 async def _all_vectors(url: str) -> dict[str, Vectors]:
     """By what is asked; without the local model's where it is not installed."""
-    api = OpenAIEmbedder(model=MODEL, base_url=url, api_key="none")
+    api = OpenAIEmbedder(model=MODEL, api=ModelApi(url, "none"))
     embedders: dict[str, Embedder | None] = {HYBRID: api, LOCAL: local_embeddings.load()}
     return {what: await _vectors(NEW[what], embedder) for what, embedder in embedders.items() if embedder}
 
@@ -232,10 +233,10 @@ async def _vectors(queries: Sequence[str], embedder: Embedder) -> Vectors:
     return Vectors(found, (process_time() - begun) / len(queries))
 
 
-async def _windows(house: House, names: list[str]) -> dict[str, tuple[str, str, int, int]]:
-    connection = await asyncpg.connect(house.postgres.superuser_dsn)
+async def _windows(harness: Harness, names: list[str]) -> dict[str, tuple[str, str, int, int]]:
+    connection = await asyncpg.connect(harness.postgres.superuser_dsn)
     try:
-        return {name: await _around(connection, house.api, name) for name in names}
+        return {name: await _around(connection, harness.api, name) for name in names}
     finally:
         await connection.close()
 
@@ -253,27 +254,27 @@ async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[
 
 
 @contextmanager
-def _serving_quire(house: House, url: str) -> Iterator[dict[str, Server]]:
-    """By what they are asked: the house's own, and others that embed; without the local model where it is not there."""
+def _serving_quire(harness: Harness, url: str) -> Iterator[dict[str, Server]]:
+    """Yield the services to query: the harness's own, and others that embed; without the local model if it is missing."""
     api = {"MEMORY_EMBEDDING_MODEL": MODEL, "MEMORY_EMBEDDING_BASE_URL": url, "MEMORY_EMBEDDING_API_KEY": "none"}
     embedding = {HYBRID: api, LOCAL: {"MEMORY_EMBEDDING_MODEL": ""}}
     if local_embeddings.why_not() is not None:
         del embedding[LOCAL]
-    found = {what: house.quire for what in OPERATIONS if what not in NEW}
+    found = {what: harness.quire for what in OPERATIONS if what not in NEW}
     with ExitStack() as stack:
         for what, settings in embedding.items():
-            environment = environment_of(house.postgres, house.folder) | settings | {"QUIRE_WORKER": "false"}
-            found[what] = stack.enter_context(serving(QUIRE, environment, house.folder, house.quire.postmaster))
+            environment = environment_of(harness.postgres, harness.folder) | settings | {"QUIRE_WORKER": "false"}
+            found[what] = stack.enter_context(serving(QUIRE, environment, harness.folder, harness.quire.postmaster))
         yield found
 
 
-def _serving_bare(house: House, known: Known, loop: str = "uvloop") -> AbstractContextManager[Server]:
-    arguments = ["-m", "bench.bare", house.postgres.superuser_dsn, _written(house, known), loop]
-    return serving(arguments, {}, house.folder, house.quire.postmaster)
+def _serving_bare(harness: Harness, known: Known, loop: str = "uvloop") -> AbstractContextManager[Server]:
+    arguments = ["-m", "bench.bare", harness.postgres.superuser_dsn, _written(harness, known), loop]
+    return serving(arguments, {}, harness.folder, harness.quire.postmaster)
 
 
-def _written(house: House, known: Known) -> str:
-    file = house.folder / "known.json"
+def _written(harness: Harness, known: Known) -> str:
+    file = harness.folder / "known.json"
     file.write_text(json.dumps(asdict(known)), "utf-8")
     return str(file)
 
@@ -304,7 +305,7 @@ def _require_same_bytes(api: Api, server: Server, targets: Sequence[str]) -> Non
 # --- Measuring ---------------------------------------------------------------------------------------
 
 
-def _measure(house: House, quires: Mapping[str, Server], bare: Server, known: Known, plan: Plan) -> Found:
+def _measure(harness: Harness, quires: Mapping[str, Server], bare: Server, known: Known, plan: Plan) -> Found:
     """By turns, after one request to each conversation that is not counted."""
     found = {
         Cell(what, clients, is_bare=is_bare): Side()
@@ -316,14 +317,14 @@ def _measure(house: House, quires: Mapping[str, Server], bare: Server, known: Kn
     for cell in found:
         if cell.clients == CONVERSATIONS:
             server = bare if cell.is_bare else quires[cell.what]
-            house.clients.run(replace(job(server.port, cell, known, plan.seconds), requests=1))
+            harness.clients.run(replace(job(server.port, cell, known, plan.seconds), requests=1))
             asked[cell.what, cell.is_bare] = cell.clients
     for turn in range(plan.rounds):
         for cell in list(found) if turn % 2 else reversed(list(found)):
             server = bare if cell.is_bare else quires[cell.what]
             before = server.cpu()
             begin = asked[cell.what, cell.is_bare]
-            outcome = house.clients.run(job(server.port, cell, known, plan.seconds, begin))
+            outcome = harness.clients.run(job(server.port, cell, known, plan.seconds, begin))
             found[cell].cpu += server.cpu() - before
             found[cell].outcomes.append(outcome)
             asked[cell.what, cell.is_bare] += len(outcome.latencies)
@@ -384,20 +385,20 @@ def table(found: Found, size: int, plan: Plan, local_seconds: float | None) -> T
 # --- The event loop ----------------------------------------------------------------------------------
 
 
-def _measured_loops(house: House, known: Known, plan: Plan) -> dict[Way, Side]:
+def _measured_loops(harness: Harness, known: Known, plan: Plan) -> dict[Way, Side]:
     """Windows in one way and the others by turns."""
     cell = Cell("window", LOOP_CLIENTS, is_bare=True)
     with ExitStack() as stack:
-        servers = {way: stack.enter_context(_served(house, known, way)) for way in _there()}
+        servers = {way: stack.enter_context(_served(harness, known, way)) for way in _there()}
         found = {way: Side() for way in servers}
         for server in servers.values():
-            _require_same_bytes(house.api, server, _targets(cell, known))
-            house.clients.run(replace(job(server.port, cell, known, plan.seconds), requests=10))
+            _require_same_bytes(harness.api, server, _targets(cell, known))
+            harness.clients.run(replace(job(server.port, cell, known, plan.seconds), requests=10))
         for turn in range(plan.rounds):
             for way in list(servers) if turn % 2 else reversed(list(servers)):
                 server = servers[way]
                 before = server.cpu()
-                found[way].outcomes.append(house.clients.run(job(server.port, cell, known, plan.seconds)))
+                found[way].outcomes.append(harness.clients.run(job(server.port, cell, known, plan.seconds)))
                 found[way].cpu += server.cpu() - before
     return found
 
@@ -406,14 +407,14 @@ def _there() -> list[Way]:
     return [way for way in WAYS if way[1] != "Granian" or find_spec("granian")]
 
 
-def _served(house: House, known: Known, way: Way) -> AbstractContextManager[Server]:
+def _served(harness: Harness, known: Known, way: Way) -> AbstractContextManager[Server]:
     app, server, loop = way
     if (app, server) == ("bare", "uvicorn"):
-        return _serving_bare(house, known, loop)
-    of_bare = (house.postgres.superuser_dsn, _written(house, known)) if app == "bare" else ()
+        return _serving_bare(harness, known, loop)
+    of_bare = (harness.postgres.superuser_dsn, _written(harness, known)) if app == "bare" else ()
     arguments = QUIRE if server == "uvicorn" else ("-m", "bench.under_granian", *of_bare)
-    environment = environment_of(house.postgres, house.folder) | {"QUIRE_WORKER": "false"}
-    return serving(arguments, environment, house.folder, house.quire.postmaster)
+    environment = environment_of(harness.postgres, harness.folder) | {"QUIRE_WORKER": "false"}
+    return serving(arguments, environment, harness.folder, harness.quire.postmaster)
 
 
 def loops_table(found: Mapping[Way, Side]) -> Table:
@@ -434,10 +435,9 @@ def loops_table(found: Mapping[Way, Side]) -> Table:
         rows,
         (
             (
-                f"{LOOP_CLIENTS} clients. Of the first: of the same windows under uvicorn on uvloop, as Quire is served. "
-                f"Uvicorn parses with httptools. {granian}: one worker, HTTP/1.1, its CPU that of all its processes and "
-                "threads, of which one reads and writes beside Python. There Quire is without the deadlines for clients "
-                "that send or read too slowly, which are in uvicorn's protocol."
+                f"{LOOP_CLIENTS} clients. Of the first: relative to uvicorn on uvloop, which serves Quire. Uvicorn parses "
+                f"with httptools. {granian}: one worker, HTTP/1.1; its CPU includes all processes and threads. Under "
+                "Granian, Quire lacks the deadlines for clients that send or read too slowly."
             ),
         ),
     )

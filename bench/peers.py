@@ -35,7 +35,7 @@ import asyncpg
 import psutil
 
 from bench.cost import BUDGET
-from bench.house import QUIRE, Api, Cpu, House, Server, cpu_of, environment_of, running, serving
+from bench.harness import QUIRE, Api, Cpu, Harness, Server, cpu_of, environment_of, running, serving
 from bench.load import Job
 from bench.sizes import POLL_SECONDS, POLLS_MAX, until_idle
 from bench.tables import Table, milliseconds
@@ -123,19 +123,19 @@ class Side(Protocol):
     def cpu(self) -> Cpu: ...
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
+def run(harness: Harness, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
     with ExitStack() as stack:
-        database = stack.enter_context(_database(house))
+        database = stack.enter_context(_database(harness))
         played = (*EMBEDDINGS, "--reply", "bench.peers:summary")
-        models = stack.enter_context(serving(played, {}, house.folder, house.quire.postmaster))
+        models = stack.enter_context(serving(played, {}, harness.folder, harness.quire.postmaster))
         url = f"http://127.0.0.1:{models.port}/v1"
-        ours = stack.enter_context(_ours(house, url))
+        ours = stack.enter_context(_ours(harness, url))
         sides: dict[str, Side] = {OURS: ours}
         missing: dict[str, str] = {}
         versions: dict[str, str] = {}
         for name, (module, variant) in PEERS.items():
-            peer = stack.enter_context(_peer(house, module, variant, url))
+            peer = stack.enter_context(_peer(harness, module, variant, url))
             if peer.missing:
                 missing[name] = peer.missing
             else:
@@ -277,8 +277,8 @@ def _episode(text: str) -> list[Json]:
 class Ours:
     """Quire's API, without a worker unless `working`."""
 
-    def __init__(self, house: House, environment: Mapping[str, str], server: Server, api: Api) -> None:
-        self._house, self._environment, self._server, self._api = house, environment, server, api
+    def __init__(self, harness: Harness, environment: Mapping[str, str], server: Server, api: Api) -> None:
+        self._house, self._environment, self._server, self._api = harness, environment, server, api
         self._last = ("", "")
         """A path, and the name of what is counted in its answer."""
 
@@ -332,16 +332,16 @@ class Ours:
 
 
 @contextmanager
-def _ours(house: House, url: str) -> Iterator[Ours]:
-    environment = environment_of(house.postgres, house.folder) | {
+def _ours(harness: Harness, url: str) -> Iterator[Ours]:
+    environment = environment_of(harness.postgres, harness.folder) | {
         "MEMORY_EMBEDDING_MODEL": "played",
         "MEMORY_EMBEDDING_BASE_URL": url,
         "MEMORY_EMBEDDING_API_KEY": "none",
     }
     environment |= {"QUIRE_WORKER": "false"}
-    with serving(QUIRE, environment, house.folder, house.quire.postmaster) as server:
+    with serving(QUIRE, environment, harness.folder, harness.quire.postmaster) as server:
         api = Api(server.port)
-        yield Ours(house, environment, server, api)
+        yield Ours(harness, environment, server, api)
         api.close()
 
 
@@ -385,24 +385,24 @@ class Peer:
 
 
 @contextmanager
-def _peer(house: House, module: str, variant: str, url: str) -> Iterator[Peer]:
+def _peer(harness: Harness, module: str, variant: str, url: str) -> Iterator[Peer]:
     """Nothing is told to anybody: no tracing, no telemetry."""
     environment = {
         "MEM0_TELEMETRY": "False",
-        "MEM0_DIR": str(house.folder),
+        "MEM0_DIR": str(harness.folder),
         "LANGSMITH_TRACING": "false",
         "LANGCHAIN_TRACING_V2": "false",
         "LANGGRAPH_STRICT_MSGPACK": "true",  # as the checkpointer's documentation asks for
     }
-    arguments = ["-m", "bench.peer", module, variant, _dsn_of_peers(house), url]
+    arguments = ["-m", "bench.peer", module, variant, _dsn_of_peers(harness), url]
     python = os.environ.get(PYTHON_VARIABLE, sys.executable)
-    log = house.folder / f"stderr-{module}-{variant}"
+    log = harness.folder / f"stderr-{module}-{variant}"
     with log.open("wb") as file, running(arguments, environment, file, python) as process:
-        yield Peer(process, house.quire.postmaster, log)
+        yield Peer(process, harness.quire.postmaster, log)
 
 
-def _dsn_of_peers(house: House) -> str:
-    return urlsplit(house.postgres.superuser_dsn)._replace(path="/peers").geturl()
+def _dsn_of_peers(harness: Harness) -> str:
+    return urlsplit(harness.postgres.superuser_dsn)._replace(path="/peers").geturl()
 
 
 class Database:
@@ -422,11 +422,11 @@ class Database:
 
 
 @contextmanager
-def _database(house: House) -> Iterator[Database]:
+def _database(harness: Harness) -> Iterator[Database]:
     with asyncio.Runner() as runner:
-        ours = runner.run(asyncpg.connect(house.postgres.superuser_dsn))
+        ours = runner.run(asyncpg.connect(harness.postgres.superuser_dsn))
         runner.run(ours.execute("CREATE DATABASE peers"))
-        peers = runner.run(asyncpg.connect(_dsn_of_peers(house)))
+        peers = runner.run(asyncpg.connect(_dsn_of_peers(harness)))
         yield Database(runner, ours, peers)
         for connection in (ours, peers):
             runner.run(connection.close())

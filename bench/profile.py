@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.cost import BUDGET, bodies, build
-from bench.house import House
+from bench.harness import Harness
 from bench.load import Job
 from bench.tables import Table, milliseconds
 from bench.words import searches
@@ -43,7 +43,7 @@ PARTS: Sequence[tuple[str, str]] = (
 """By the path of a frame's file."""
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
+def run(harness: Harness, *, quick: bool) -> list[Table]:
     spy = shutil.which("py-spy")
     if spy is None:
         notes = ("py-spy is not installed: `pip install py-spy`, and see that it may look at other processes.",)
@@ -51,14 +51,14 @@ def run(house: House, *, quick: bool) -> list[Table]:
     seconds = QUICK_SECONDS if quick else FULL_SECONDS
     names = [f"profile-{number}" for number in range(CLIENTS)]
     for name in names:
-        build(house.api, name, MESSAGES)
-    house.analyze()
-    found = {what: _measured(house, spy, _job(house, what, names, seconds)) for what in OPERATIONS}
+        build(harness.api, name, MESSAGES)
+    harness.analyze()
+    found = {what: _measured(harness, spy, _job(harness, what, names, seconds)) for what in OPERATIONS}
     return [_table(found, seconds)]
 
 
-def _job(house: House, what: str, names: Sequence[str], seconds: float) -> Job:
-    port = house.quire.port
+def _job(harness: Harness, what: str, names: Sequence[str], seconds: float) -> Job:
+    port = harness.quire.port
     if what == "window":
         return Job(port, "GET", [f"/conversations/{n}/context" for n in names], clients=CLIENTS, seconds=seconds)
     if what == "search":
@@ -68,17 +68,17 @@ def _job(house: House, what: str, names: Sequence[str], seconds: float) -> Job:
     return Job(port, "POST", targets, bodies(0), clients=CLIENTS, seconds=seconds)
 
 
-def _measured(house: House, spy: str, job: Job) -> tuple[Counter[str], float]:
+def _measured(harness: Harness, spy: str, job: Job) -> tuple[Counter[str], float]:
     """How often each part was seen, and the CPU seconds of a request on the server."""
-    house.clients.run(replace(job, requests=10))  # prepares the statements
-    before = house.quire.cpu()
-    plain = house.clients.run(replace(job, seconds=job.seconds / 4))  # being looked at costs a little
-    each = (house.quire.cpu() - before).server / len(plain.latencies)
-    file = house.folder / "looks"
+    harness.clients.run(replace(job, requests=10))  # prepares the statements
+    before = harness.quire.cpu()
+    plain = harness.clients.run(replace(job, seconds=job.seconds / 4))  # being looked at costs a little
+    each = (harness.quire.cpu() - before).server / len(plain.latencies)
+    file = harness.folder / "looks"
     arguments = ["record", "--gil", "--format", "raw", "--rate", str(LOOKS_A_SECOND), "--output", str(file)]
-    arguments += ["--duration", str(int(job.seconds)), "--pid", str(house.quire.process.pid)]
+    arguments += ["--duration", str(int(job.seconds)), "--pid", str(harness.quire.process.pid)]
     with subprocess.Popen([spy, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):  # noqa: S603 - found above
-        house.clients.run(job)
+        harness.clients.run(job)
     return seen(file), each
 
 

@@ -18,13 +18,15 @@ from typing import Any
 
 import tiktoken
 
+from app.core.messages import weigh
+from app.core.promises import Prefix, breaks_prefix, splits_calls
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT
 from app.text import tokens
 from bench import evidence, money, window_use
 from bench.evidence import Evidence
-from bench.house import Api, House
+from bench.harness import Api, Harness
 from bench.sizes import until_idle
 from bench.tables import Table
 
@@ -36,6 +38,7 @@ LONG_TURNS = 100
 MONEY_TURNS = 30
 """Or model calls: an agent at work makes dozens of them in one turn."""
 FRAME = 4
+CHARGED = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content")
 QUICK_CONVERSATIONS = 1
 CALLS, TURNS = "model calls", "turns"
 
@@ -59,6 +62,12 @@ class Counter:
             message = json.loads(rendered)
             self._known[rendered] = FRAME + sum(self.text(text) for text in _texts(message))
         return self._known[rendered]
+
+    def charged(self, text: str) -> int:
+        """What Quire charges for a message as it was sent: names and the structure of calls too."""
+        message = {name: value for name, value in json.loads(text).items() if name in CHARGED}
+        texts, overhead = weigh(message)
+        return overhead + sum(map(self.text, texts))
 
 
 def _texts(message: Message) -> Iterator[str]:
@@ -100,22 +109,15 @@ class Window:
         return counter.text(self.tools) + sum(counter.message(one) for one, _ in same)
 
     def breaks_prefix_of(self, before: "Window") -> bool:
-        same = self.tools == before.tools and self.messages[: before.stable] == before.messages[: before.stable]
-        return self.epoch == before.epoch and not same
+        return breaks_prefix(before.prefix, self.prefix)
+
+    @property
+    def prefix(self) -> Prefix:
+        return Prefix(self.epoch, self.tools, self.messages, self.stable)
 
     def splits_pairs(self) -> bool:
         """Whether a call is without one of its results, or a result without its call."""
-        awaited: list[str] = []
-        for message in map(json.loads, self.messages):
-            if message["role"] == "tool":
-                if message["tool_call_id"] not in awaited:
-                    return True
-                awaited.remove(message["tool_call_id"])
-            elif awaited:
-                return True
-            else:
-                awaited = [call["id"] for call in message.get("tool_calls", [])]
-        return bool(awaited)
+        return splits_calls(map(json.loads, self.messages))
 
 
 def _elements(text: str, at: int) -> tuple[tuple[str, ...], str]:
@@ -160,8 +162,8 @@ class Replay:
         return 1 + sum(before.epoch != after.epoch for before, after in pairwise(self.seen))
 
 
-def run(house: House, *, quick: bool) -> list[Table]:
-    counter = Counter(house.folder / "vocabularies")
+def run(harness: Harness, *, quick: bool) -> list[Table]:
+    counter = Counter(harness.folder / "vocabularies")
     rows: list[Sequence[str]] = []
     faults: list[Sequence[str]] = []
     used: list[Sequence[str]] = []
@@ -170,7 +172,9 @@ def run(house: House, *, quick: bool) -> list[Table]:
     rooms: list[Room] = []
     known: dict[str, evidence.Texts] = {}
     for name, transcripts in _sets(quick=quick):
-        replays = [replay(house.api, f"replay-{name}-{i}", one, counter, known) for i, one in enumerate(transcripts, 1)]
+        replays = [
+            replay(harness.api, f"replay-{name}-{i}", one, counter, known) for i, one in enumerate(transcripts, 1)
+        ]
         for budget in BUDGETS:
             here = [found[budget] for found in replays]
             rows.append(_stability(name, budget, here, counter))
@@ -181,9 +185,9 @@ def run(house: House, *, quick: bool) -> list[Table]:
             rooms += [_room(f"{name} {i}", budget, one, counter) for i, one in enumerate(here, 1) if one.is_long]
             long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
     used += [window_use.row("all", budget, shown) for budget, shown in of_all.items()]
-    until_idle(house.api)  # long texts are indexed by jobs
+    until_idle(harness.api)  # long texts are indexed by jobs
     gathered = {
-        room.conversation: evidence.gather(house.api, room.conversation, room.history, known, counter.text)
+        room.conversation: evidence.gather(harness.api, room.conversation, room.history, known, counter.text)
         for room in {room.conversation: room for room in rooms}.values()
     }
     tables = [_stability_table(rows, long), window_use.table(used), _budget_table(faults)]
@@ -258,7 +262,8 @@ def _faults(name: str, budget: int, replays: Sequence[Replay]) -> Sequence[str]:
 
 def _shown(one: Replay, counter: Counter) -> list[window_use.Shown]:
     history = [
-        (evidence.texts_of(json.loads(said.text)) if said.role != "system" else (), said.tokens) for said in one.history
+        (evidence.texts_of(json.loads(said.text)) if said.role != "system" else (), counter.charged(said.text))
+        for said in one.history
     ]
     return [
         window_use.Shown(

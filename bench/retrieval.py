@@ -33,14 +33,14 @@ from app.services.memory import searching
 from app.services.memory.searching import SearchRequest
 from app.settings import Settings
 from app.text import bm25, tokens
-from bench import house, replay, talks
-from bench.house import House
+from bench import harness, replay, talks
+from bench.harness import Harness
 from bench.tables import Table
 from bench.talks import Question, Talk, TalkSet
 
 KS = (5, 10, 20)
 DEPTH = 60
-BUDGETS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
+BUDGETS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 128_000)
 UNASKED_BUDGET = 8_000
 QUICK_STEP = 5
 APPENDED_AT_ONCE = 200
@@ -53,19 +53,19 @@ GOALS = (
 WINDOW_GOALS = "Goals for LoCoMo, all questions, from 2,000 tokens on: 82 / 89 / 94 / 97 / 99."
 
 
-def run(_: House, *, quick: bool) -> list[Table]:
-    """For `python -m bench`. In a house of its own, whose worker has the local model."""
-    with house.opened({"MEMORY_EMBEDDING_MODEL": ""}) as opened:
+def run(_: Harness, *, quick: bool) -> list[Table]:
+    """For `python -m bench`. Runs in a harness of its own with the local model in its worker."""
+    with harness.opened({"MEMORY_EMBEDDING_MODEL": ""}) as opened:
         return asyncio.run(_run(opened, quick=quick))
 
 
-async def _run(opened: House, *, quick: bool) -> list[Table]:
+async def _run(opened: Harness, *, quick: bool) -> list[Table]:
     database = await Database.connect(opened.postgres.app_dsn, pool_size=4)
     try:
         settings = Settings(quire_data_dir=opened.folder)
         counter = tokens.load(opened.folder / "vocabularies")
         embedder = local_embeddings.load(threads=2)
-        runtime = Runtime(settings, defaults(settings), database, counter, migrate.HEAD, embedder=embedder)
+        runtime = Runtime(defaults(settings), database, counter, migrate.HEAD, embedder=embedder)
         found: list[Table] = []
         quiet: list[Quiet] = []
         for some in (talks.shipped("en"), talks.shipped("zh"), *talks.public(replay.DATA)):
@@ -232,7 +232,7 @@ async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
     rows = [
         (name, *(f"{100 * fmean(column):.1f}" for column in zip(*hits, strict=True))) for name, hits in shown.items()
     ]
-    notes = ["Share of the questions all of whose evidence is in the window, the question being its `query`."]
+    notes = ["Share of the questions with all of their evidence in the window; the question is the `query`."]
     return Table(
         f"All evidence in the window: {some.name}",
         ("", *(f"{budget:,} tokens" for budget in BUDGETS)),

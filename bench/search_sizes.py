@@ -18,10 +18,10 @@ from app.ids import uuid7
 from app.postgres.database import Connection, Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import embeddings, memories
-from app.store.memories import Meaning
+from app.store.memories import Meaning, Scoring
 from app.text import bm25
 from bench import words
-from bench.house import House
+from bench.harness import Harness
 from bench.plots import Lines
 from bench.tables import Table
 
@@ -31,11 +31,11 @@ ROUNDS, LOOKED_AT, ROUNDS_MAX = 8, 400_000, 300
 """As many searches, or more of small users: until so many memories were looked at."""
 
 
-def run(opened: House, *, quick: bool) -> list[Table]:
+def run(opened: Harness, *, quick: bool) -> list[Table]:
     return [asyncio.run(_run(opened, SIZES[:4] if quick else SIZES))]
 
 
-async def _run(opened: House, sizes: Sequence[int]) -> Table:
+async def _run(opened: Harness, sizes: Sequence[int]) -> Table:
     database = await Database.connect(opened.postgres.app_dsn, pool_size=1)
     try:
         return await _latency(database, opened, sizes)
@@ -43,7 +43,7 @@ async def _run(opened: House, sizes: Sequence[int]) -> Table:
         await database.close()
 
 
-async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> Table:
+async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) -> Table:
     superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
     rows = []
     lines: dict[str, list[tuple[float, float]]] = {mode: [] for mode in MODES}
@@ -57,10 +57,8 @@ async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> T
             terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
             meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
             for mode in MODES:
-                search = partial(
-                    memories.search, tenant=DEFAULT_TENANT, owner=owner, terms=terms,
-                    meaning=None if mode == "keyword" else meaning, only_meaning=mode == "semantic",
-                )  # fmt: skip
+                scoring = Scoring(terms, None if mode == "keyword" else meaning, only_meaning=mode == "semantic")
+                search = partial(memories.search, tenant=DEFAULT_TENANT, owner=owner, scoring=scoring)
                 wall, server = await _timed(database, opened, size, search)
                 rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
                 lines[mode].append((size, 1000 * server))
@@ -75,7 +73,7 @@ async def _latency(database: Database, opened: House, sizes: Sequence[int]) -> T
 
 
 async def _timed(
-    database: Database, opened: House, size: int, search: Callable[[Connection], Awaitable[object]]
+    database: Database, opened: Harness, size: int, search: Callable[[Connection], Awaitable[object]]
 ) -> tuple[float, float]:
     walls: list[float] = []
     rounds = min(max(ROUNDS, LOOKED_AT // size), ROUNDS_MAX)

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
-from bench import house
+from bench import harness
 from bench.cost import Series, block
-from bench.house import QUIRE, Api, House, serving
+from bench.harness import QUIRE, Api, Harness, serving
 from bench.load import Job
 from bench.tables import Table, milliseconds
 from bench.words import history
@@ -26,7 +26,7 @@ POLL_SECONDS, POLLS_MAX = 0.1, 6_000
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
-def run(opened: House, *, quick: bool) -> list[Table]:
+def run(opened: Harness, *, quick: bool) -> list[Table]:
     return [
         memory(opened, CHARACTERS // 10 if quick else CHARACTERS),
         many(opened, ARCHIVES // 10 if quick else ARCHIVES),
@@ -45,7 +45,7 @@ def long_text(characters: int) -> str:
 # --- Memory ------------------------------------------------------------------------------------------
 
 
-def memory(opened: House, characters: int) -> Table:
+def memory(opened: Harness, characters: int) -> Table:
     text = long_text(characters)
     size = len(text.encode())
     body = {"user_id": "large", "tool_name": "dump", "result": text}
@@ -78,9 +78,9 @@ def memory(opened: House, characters: int) -> Table:
 
 
 @contextmanager
-def _fresh(opened: House) -> Iterator[tuple[Api, int]]:
+def _fresh(opened: Harness) -> Iterator[tuple[Api, int]]:
     """A service of its own on the same database, warmed up."""
-    environment = house.environment_of(opened.postgres, opened.folder)
+    environment = harness.environment_of(opened.postgres, opened.folder)
     with serving(QUIRE, environment, opened.folder, opened.quire.postmaster) as server:
         api = Api(server.port)
         api.append(f"warm-{server.process.pid}", history(40, seed=1))
@@ -114,7 +114,7 @@ def _row(name: str, before: int, after: int, size: int) -> tuple[str, ...]:
 # --- Many --------------------------------------------------------------------------------------------
 
 
-def many(opened: House, archives: int) -> Table:
+def many(opened: Harness, archives: int) -> Table:
     """Two conversations, alike but for the length of their tool results."""
     names = {"none": 200, f"{archives:,}": 700}
     for name, length in names.items():

@@ -34,7 +34,7 @@ class Shown:
     said: frozenset[tuple[str, ...]]
     """What its messages say, each as ``bench.evidence.texts_of`` has it."""
     history: Sequence[tuple[tuple[str, ...], int]]
-    """What each message before the call said, and its tokens; without the system prompt."""
+    """What each message before the call said, and the tokens that Quire charges for it; without the system prompt."""
 
     @property
     def tokens(self) -> int:

@@ -9,7 +9,7 @@ sys.path.insert(0, str(ROOT))
 
 from pydantic.fields import FieldInfo  # noqa: E402 - the path above is for a run by hand
 
-from app.api.schemas import PolicyOverrides  # noqa: E402
+from app.api.schemas.conversations import PolicyOverrides  # noqa: E402
 from app.settings import Settings  # noqa: E402
 
 PAGE = ROOT / "docs/settings.md"

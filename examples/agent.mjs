@@ -3,7 +3,12 @@
 import { readFile, realpath } from "node:fs/promises";
 import { sep } from "node:path";
 
-const { env } = process;
+const { argv, env, exit } = process;
+if (argv.length < 4) {
+  console.error('usage: node agent.mjs CONVERSATION "what you want"; with OPENAI_BASE_URL, OPENAI_API_KEY and MODEL set');
+  exit(1);
+}
+
 const QUIRE = env.QUIRE_URL ?? "http://127.0.0.1:8000";
 const key = { authorization: `Bearer ${env.OPENAI_API_KEY}` };
 const BUDGET = 8000;
@@ -55,4 +60,4 @@ async function main(conversationId, request) {
   throw new Error(`No answer after ${STEPS_MAX} steps.`);
 }
 
-await main(...process.argv.slice(2));
+await main(...argv.slice(2));

@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 import httpx
 
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+
 Json = dict[str, Any]
 BUDGET, STEPS_MAX = 8000, 20
 OWN_TOOLS = [{"type": "function", "function": {

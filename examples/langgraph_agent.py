@@ -11,6 +11,9 @@ from openai import OpenAI
 
 from quire_client import Quire
 
+if __name__ == "__main__" and len(sys.argv) != 4:
+    sys.exit(__doc__)
+
 # fmt: off
 USER, BUDGET = "example", 4000
 State = TypedDict("State", {  # noqa: UP013 - to be seen at a glance

@@ -11,6 +11,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
+
 QUIRE = os.environ.get("QUIRE_URL", "http://127.0.0.1:8000")
 
 

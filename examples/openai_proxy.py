@@ -6,6 +6,9 @@ import sys
 
 from openai import OpenAI
 
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+
 
 def main(conversation: str, *questions: str) -> None:
     client = OpenAI(

@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import worker
+from app.api.deadlines import impatient
 from app.main import build_app
 from app.postgres import embedded, migrate
 from app.postgres.database import Database
@@ -83,15 +84,18 @@ async def _connect(dsn: str) -> asyncpg.Connection:
 def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) -> Callable[[], None]:
     """Deleting is ten times quicker than TRUNCATE, and more so without triggers.
 
-    No job runs meanwhile, since a worker stops before its test ends (see `working`); but the proxy can still be storing
-    an answer whose reader has left. So rows go in the order in which Quire locks them: see app/store/locks.py.
+    Nothing is written meanwhile: a worker stops before its test ends (see `working`), and what the proxy still stores
+    of an answer whose reader has left is waited for. Rows go in the order in which Quire locks them, since another
+    process may hold some: see app/store/locks.py.
     """
     last = ("archive_contents", "memories", "embeddings", "unembedded", "work", "idempotency")
-    others = [t.name for t in metadata.sorted_tables if t.name not in ("conversations", *last)]
-    statements = "".join(f"DELETE FROM {name};" for name in ("conversations", *others, *last))
+    first = ("spending", "conversations")  # as `spending.record` locks them
+    others = [t.name for t in metadata.sorted_tables if t.name not in (*first, *last)]
+    statements = "".join(f"DELETE FROM {name};" for name in (*first, *others, *last))
     run_as_superuser("SET session_replication_role = replica")
 
     def delete() -> None:
+        wait_for(lambda: not any(server.is_storing for server in _serving))
         run_as_superuser(f"DO $$BEGIN {statements} END$$")
 
     return delete
@@ -144,7 +148,8 @@ class Served(uvicorn.Server):
     """An app that a thread of this process serves on a free port."""
 
     def __init__(self, app: FastAPI) -> None:
-        super().__init__(uvicorn.Config(app, port=0, http="httptools", ws="none", lifespan="on", log_config=None))
+        protocol = impatient(10.0, 30.0, 30.0)  # that of `quire serve`
+        super().__init__(uvicorn.Config(app, port=0, http=protocol, ws="none", lifespan="on", log_config=None))
         self.app = app
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -154,6 +159,15 @@ class Served(uvicorn.Server):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}"
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether answers of the proxy are in progress. (Some tests serve an app of their own.)"""
+        return hasattr(self.app.state, "runtime") and bool(self.app.state.runtime.turns.tasks)
+
+
+_serving: set[Served] = set()
+"""The servers that this process runs now."""
 
 
 @contextmanager
@@ -166,8 +180,10 @@ def serve(app: FastAPI) -> Iterator[Served]:
         assert server.started
         # FastAPI makes its routes when it first needs them, which two servers in one process must not do at once.
         httpx.get(f"{server.url}/nothing")
+        _serving.add(server)
         yield server
     finally:
+        _serving.discard(server)
         server.should_exit = True
         thread.join()
 

@@ -1,5 +1,4 @@
 import asyncio
-import time
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -55,10 +54,8 @@ async def test_a_snapshot_sees_one_moment_and_writes_nothing(database: Database,
 
 
 async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Database) -> None:
-    started = time.monotonic()
     with pytest.raises(errors.StorageUnavailable) as caught:
         await database.fetch_row("SELECT pg_sleep(60)")
-    assert 4 < time.monotonic() - started < 7
     assert caught.value.headers == {"Retry-After": "1"}
 
 
@@ -118,7 +115,7 @@ async def test_a_database_that_is_away_is_storage_unavailable(tmp_path: Path) ->
         await Database.connect(f"postgresql://quire_app@/quire?host={tmp_path}")
 
 
-async def test_what_is_ordered_has_a_session_that_reads_in_order_and_leaves_the_others_alone(
+async def test_ordered_reads_set_planner_options_for_their_statement_only(
     postgres: EmbeddedPostgres,
 ) -> None:
     for statement_cache, ordered in ((True, "off"), (False, "on")):  # without prepared statements no plan is kept

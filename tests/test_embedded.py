@@ -49,7 +49,7 @@ def ask(dsn: str, sql: str) -> object:
     return asyncio.run(connect_and_ask())
 
 
-def test_what_was_written_is_there_after_a_restart(folder: Path) -> None:
+def test_data_survives_a_restart(folder: Path) -> None:
     first = embedded.start(folder)
     ask(first.owner_dsn, "CREATE TABLE kept AS SELECT 7 AS n")
     first.stop()
@@ -71,8 +71,8 @@ def test_the_app_may_not_make_tables(postgres: EmbeddedPostgres) -> None:
 
 
 def test_the_server_is_durable_and_has_vectors(postgres: EmbeddedPostgres) -> None:
-    for name, value in {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}.items():
-        assert ask(postgres.app_dsn, f"SHOW {name}") == value
+    for name in ("fsync", "synchronous_commit", "full_page_writes", "data_checksums"):
+        assert ask(postgres.app_dsn, f"SHOW {name}") == "on"
     assert ask(postgres.app_dsn, "SELECT '[1,2]'::vector <-> '[1,2]'") == 0
 
 
@@ -90,7 +90,7 @@ def test_the_last_one_to_leave_stops_the_server(folder: Path) -> None:
     assert servers_of(folder) == []
 
 
-def test_several_may_start_it_at_the_same_time(folder: Path) -> None:
+def test_several_processes_can_start_it_concurrently(folder: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         started = list(pool.map(embedded.start, [folder] * 3))
     assert [ask(server.app_dsn, "SELECT 1") for server in started] == [1, 1, 1]
@@ -116,7 +116,7 @@ def test_a_process_that_was_killed_does_not_keep_the_server_alive(folder: Path) 
     assert servers_of(folder) == []
 
 
-def test_it_starts_after_the_server_was_killed(folder: Path) -> None:
+def test_the_server_starts_after_being_killed(folder: Path) -> None:
     killed = embedded.start(folder)
     ask(killed.owner_dsn, "CREATE TABLE kept AS SELECT 7 AS n")
     for process in servers_of(folder):
@@ -128,7 +128,7 @@ def test_it_starts_after_the_server_was_killed(folder: Path) -> None:
     again.stop()
 
 
-def test_it_waits_for_what_a_killed_server_left_behind(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_start_waits_for_orphans_of_a_killed_server(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A backend that is busy does not see that its server is gone, and PostgreSQL does not start beside it."""
     killed = embedded.start(folder)
 
@@ -153,7 +153,7 @@ def test_it_waits_for_what_a_killed_server_left_behind(folder: Path, caplog: pyt
     killed.stop()
 
 
-def test_it_starts_although_the_dead_servers_number_has_a_new_owner(folder: Path) -> None:
+def test_a_reused_process_id_does_not_block_a_start(folder: Path) -> None:
     embedded.start(folder).stop()
     cluster = folder / "postgres" / "cluster"
     for stale in ("postmaster.pid", ".s.PGSQL.5432.lock"):
@@ -163,7 +163,7 @@ def test_it_starts_although_the_dead_servers_number_has_a_new_owner(folder: Path
     server.stop()
 
 
-def test_it_starts_after_a_crash_while_the_cluster_was_made(folder: Path) -> None:
+def test_a_start_recovers_from_an_interrupted_initdb(folder: Path) -> None:
     half = folder / "postgres" / "cluster.new"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n", encoding="utf-8")
@@ -173,7 +173,7 @@ def test_it_starts_after_a_crash_while_the_cluster_was_made(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["long" * 40, "with space", "with'quote", "数据"])
-def test_any_folder_will_do(folder: Path, name: str) -> None:
+def test_any_folder_name_works(folder: Path, name: str) -> None:
     server = embedded.start(folder / name)
     assert ask(server.app_dsn, "SELECT 1") == 1
     assert ask(server.owner_dsn, "SELECT current_user") == "quire_owner"
@@ -182,7 +182,7 @@ def test_any_folder_will_do(folder: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user's rights to give away")
-def test_under_root_the_folders_above_are_passable_but_not_readable(folder: Path) -> None:
+def test_under_root_parent_folders_are_passable_but_not_readable(folder: Path) -> None:
     embedded.start(folder).stop()
     assert folder.stat().st_mode & 0o777 == 0o711
     assert (folder / "postgres").stat().st_mode & 0o777 == 0o700

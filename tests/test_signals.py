@@ -23,7 +23,7 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_what_waits_is_cancelled_and_the_process_leaves(number: signal.Signals) -> None:
+def test_a_signal_cancels_waiting_work_and_exits(number: signal.Signals) -> None:
     steps: list[str] = []
 
     async def work() -> None:
@@ -41,14 +41,14 @@ def test_what_waits_is_cancelled_and_the_process_leaves(number: signal.Signals) 
     assert steps == ["left"]
 
 
-def test_what_does_not_wait_is_not_interrupted() -> None:
+def test_a_signal_does_not_interrupt_running_code() -> None:
     with stop_on_signals() as stopping:
         kill()
         with pytest.raises(SystemExit):
             stopping.check()
 
 
-def test_nothing_is_begun_after_a_signal() -> None:
+def test_nothing_starts_after_a_signal() -> None:
     async def work() -> None:
         raise AssertionError
 
@@ -66,7 +66,7 @@ def test_a_cancellation_of_its_own_is_no_signal() -> None:
         stopping.run(work())
 
 
-def test_whoever_is_to_be_told_is_told_once_and_at_once() -> None:
+def test_listeners_are_notified_once_and_immediately() -> None:
     told: list[str] = []
     stopping = Stopping()
     with stopping.telling(lambda: told.append("outer")):

@@ -39,7 +39,7 @@ def test_marks_of_the_vocabulary_count_as_plain_text(counter: TokenCounter) -> N
 
 
 @given(written, st.integers(2, 40))
-def test_pieces_are_the_text(text: str, size: int) -> None:
+def test_pieces_add_up_to_the_text(text: str, size: int) -> None:
     cut = list(pieces(text, size))
     assert "".join(cut) == text
     assert all(len(piece) <= size for piece in cut)
@@ -87,7 +87,7 @@ def test_another_vocabulary_is_refused_before_tiktoken_sees_it(tmp_path: Path, n
         tokens._install(tmp_path, "o200k_base", expected)
 
 
-def test_processes_may_unpack_at_once(tmp_path: Path) -> None:
+def test_processes_can_unpack_concurrently(tmp_path: Path) -> None:
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
         list(pool.map(_load_and_count, [tmp_path] * 3))
     assert [path.name for path in tmp_path.iterdir()] == [O200K]

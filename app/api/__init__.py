@@ -1,1 +1,1 @@
-"""The HTTP edge: a router for each resource, and what all of them share."""
+"""The HTTP edge: a router for each resource, and what they share."""

@@ -1,4 +1,4 @@
-"""Answers whose bodies are JSON text already."""
+"""Responses whose bodies are JSON text already."""
 
 from functools import partial
 
@@ -17,5 +17,5 @@ def json_value(body: object, *, status: int = 200) -> Response:
 
 
 async def long_json_value(body: object, *, status: int = 200) -> Response:
-    """The same, written in a thread, for what may be megabytes."""
+    """Return a JSON response, serialised in a thread because it may be megabytes."""
     return await anyio.to_thread.run_sync(partial(json_value, body, status=status))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links, schemas
+from app.api import cursors, links
 from app.api.answers import json_text, json_value, long_json_value
-from app.api.body import json_body, parse_model, read_json, work_on
+from app.api.body import json_body, parse_model, read_json, require_storable, work_on
 from app.api.paths import check_id
 from app.api.runtime import Wired
+from app.api.schemas import archive as schemas
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
@@ -28,6 +30,7 @@ from app.services.lifecycle.erasing import Transaction
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import ArchiveRequest, Wanted
 from app.store import archives
+from app.store.archives import Filter
 
 router = APIRouter(tags=["archive"])
 
@@ -49,21 +52,21 @@ async def archive_result(
     Show the model `placeholder` instead of the result. A result up to the archive threshold is passed through:
     `archived` is false and `placeholder` is the result itself.
     """
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ArchiveBody, value)
-    wanted = _checked(caller, body, runtime.defaults.limits)
+    request_ = _checked(caller, body, runtime.defaults.limits)
 
     async def work(connection: Connection) -> StoredResponse:
-        found, conversation = await archiving.archive(runtime, connection, caller.tenant, wanted)
-        text = await run_in_thread_if_large(len(wanted.result), dumps, found)
-        return StoredResponse.about(text, conversation, wanted.user_id)
+        answer, conversation = await archiving.archive(runtime, connection, caller.tenant, request_)
+        text = await run_in_thread_if_large(len(request_.result), dumps, answer)
+        return StoredResponse.about(text, conversation, request_.user_id)
 
     idempotency = await work_on(request, IdempotencyKey.of, caller, key, "POST", request.url.path, value)
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
 
 
 def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
-    """Raises Invalid, PayloadTooLarge or Forbidden."""
+    """Return the request for the service. Raises Invalid, PayloadTooLarge or Forbidden."""
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
         message = "or `conversation_id` is required"
@@ -71,9 +74,7 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
     for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
         if value is not None:
             check_id(value, ["body", name])
-    for name, text in (("tool_name", body.tool_name), *(("sources", source) for source in body.sources)):
-        if "\x00" in text:
-            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "must not contain U+0000"}])
+    require_storable("body", tool_name=body.tool_name, sources=body.sources)
     tool_input = archiving.input_text(body.tool_input)
     for name, text, longest in (
         ("tool_input", tool_input, limits.message_chars), ("result", body.result, limits.result_chars),
@@ -95,35 +96,29 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
     )
 
 
-@router.get("/archive", response_model=schemas.ArchiveList)
-async def list_archives(
-    runtime: Wired,
-    caller: Reader,
+def _filter(
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     tool_name: Annotated[str | None, Query(max_length=256)] = None,
     since: Time | None = None,
     until: Time | None = None,
+) -> Filter:
+    require_storable("query", conversation_id=conversation_id, user_id=user_id, tool_name=tool_name)
+    return Filter(conversation_id, user_id, tool_name, since, until)
+
+
+@router.get("/archive", response_model=schemas.ArchiveList)
+async def list_archives(
+    runtime: Wired,
+    caller: Reader,
+    where: Annotated[Filter, Depends(_filter)],
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
     """List archives, newest first, without their content."""
-    for name, text in (("conversation_id", conversation_id), ("user_id", user_id), ("tool_name", tool_name)):
-        if text is not None and "\x00" in text:
-            raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
-    user = caller.user(user_id, ("query", "user_id"))
+    where = replace(where, user_id=caller.user(where.user_id, ("query", "user_id")))
     async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await archives.browse(
-            connection,
-            caller.tenant,
-            conversation_id=conversation_id,
-            user_id=user,
-            tool_name=tool_name,
-            since=since,
-            until=until,
-            after=cursors.decode_id(cursor),
-            limit=limit + 1,
-        )
+        rows = await archives.browse(connection, caller.tenant, where, after=cursors.decode_id(cursor), limit=limit + 1)
     items = [archiving.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})
 
@@ -144,12 +139,12 @@ async def get_archive(
 ) -> Response:
     """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
-    wanted = Wanted(ready, max_tokens, offset, length)
+    part = Wanted(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as connection:
-        found = await archiving.load(connection, caller.tenant, caller.scope, uuid, wanted)
-    if found is None:
+        loaded = await archiving.load(connection, caller.tenant, caller.scope, uuid, part)
+    if loaded is None:
         raise errors.NotFound("There is no such archive.")
-    return await long_json_value(await archiving.shown(runtime, found))
+    return await long_json_value(await archiving.shown(runtime, loaded))
 
 
 @router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)

@@ -1,17 +1,17 @@
-"""Reading request bodies strictly: what is accepted can be stored and given back as it came.
+"""Read request bodies strictly: everything accepted can be stored and returned unchanged.
 
-Python's JSON parser is lenient where it hurts: it takes NaN and lone surrogates, keeps the last of
-two equal keys, turns -0 into 0 and 1e999 into infinity, and exhausts the stack on deep nesting.
-Each of these is refused here (or kept, for -0), before anything else sees the value.
+Python's JSON parser is dangerously lenient: it accepts NaN and lone surrogates, keeps the last of two equal keys, turns
+-0 into 0 and 1e999 into infinity, and exhausts the stack on deep nesting. Each of these is refused here (or, for -0,
+preserved) before anything else sees the value.
 """
 
 import json
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Literal, TypeAlias, TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,6 +25,8 @@ INTEGER_DIGITS_MAX = 4300
 INLINE_BYTES = 256 * 1024
 ERRORS_MAX = 20
 LOC_CHARACTERS_MAX = 100
+Part: TypeAlias = Literal["body", "query"]
+"""The part of a request that has its members."""
 
 T = TypeVar("T", bound=BaseModel)
 Result = TypeVar("Result")
@@ -44,7 +46,7 @@ async def read_json(request: Request, *, max_bytes: int) -> Any:
     passed), BadRequest (not JSON) or Invalid (JSON that cannot be returned unchanged).
     """
     _require_json(request.headers)
-    body = await _read_bytes(request, max_bytes)
+    body = await read_bytes(request, max_bytes)
     request.state.body_is_large = len(body) > INLINE_BYTES
     if not request.state.body_is_large:
         return parse(body)
@@ -61,14 +63,14 @@ def is_large(request: Request) -> bool:
 
 
 def is_media_type(request: Request, *media_types: str) -> bool:
-    """Whether the body says to be one of these."""
+    """Return whether the body has one of these media types."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower() in media_types
 
 
 async def read_text(request: Request, *, max_bytes: int) -> str:
     """The body as text. Raises UnsupportedMediaType (not plain UTF-8), PayloadTooLarge or BadRequest."""
     require_plain(request.headers)
-    body = await _read_bytes(request, max_bytes)
+    body = await read_bytes(request, max_bytes)
     try:
         return body.decode()
     except UnicodeDecodeError as error:
@@ -76,7 +78,7 @@ async def read_text(request: Request, *, max_bytes: int) -> str:
 
 
 def parse(body: bytes) -> Any:
-    """One JSON value from its UTF-8 bytes; raises BadRequest or Invalid."""
+    """Parse one JSON value from its UTF-8 bytes; raises BadRequest or Invalid."""
     if body.startswith(b"\xef\xbb\xbf"):
         raise errors.BadRequest("The body must not begin with a byte order mark.")
     try:
@@ -102,19 +104,37 @@ def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",)
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        found = field_errors(error.errors(include_url=False), loc)
-        raise errors.Invalid(errors=found) from None
+        problems = field_errors(error.errors(include_url=False), loc)
+        raise errors.Invalid(errors=problems) from None
 
 
-def storable(text: str | None, field: str) -> str | None:
-    """Return a field of the body. Raises Invalid if it contains NUL, which PostgreSQL's text cannot hold."""
-    if text is not None and "\x00" in text:
-        raise errors.Invalid(errors=[{"loc": ["body", field], "msg": "must not contain U+0000"}])
-    return text
+def checked_object(value: Any) -> dict[str, Any]:
+    """Return a body that is an object. Raises Invalid."""
+    if not isinstance(value, dict):
+        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an object"}])
+    return value
 
 
-def field_errors(found: Any, loc: Sequence[str | int] = ()) -> list[errors.FieldError]:
-    """Pydantic's errors, which are within a place, without what the caller sent, and not endlessly many."""
+def require_storable(part: Part, **texts: str | Iterable[str] | None) -> None:
+    """Refuse members of a request that contain NUL. Raises Invalid."""
+    if problems := unstorable(part, **texts):
+        raise errors.Invalid(errors=problems)
+
+
+def unstorable(part: Part, **texts: str | Iterable[str] | None) -> list[errors.FieldError]:
+    """Return a problem for each member that contains NUL, which PostgreSQL's text cannot hold.
+
+    Only the content of messages, archives and memories can contain it: see ``core.nul``.
+    """
+    return [
+        {"loc": [part, name], "msg": "must not contain U+0000"}
+        for name, text in texts.items()
+        if text is not None and any("\x00" in one for one in ((text,) if isinstance(text, str) else text))
+    ]
+
+
+def field_errors(details: Any, loc: Sequence[str | int] = ()) -> list[errors.FieldError]:
+    """Return Pydantic's errors, located within ``loc``, without input values, and limited in number."""
     return [
         {
             "loc": [
@@ -122,12 +142,12 @@ def field_errors(found: Any, loc: Sequence[str | int] = ()) -> list[errors.Field
             ],
             "msg": errors.predicate(error),
         }
-        for error in found[:ERRORS_MAX]
+        for error in details[:ERRORS_MAX]
     ]
 
 
 def json_body(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
-    """`openapi_extra` of a route that reads this model with `read_json`; registers its schema."""
+    """Return the `openapi_extra` of a route that reads this model with `read_json`; registers its schema."""
     if BODY_MODELS.setdefault(model.__name__, model) is not model:
         raise ValueError(f"two models are named {model.__name__}")
     content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
@@ -141,7 +161,7 @@ BODY_MODELS: dict[str, type[BaseModel]] = {}
 
 
 def require_plain(headers: Mapping[str, str]) -> None:
-    """Raises UnsupportedMediaType for a body that is compressed, or that says to be in another charset than UTF-8."""
+    """Raise UnsupportedMediaType for a body that is compressed or declares a charset other than UTF-8."""
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
         raise errors.UnsupportedMediaType("The body must not be compressed.")
@@ -158,7 +178,8 @@ def _require_json(headers: Mapping[str, str]) -> None:
         raise errors.UnsupportedMediaType("The Content-Type must be application/json.")
 
 
-async def _read_bytes(request: Request, max_bytes: int) -> bytes:
+async def read_bytes(request: Request, max_bytes: int) -> bytes:
+    """The body as it came. Raises PayloadTooLarge or BadRequest."""
     detail = f"The body is larger than {max_bytes} bytes."
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > max_bytes:
@@ -181,9 +202,9 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: 1, 1,
 
 
 def _require_shallow(body: bytes) -> None:
-    """Refuses deep nesting before the parser meets it: every step is a loop in C.
+    """Refuse deep nesting before the parser meets it; every step is a loop in C.
 
-    And very many arrays and objects: a byte pair of text becomes a hundred bytes of memory.
+    Refuse very many arrays and objects, too: two bytes of text become a hundred bytes of memory.
     """
     if body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
         return
@@ -243,7 +264,7 @@ def _decode(text: str) -> Any:
 
 
 def _require_characters(value: Any) -> None:
-    """Half a surrogate pair is no character: neither UTF-8 nor PostgreSQL can hold it."""
+    """Refuse lone surrogates: they are not characters, and neither UTF-8 nor PostgreSQL can hold them."""
     for path in _lone_surrogates(value, ["body"]):
         raise errors.Invalid(
             errors=[{"loc": path, "msg": "contains half of a surrogate pair, which is not a character"}],
@@ -251,7 +272,7 @@ def _require_characters(value: Any) -> None:
 
 
 def _lone_surrogates(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
-    """Where they are. Recursion is bounded by DEPTH_MAX."""
+    """Yield the paths of lone surrogates. Recursion is bounded by DEPTH_MAX."""
     if isinstance(value, str):
         if not _is_encodable(value):
             yield path

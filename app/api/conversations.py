@@ -12,12 +12,15 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links, schemas
+from app.api import cursors, links
 from app.api.answers import json_text, json_value, long_json_value
-from app.api.body import json_body, parse_model, read_json, storable
+from app.api.body import json_body, parse_model, read_json, require_storable
 from app.api.paths import ConversationId, check_id
 from app.api.policies import policy_text
 from app.api.runtime import Wired
+from app.api.schemas import conversations as schemas
+from app.api.schemas.parts import Contents, Page, PageList, Summary
+from app.api.schemas.work import Status
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -47,14 +50,14 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
     response_model=schemas.Conversation,
     responses=links.CONVERSATION_MADE,
     openapi_extra=json_body(
-        schemas.ConversationCreate, {"id": "demo", "user_id": "me", "model": "gpt-4o", "budget": 8000}
+        schemas.ConversationCreate, {"user_id": "me", "title": "Plans", "model": "gpt-4o", "budget": 8000}
     ),
 )
 async def create_conversation(
     request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Create a conversation. The id can be your own; 409 if it is taken."""
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ConversationCreate, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
@@ -74,14 +77,15 @@ async def create_conversation(
 
 
 async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
+    require_storable("body", title=body.title, system=body.system, model=body.model)
     return NewConversation(
         id=conversation_id,
         uid=uid,
         user_id=body.user_id,
-        title=storable(body.title, "title"),
-        system=storable(body.system, "system"),
+        title=body.title,
+        system=body.system,
         system_tokens=await runtime.count(body.system) + FRAME_TOKENS if body.system else 0,
-        model=storable(body.model, "model"),
+        model=body.model,
         budget=body.budget,
         policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
         metadata=_metadata(body),
@@ -107,9 +111,7 @@ async def list_conversations(
 ) -> Response:
     """List conversations, latest activity first."""
     after = cursors.decode_time_and_id(cursor)
-    for name, text in (("user_id", user_id), ("q", q)):
-        if text is not None and "\x00" in text:
-            raise errors.Invalid(errors=[{"loc": ["query", name], "msg": "must not contain U+0000"}])
+    require_storable("query", user_id=user_id, q=q)
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await conversations.browse(connection, caller.tenant, user, q, after, limit + 1)
@@ -139,8 +141,8 @@ def _item(row: Any) -> dict[str, Any]:
 async def get_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get a conversation."""
     async with runtime.database.snapshot(caller.tenant) as connection:
-        found = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-    return json_value(inspect.conversation_view(found))
+        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    return json_value(inspect.conversation_view(conversation))
 
 
 @router.patch(
@@ -156,23 +158,22 @@ async def change_conversation(
     Omitted fields stay unchanged; null resets a field. A changed system prompt, model, budget or setting begins a new
     epoch.
     """
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ConversationChange, value)
-    for field in ("title", "system", "model"):
-        storable(getattr(body, field), field)
+    require_storable("body", title=body.title, system=body.system, model=body.model)
     system_tokens = await runtime.count(body.system) + FRAME_TOKENS if body.system else 0
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        if known is None:
+        conversation = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        if conversation is None:
             raise conversations.unknown()
-        changed = _changed(runtime, known, body, system_tokens)
+        changed = _changed(runtime, conversation, body, system_tokens)
         moves = (changed.system, changed.model, changed.budget, changed.policy) != (
-            known.system, known.model, known.budget, known.policy,
+            conversation.system, conversation.model, conversation.budget, conversation.policy,
         )  # fmt: skip
         await conversations.change(connection, caller.tenant, conversation_id, changed, moves_zones=moves)
-        found = await conversations.get(connection, caller.tenant, conversation_id)
-        return StoredResponse.about(dumps(inspect.conversation_view(found)), found)
+        updated = await conversations.get(connection, caller.tenant, conversation_id)
+        return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
     idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
@@ -181,11 +182,12 @@ async def change_conversation(
 
 
 def _changed(
-    runtime: Runtime, known: Conversation, body: schemas.ConversationChange, system_tokens: int
+    runtime: Runtime, conversation: Conversation, body: schemas.ConversationChange, system_tokens: int
 ) -> NewConversation:
     new = NewConversation(
-        id=known.id, uid=known.uid, title=known.title, system=known.system, system_tokens=known.system_tokens,
-        model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
+        id=conversation.id, uid=conversation.uid, title=conversation.title, system=conversation.system,
+        system_tokens=conversation.system_tokens, model=conversation.model, budget=conversation.budget,
+        policy=conversation.policy, metadata=conversation.metadata,
     )  # fmt: skip
     given = body.model_fields_set
     if "title" in given:
@@ -212,8 +214,8 @@ async def delete_conversation(
     Text that recall tools brought into the user's other conversations goes too.
     """
 
-    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, known)
+    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, conversation)
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
 
@@ -232,8 +234,8 @@ async def delete_message(
     The summary, topics, memories and notes of its page are rebuilt from what remains.
     """
 
-    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        seq, done = await erasing.erase_message(tx, known, message)
+    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+        seq, done = await erasing.erase_message(tx, conversation, message)
         return {"id": conversation_id, "seq": seq}, done
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
@@ -252,8 +254,8 @@ async def delete_page(
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
 
-    async def erase(tx: Transaction, known: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, known, page)
+    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+        return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, conversation, page)
 
     return await _erase(request, runtime, caller, conversation_id, key, erase)
 
@@ -270,19 +272,18 @@ async def _erase(
     touched = {conversation_id}
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        what, done = await erase(Transaction(runtime, connection, caller.tenant), known)
+        conversation = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        what, done = await erase(Transaction(runtime, connection, caller.tenant), conversation)
         touched.update(done.touched)
-        return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), known)
+        return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.forget_erased(caller.tenant, touched)
-    runtime.work_came.set()
     return json_text(response)
 
 
-@router.get("/conversations/{conversation_id}/contents", response_model=schemas.Contents)
+@router.get("/conversations/{conversation_id}/contents", response_model=Contents)
 async def get_contents(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the contents page: archived pages, a line per message, and how often each page was recalled."""
     async with runtime.database.snapshot(caller.tenant) as connection:
@@ -290,7 +291,7 @@ async def get_contents(runtime: Wired, caller: Reader, conversation_id: Conversa
         return json_value(await inspect.contents_view(runtime, connection, caller.tenant, conversation))
 
 
-@router.get("/conversations/{conversation_id}/pages", response_model=schemas.PageList)
+@router.get("/conversations/{conversation_id}/pages", response_model=PageList)
 async def list_pages(
     runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:
@@ -306,18 +307,18 @@ async def list_pages(
     return json_value({"items": items, "next_cursor": next_cursor})
 
 
-@router.get("/conversations/{conversation_id}/pages/{page}", response_model=schemas.Page)
+@router.get("/conversations/{conversation_id}/pages/{page}", response_model=Page)
 async def get_page(runtime: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
     """Get a page with its messages in full. This does not count as a recall."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
     async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        found = await inspect.page_view(connection, caller.tenant, conversation, page)
-    return await long_json_value(found)
+        view = await inspect.page_view(connection, caller.tenant, conversation, page)
+    return await long_json_value(view)
 
 
-@router.get("/conversations/{conversation_id}/summary", response_model=schemas.Summary)
+@router.get("/conversations/{conversation_id}/summary", response_model=Summary)
 async def get_summary(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the rolling summary and how far it reaches."""
     async with runtime.database.snapshot(caller.tenant) as connection:
@@ -325,17 +326,17 @@ async def get_summary(runtime: Wired, caller: Reader, conversation_id: Conversat
         return json_value(await inspect.summary_view(runtime, connection, caller.tenant, conversation))
 
 
-@router.get("/conversations/{conversation_id}/status", response_model=schemas.Status)
+@router.get("/conversations/{conversation_id}/status", response_model=Status)
 async def get_status(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the progress of a conversation's background work, and its archived tool results."""
     async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        rows = await archives.browse(connection, caller.tenant, conversation_id=conversation_id, limit=100)
+        rows = await archives.browse(connection, caller.tenant, archives.Filter(conversation_id), limit=100)
         work = await progress.status_view(connection, caller.tenant, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
         for row in rows
     ]
     totals = conversation.totals
-    known = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}
-    return json_value({**work, **known, "archived": archived})
+    counts = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}
+    return json_value({**work, **counts, "archived": archived})

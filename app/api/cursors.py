@@ -1,4 +1,4 @@
-"""Cursors: where a list goes on, opaque to the caller."""
+"""Cursors: the place where a list continues, opaque to the caller."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ def encode(*parts: object) -> str:
 
 
 def decode_time_and_id(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """Raises Invalid for what ``encode`` did not make."""
+    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
     if cursor is None:
         return None
     try:
@@ -57,7 +57,7 @@ def _bad() -> errors.Invalid:
 
 
 def decode_id(cursor: str | None) -> UUID | None:
-    """Raises Invalid for what ``encode`` did not make."""
+    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
     if cursor is None:
         return None
     try:

@@ -1,9 +1,8 @@
-"""How long things may take: a request's head and body to arrive, an answer to begin.
+"""Deadlines: for a request's head and body to arrive, and for a response to begin.
 
-The head is uvicorn's to read, before there is a request, so its deadline is in the protocol; the same place watches
-over the rest of a body that was answered before it was read (with 401, say) and is dropped as it comes, and over
-answers that wait to be read. Each of these would otherwise let a client that sends or reads a byte now and then hold a
-connection, and what waits to be written to it, for as long as it likes.
+Uvicorn reads the head before there is a request, so its deadline is in the protocol; so are those for the rest of a
+body that was answered before it was read (with 401, say) and is discarded, and for responses waiting to be read.
+Without them a client that sends or reads a byte now and then could hold a connection and its write buffer indefinitely.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ READ_BYTES_A_SECOND = 1024
 
 
 class Deadlines:
-    """Answers 408 for a body that does not arrive in time and 503 for an answer that does not begin in time.
+    """Answer 408 to a body that does not arrive in time and 503 if no response begins in time.
 
-    An answer that has begun may go on: it may be a stream.
+    A response that has begun may take longer: it may be a stream.
     """
 
     def __init__(self, app: ASGIApp, *, request_seconds: float, body_seconds: float) -> None:
@@ -85,8 +84,10 @@ class Deadlines:
 
 
 class Impatient(HttpToolsProtocol):
-    """Uvicorn's protocol, which closes a connection whose next head, or the rest of whose answered request, does not
-    come in time, or whose client does not read. Between two requests uvicorn's own keep-alive time holds.
+    """Uvicorn's protocol with deadlines for the next head, the rest of an answered request, and the client's reading.
+
+    Between two requests uvicorn's own keep-alive time holds. It drops trailers: uvicorn appends them to the headers, so
+    one that comes with the body could pass for a key.
     """
 
     head_seconds = 10.0
@@ -96,19 +97,25 @@ class Impatient(HttpToolsProtocol):
     _reading: asyncio.TimerHandle | None = None
     _has_read = False
     _is_whole = True
+    _is_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._wait(self.head_seconds)
 
     def on_message_begin(self) -> None:
-        self._is_whole = False
+        self._is_whole, self._is_head = False, True
         if self._timer is None:
             self._wait(self.head_seconds)
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._is_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._waited()
+        self._is_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -123,7 +130,7 @@ class Impatient(HttpToolsProtocol):
         self._watch()
 
     def pause_writing(self) -> None:
-        """More waits to be read than is good."""
+        """Watch the client: the write buffer has grown too large."""
         super().pause_writing()
         self._watch()
 
@@ -147,7 +154,7 @@ class Impatient(HttpToolsProtocol):
             self._timer = None
 
     def _watch(self) -> None:
-        """Looks now and then whether what waits becomes less; closing would wait for it for ever."""
+        """Check periodically whether the write buffer shrinks; a plain close would wait for it for ever."""
         if self._reading is None and (waits := self.transport.get_write_buffer_size()):
             self._has_read = False
             self._reading = self.loop.call_later(self.reading_seconds, self._look, waits)

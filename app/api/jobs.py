@@ -1,4 +1,4 @@
-"""Background work: how much there is, what failed for good, and trying it again."""
+"""Background jobs: counts, dead letters, and retries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, schemas
+from app.api import cursors
 from app.api.answers import json_text, json_value
 from app.api.runtime import Wired
+from app.api.schemas import work as schemas
 from app.api.scope import Admin, IdempotencyKeyHeader
 from app.core.canonical import dumps
 from app.postgres.database import Connection
@@ -61,5 +62,4 @@ async def retry_job(
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.work_came.set()
     return json_text(response)

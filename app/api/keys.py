@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked by whoever has the scope admin."""
+"""API keys: callers with the scope admin create, list and revoke them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links, schemas
+from app.api import cursors, links
 from app.api.answers import json_text, json_value
 from app.api.body import json_body, parse_model, read_json
 from app.api.paths import check_id
 from app.api.runtime import Wired
+from app.api.schemas import keys as schemas
 from app.api.scope import Admin, IdempotencyKeyHeader
 from app.core.canonical import dumps
 from app.core.credentials import Credentials
@@ -25,6 +26,12 @@ from app.services.keys import KeyRequest
 from app.store import keys
 
 router = APIRouter(tags=["keys"])
+
+FIRST_KEY = (
+    "This is the deployment's first key. From then on every request needs a key, for good. Set `confirm_require_keys`"
+    " to true, and save the key: it is shown once. `quire keys create`, on the server, makes"
+    " more."
+)
 
 
 @router.post(
@@ -38,16 +45,20 @@ async def create_key(request: Request, runtime: Wired, caller: Admin, key: Idemp
     """Create an API key. `key` is shown in this response only; a repeated request returns it as null.
 
     A key cannot grant scopes or user access that its creator lacks. From the deployment's first key on, every request
-    needs one; that first response takes a second, until every process knows.
+    needs one, `/docs` and `/ui` included, and nothing ends that: so the first needs `confirm_require_keys`. Its
+    response takes a second, until every process knows.
     """
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
-    wanted = checked(parse_model(schemas.KeyBody, value))
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(schemas.KeyBody, value)
+    key_request = checked(body)
+    if not body.confirm_require_keys and not await flow.are_required(runtime):
+        raise errors.Invalid(FIRST_KEY, errors=[{"loc": ["body", "confirm_require_keys"], "msg": "must be true"}])
     secret: list[Credentials] = []
 
     async def work(connection: Connection) -> StoredResponse:
-        view, made = await flow.make(connection, caller, wanted)
+        view, made = await flow.make(connection, caller, key_request)
         secret.append(made)
-        return StoredResponse(dumps({**view, "key": None}))  # what is kept for a repeated request lets nobody in
+        return StoredResponse(dumps({**view, "key": None}))  # a stored response must not grant access
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)

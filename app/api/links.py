@@ -1,4 +1,4 @@
-"""What can be done next with what an answer holds: the links of the OpenAPI document, by operation."""
+"""Links of the OpenAPI document: which operations a response's values can be passed to."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _BODY = "$response.body#/"
 
 
 def made(status: int, **operations: dict[str, str]) -> dict[int | str, dict[str, Any]]:
-    """`responses` of a route whose answer of this status gives these parameters to these operations."""
+    """Return the `responses` of a route whose response of this status gives these parameters to these operations."""
     links = {
         operation: {
             "operationId": operation,

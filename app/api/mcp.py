@@ -6,17 +6,22 @@ The SDK takes a quarter of a second of CPU to import, and most services never sp
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from app.api.body import require_plain
+from app.api.queries import every_turn
 from app.api.scope import Reader
+from app.concurrency import run_in_thread_if_large
+from app.core.canonical import dumps
 from app.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -25,13 +30,26 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["tools"])
 
 
-@router.post("/mcp", include_in_schema=False)
+NAMES = ("user_id", "conversation_id", "language")
+READ_MAX_BYTES = 1024 * 1024
+"""Read of a body to find the request's id; the SDK takes no more."""
+UNUSABLE_ID = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32600, "message": "Invalid request: `id` must be a string or a whole number."},
+}
+_QUERY: dict[str, Any] = {"parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in NAMES]}
+
+
+@router.post("/mcp", include_in_schema=False, openapi_extra=_QUERY)
+@every_turn
 async def mcp(request: Request, caller: Reader) -> Response:
     """MCP over streamable HTTP; the protocol itself is the SDK's matter.
 
     There is no GET, whose stream would never carry anything, and no DELETE, since there are no sessions.
     """
     request.state.caller = caller
+    require_plain(request.headers)
     on_demand: OnDemand = request.app.state.mcp
     return _Handed(await on_demand.manager())
 
@@ -44,7 +62,44 @@ class _Handed(Response):
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._manager.handle_request(scope, receive, send)
+        parts = await _beginning(receive)
+        body = b"".join(part.get("body", b"") for part in parts)
+        if await run_in_thread_if_large(len(body), has_unusable_id, body):
+            await Response(dumps(UNUSABLE_ID), 400, media_type="application/json")(scope, receive, send)
+            return
+        await self._manager.handle_request(scope, _again(parts, receive), send)
+
+
+async def _beginning(receive: Receive) -> list[Message]:
+    """Read the body, as far as the SDK would."""
+    parts, size = [], 0
+    while size <= READ_MAX_BYTES:
+        parts.append(await receive())
+        size += len(parts[-1].get("body", b""))
+        if not parts[-1].get("more_body", False):
+            break
+    return parts
+
+
+def _again(parts: Sequence[Message], receive: Receive) -> Receive:
+    """Give what was read once more, and then the rest."""
+    left = iter(parts)
+
+    async def receiving() -> Message:
+        return next(left, None) or await receive()
+
+    return receiving
+
+
+def has_unusable_id(body: bytes) -> bool:
+    """Return whether a body is a request that the SDK would take for a notification, and not answer."""
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(asked, dict) or "id" not in asked or "method" not in asked:
+        return False
+    return not isinstance(asked["id"], str | int) or isinstance(asked["id"], bool)
 
 
 class OnDemand:
@@ -58,7 +113,7 @@ class OnDemand:
     async def manager(self) -> StreamableHTTPSessionManager:
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
-            # Its logs are not those of the request that came first.
+            # Keep its logs apart from those of the request that came first.
             self._task = asyncio.create_task(self._run(self._ready), context=Context())
         return await asyncio.shield(self._ready)
 
@@ -69,7 +124,7 @@ class OnDemand:
                 await self._task
 
     async def _run(self, ready: asyncio.Future[StreamableHTTPSessionManager]) -> None:
-        """In one task, since the manager has a task group."""
+        """Run the manager in a single task, as its task group requires."""
         try:
             make = await anyio.to_thread.run_sync(_imported)
             manager = make(self._runtime)

@@ -1,8 +1,8 @@
 """The recall tools over MCP (streamable HTTP), by the official SDK.
 
-Every request stands alone, so any process of a deployment can answer it. Who asks is said by each request: the
+Every request is independent, so any process of a deployment can answer it. Each request names its subject: the
 conversation in the header ``X-Quire-Conversation`` or in the URL (``?conversation_id=``), or a user outside of any
-conversation (``X-Quire-User``, ``?user_id=``); the tenant is found as for every other route.
+conversation (``X-Quire-User``, ``?user_id=``). The tenant is found as for every other route.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from app import __version__, errors
 from app.api.paths import check_id
 from app.core.caller import Caller
+from app.core.deployment import Access
 from app.core.hosts import ANY, named_in
 from app.core.model import Language
 from app.recall import tools
@@ -28,7 +29,6 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Asker, ToolCall
-from app.settings import Settings
 
 BODY_MAX_BYTES = 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -44,7 +44,7 @@ Context = ServerRequestContext[Any, Request]
 
 
 def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
-    """To be run for as long as the app serves."""
+    """Return the manager, which must run as long as the app serves."""
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         request = _request(context)
@@ -79,15 +79,15 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
         server,
         json_response=True,
         stateless=True,
-        security_settings=security(runtime.settings),
-        max_request_body_size=min(BODY_MAX_BYTES, runtime.settings.quire_body_max_bytes),
+        security_settings=security(runtime.access),
+        max_request_body_size=min(BODY_MAX_BYTES, runtime.defaults.limits.body_bytes),
     )
 
 
-def security(settings: Settings) -> TransportSecuritySettings:
-    """Which hosts and origins may ask: a page in a browser must not reach a service on its reader's machine."""
-    own = () if settings.quire_host in WILDCARDS else (settings.quire_host,)
-    named = sorted(named_in(settings.quire_hosts, *own))
+def security(access: Access) -> TransportSecuritySettings:
+    """Return the allowed hosts and origins: a web page must not reach a service on its visitor's machine."""
+    own = () if access.host in WILDCARDS else (access.host,)
+    named = sorted(named_in(access.hosts, *own))
     if ANY in named:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     hosts = [host for name in (*LOOPBACK, *named) for host in ([name] if _has_port(name) else [name, f"{name}:*"])]
@@ -123,7 +123,7 @@ def _request(context: Context) -> Request:
 
 
 def _named(request: Request) -> tuple[str | None, str | None]:
-    """User and conversation, each by its header (percent-encoded) or by the URL."""
+    """Return user and conversation, each from its header (percent-encoded) or the URL."""
     user_id, conversation_id = (
         unquote(request.headers[header]) if header in request.headers else request.query_params.get(parameter)
         for header, parameter in (("x-quire-user", "user_id"), ("x-quire-conversation", "conversation_id"))

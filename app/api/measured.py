@@ -48,7 +48,7 @@ class Measured:
 
 
 class Traced:
-    """A span for each request; inside of it, jobs are enqueued that go on with the trace."""
+    """Open a span for each request, which continues in the jobs that it enqueues."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

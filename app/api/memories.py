@@ -1,22 +1,23 @@
-"""Search over everything that was said or archived."""
+"""Search everything that was said or archived."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import anyio.to_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import links, schemas
+from app.api import links
 from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json
+from app.api.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.paths import check_id
 from app.api.runtime import Wired
+from app.api.schemas import memories as schemas
 from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
@@ -40,8 +41,6 @@ router = APIRouter(tags=["memories"])
 
 
 EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "preference", "keywords": ["tea"]}
-Part = Literal["body", "query"]
-"""Where the members of a request are."""
 
 
 @router.post(
@@ -53,22 +52,21 @@ Part = Literal["body", "query"]
 )
 async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None) -> Response:
     """Store a memory of a user or a conversation. Search finds it from now on."""
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
-    wanted = _checked(caller, parse_model(schemas.MemoryBody, value))
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    memory_request = _checked(caller, parse_model(schemas.MemoryBody, value))
 
     async def work(connection: Connection) -> StoredResponse:
-        moment, conversation = await remembering.remember(runtime, connection, caller.tenant, wanted)
-        text = await run_in_thread_if_large(len(wanted.content), lambda: dumps(searching.detail(moment)))
-        return StoredResponse.about(text, conversation, wanted.user_id)
+        moment, conversation = await remembering.remember(runtime, connection, caller.tenant, memory_request)
+        text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(moment)))
+        return StoredResponse.about(text, conversation, memory_request.user_id)
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.work_came.set()
     return json_text(answer, status=201)
 
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
-    """Raises Invalid or Forbidden."""
+    """Return the request for the service. Raises Invalid or Forbidden."""
     user_id = _user(caller, body.user_id, body.conversation_id)
     problems: list[errors.FieldError] = []
     if not body.content.strip():
@@ -76,9 +74,7 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     metadata = dumps(body.metadata)
     if len(metadata) > METADATA_MAX:
         problems.append({"loc": ["body", "metadata"], "msg": f"must have at most {METADATA_MAX} characters as JSON"})
-    for name, texts in (("keywords", body.keywords), ("metadata", [metadata])):
-        if any("\x00" in text or "\\u0000" in text for text in texts):
-            problems.append({"loc": ["body", name], "msg": "must not contain U+0000"})
+    problems += unstorable("body", keywords=body.keywords, metadata=metadata.replace("\\u0000", "\x00"))
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
     if problems:
@@ -139,8 +135,24 @@ async def search_memories(request: Request, runtime: Wired, caller: Reader) -> R
     Works for English and both scripts of Chinese. `relevance_score` is 0 to 1. Without an embedding model, or if it
     does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say.
     """
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
+
+
+def _where(
+    user_id: Annotated[str | None, Query(max_length=128)] = None,
+    conversation_id: Annotated[str | None, Query(max_length=128)] = None,
+    keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
+    memory_types: Annotated[list[schemas.MemoryType], Query(max_length=10)] = [],  # noqa: B006
+    time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
+) -> dict[str, Any]:
+    return {
+        "user_id": user_id, "conversation_id": conversation_id, "keywords": keywords, "memory_types": memory_types,
+        "time_range_days": time_range_days, "since": since, "until": until, "min_relevance_score": min_relevance_score,
+    }  # fmt: skip
 
 
 @router.get("/memories/search", response_model=schemas.SearchResults)
@@ -148,24 +160,13 @@ async def find_memories(
     runtime: Wired,
     caller: Reader,
     query: Annotated[str, Query(min_length=1, max_length=10_000)],
-    user_id: Annotated[str | None, Query(max_length=128)] = None,
-    conversation_id: Annotated[str | None, Query(max_length=128)] = None,
+    where: Annotated[dict[str, Any], Depends(_where)],
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
-    keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
-    memory_types: Annotated[list[schemas.MemoryType], Query(max_length=10)] = [],  # noqa: B006
-    time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     expand: bool = False,
 ) -> Response:
     """Search memories with query parameters; see the POST."""
-    body = schemas.SearchBody(
-        user_id=user_id, query=query, search_mode=search_mode, keywords=keywords, memory_types=memory_types,
-        time_range_days=time_range_days, since=since, until=until, limit=limit, conversation_id=conversation_id,
-        min_relevance_score=min_relevance_score, expand=expand,
-    )  # fmt: skip
+    body = schemas.SearchBody(query=query, search_mode=search_mode, limit=limit, expand=expand, **where)
     return await _search(runtime, caller, body, "query")
 
 
@@ -189,14 +190,14 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         relevance_min=body.min_relevance_score,
         sensitive=caller.sensitive,
     )
-    found = await searching.search(runtime, caller.tenant, request)
-    found = replace(found, query_expanded=expanded, warnings=[*found.warnings, *warnings])
-    size = searching.size(found.moments, body.query)
-    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(found, body.query)))
+    result = await searching.search(runtime, caller.tenant, request)
+    result = replace(result, query_expanded=expanded, warnings=[*result.warnings, *warnings])
+    size = searching.size(result.moments, body.query)
+    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, body.query)))
 
 
 def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datetime | None]:
-    """Since when and until when. Raises Invalid for a range with nothing in it."""
+    """Return the bounds in time. Raises Invalid for an empty range."""
     since, until = body.since, body.until
     if body.time_range_days:
         days = datetime.now(UTC) - timedelta(days=body.time_range_days)
@@ -222,7 +223,7 @@ def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datet
 )
 async def extract_keywords(request: Request, runtime: Wired) -> Response:
     """Extract search keywords from a text."""
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.KeywordsBody, value)
     return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
 
@@ -237,11 +238,11 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 
     It takes as long as its LLM calls. Without an LLM, a fixed policy searches and answers in the same form.
     """
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.RecallBody, value)
     user_id = _user(caller, body.user_id, body.conversation_id)
-    wanted = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
-    return json_value(await recall_agent.recall(runtime, caller.tenant, wanted))
+    recall_request = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
+    return json_value(await recall_agent.recall(runtime, caller.tenant, recall_request))
 
 
 @router.get("/memories/{memory_key:uuid}", response_model=schemas.MemoryDetail)

@@ -11,12 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links, schemas
+from app.api import cursors, links
 from app.api.answers import json_text, long_json_value
-from app.api.body import is_large, json_body, parse_model, read_json, storable, work_on
+from app.api.body import is_large, json_body, parse_model, read_json, require_storable, work_on
 from app.api.paths import ConversationId, check_id, path_id
-from app.api.queries import idempotency_key, parameters, read_query
+from app.api.queries import every_turn, idempotency_key, parameters, read_query
 from app.api.runtime import Wired, runtime_of
+from app.api.schemas import messages as schemas
+from app.api.schemas import windows
 from app.api.scope import Reader, Writer
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
@@ -73,6 +75,7 @@ class AppendQuery(BaseModel):
     responses=links.APPENDED,
     openapi_extra={**json_body(schemas.AppendBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
 )
+@every_turn
 async def append_messages(request: Request, caller: Writer) -> Response:
     """Append messages, all or none.
 
@@ -83,23 +86,23 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.AppendBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
-    system = storable(body.system, "system")
+    require_storable("body", system=body.system)
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
-    wanted = _wanted(runtime, caller, query)
+    window_request = _wanted(runtime, caller, query)
     idempotency = await work_on(
         request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
     )
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = PostedMessages(
-        drafts, user_id, system, bound_to=caller.user_id, reported_usage=reported, is_large=is_large(request)
+        drafts, user_id, body.system, bound_to=caller.user_id, reported_usage=reported, is_large=is_large(request)
     )
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
-    return await _appended(runtime, caller.tenant, conversation_id, done, wanted, status=201)
+    return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=201)
 
 
 @router.post(
@@ -107,6 +110,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     response_model=schemas.Synced,
     openapi_extra={**json_body(schemas.SyncBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
 )
+@every_turn
 async def sync_messages(request: Request, caller: Writer) -> Response:
     """Append what is new in your own message list, all or none. Repeating the request appends nothing.
 
@@ -120,12 +124,12 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.SyncBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     user_id = caller.user(body.user_id)
-    wanted = _wanted(runtime, caller, query)
+    window_request = _wanted(runtime, caller, query)
     idempotency = await work_on(
         request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
     )
@@ -135,16 +139,18 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
         reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),
     )  # fmt: skip
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
-    return await _appended(runtime, caller.tenant, conversation_id, done, wanted, status=200)
+    return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=200)
 
 
-def _wanted(runtime: Runtime, caller: Caller, asked: AppendQuery) -> ContextRequest | None:
+def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery) -> ContextRequest | None:
     """The window that is to come with the answer, if one is; reading it is a scope of its own."""
-    if not asked.include:
+    if not query.include:
         return None
     caller.require("read")
-    wanted = ContextRequest(budget=asked.budget, model=asked.model, format=asked.format, bound_to=caller.user_id)
-    return _checked(runtime, wanted)
+    window_request = ContextRequest(
+        budget=query.budget, model=query.model, format=query.format, bound_to=caller.user_id
+    )
+    return _checked(runtime, window_request)
 
 
 async def _appended(
@@ -152,23 +158,25 @@ async def _appended(
     tenant: UUID,
     conversation_id: str,
     done: Appended,
-    wanted: ContextRequest | None,
+    window_request: ContextRequest | None,
     *,
     status: int,
 ) -> Response:
     headers = {"Idempotency-Replayed": "true"} if done.replayed else None
-    if wanted is None:
+    if window_request is None:
         return json_text(done.response, status=status, headers=headers)
-    window = await _context_or_problem(runtime, tenant, conversation_id, wanted)
+    window = await _context_or_problem(runtime, tenant, conversation_id, window_request)
     return json_text(b"%s,%s}" % (done.response[:-1].encode(), window), status=status, headers=headers)
 
 
-async def _context_or_problem(runtime: Runtime, tenant: UUID, conversation_id: str, wanted: ContextRequest) -> bytes:
+async def _context_or_problem(
+    runtime: Runtime, tenant: UUID, conversation_id: str, window_request: ContextRequest
+) -> bytes:
     """The window as a member of the append's answer. The messages are stored: a budget that is too small for
     the window must not make the append look as if it had failed.
     """
     try:
-        window = await context(runtime, tenant, conversation_id, wanted)
+        window = await context(runtime, tenant, conversation_id, window_request)
     except errors.BudgetTooSmall as error:
         problem = {"code": error.code, "detail": error.detail, **error.extra}
         return f'"context":null,"context_error":{dumps(problem)}'.encode()
@@ -182,18 +190,25 @@ async def list_messages(
     conversation_id: ConversationId,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after_seq: Annotated[int, Query(ge=0, le=2_147_483_647, description="only messages after this `seq`")] = 0,
     order: Annotated[Literal["asc", "desc"], Query(description="oldest (`asc`) or newest (`desc`) first")] = "asc",
 ) -> Response:
-    """List the original history as it was sent, including what is archived or has left the window."""
+    """List the original history as it was sent, including what is archived or has left the window.
+
+    To follow a conversation, repeat the call with the newest `seq` that you have as `after_seq`.
+    """
     newest_first = order == "desc"
     after = cursors.decode_int(cursor)
     if after is None:
-        after = 2**31 - 1 if newest_first else 0
+        after = 2**31 - 1 if newest_first else after_seq
+    elif not newest_first:
+        after = max(after, after_seq)
     async with runtime.database.snapshot(caller.tenant) as connection:
         conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         rows = await messages.history(
             connection, caller.tenant, conversation_id, after, limit + 1, newest_first=newest_first
         )
+        rows = [row for row in rows if row["seq"] > after_seq]
         items = await inspect.message_views(connection, caller.tenant, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
     return await long_json_value({"items": items, "next_cursor": next_cursor})
@@ -208,9 +223,9 @@ class ContextQuery(BaseModel):
     model: str | None = Field(
         None, min_length=1, max_length=MODEL_MAX, description="determines the budget if `budget` is omitted"
     )
-    query: str | None = Field(None, max_length=10_000, description=schemas.QUERY)
-    recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=schemas.RECALL_MAX_TOKENS)
-    recall_scope: RecallScope | None = Field(None, description=schemas.RECALL_SCOPE)
+    query: str | None = Field(None, max_length=10_000, description=windows.QUERY)
+    recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=windows.RECALL_MAX_TOKENS)
+    recall_scope: RecallScope | None = Field(None, description=windows.RECALL_SCOPE)
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
@@ -218,10 +233,11 @@ class ContextQuery(BaseModel):
 
 @router.get(
     "/conversations/{conversation_id}/context",
-    response_model=schemas.Context,
+    response_model=windows.Context,
     responses={304: {"description": "The window is unchanged (If-None-Match)."}},
     openapi_extra=parameters(ContextQuery),
 )
+@every_turn
 async def get_context(request: Request, caller: Reader) -> Response:
     """Get the context window for the next model call, ready to send, within a token budget.
 
@@ -230,38 +246,39 @@ async def get_context(request: Request, caller: Reader) -> Response:
     with `minimum_budget`.
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
-    asked = read_query(request, ContextQuery)
-    wanted = ContextRequest(
-        budget=asked.budget,
-        model=asked.model,
-        query=asked.query,
-        recall_max_tokens=asked.recall_max_tokens,
-        recall_scope=asked.recall_scope,
-        load=_uuids(asked.load),
-        pages=_numbers(asked.pages),
-        format=asked.format,
+    query_ = read_query(request, ContextQuery)
+    window_request = ContextRequest(
+        budget=query_.budget,
+        model=query_.model,
+        query=query_.query,
+        recall_max_tokens=query_.recall_max_tokens,
+        recall_scope=query_.recall_scope,
+        load=_uuids(query_.load),
+        pages=_numbers(query_.pages),
+        format=query_.format,
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
     )
-    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, wanted))
+    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, window_request))
     return _window(request, window)
 
 
 @router.post(
     "/conversations/{conversation_id}/context",
-    response_model=schemas.Context,
+    response_model=windows.Context,
     openapi_extra={
-        **json_body(schemas.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
+        **json_body(windows.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
         **parameters(),
     },
 )
+@every_turn
 async def post_context(request: Request, caller: Reader) -> Response:
     """Get the context window with your own system prompt or tools."""
     runtime, conversation_id = runtime_of(request), path_id(request)
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
-    body = parse_model(schemas.ContextBody, value)
-    system = storable(body.system, "system")
-    wanted = ContextRequest(
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(windows.ContextBody, value)
+    require_storable("body", system=body.system)
+    window_request = ContextRequest(
         budget=body.budget,
         model=body.model,
         query=body.query,
@@ -270,31 +287,33 @@ async def post_context(request: Request, caller: Reader) -> Response:
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,
-        system=system,
+        system=body.system,
         tools=tuple(body.tools),
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
     )
-    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, wanted, "body"))
+    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, window_request, "body"))
     return _window(request, window)
 
 
-def _checked(runtime: Runtime, wanted: ContextRequest, part: Literal["body", "query"] = "query") -> ContextRequest:
-    """Raises Invalid for a model of which no window is known, where nothing else says how much there is room for."""
-    if wanted.model is None or wanted.budget is not None or runtime.defaults.context_window:
-        return wanted
-    if model_window(wanted.model) is None:
+def _checked(
+    runtime: Runtime, window_request: ContextRequest, part: Literal["body", "query"] = "query"
+) -> ContextRequest:
+    """Return the request. Raises Invalid if its model's window is unknown and nothing else sets a budget."""
+    if window_request.model is None or window_request.budget is not None or runtime.defaults.context_window:
+        return window_request
+    if model_window(window_request.model) is None:
         raise errors.Invalid(
             "Quire does not know the context window of this model. Set `budget`.",
             errors=[{"loc": [part, "model"], "msg": "is not a model with a known context window"}],
         )
-    return wanted
+    return window_request
 
 
 def _window(request: Request, window: Context) -> Response:
     headers = {"ETag": window.etag, "Cache-Control": "private, no-cache"}
-    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    if window.etag in known or known == ["*"]:
+    etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if window.etag in etags or etags == ["*"]:
         return Response(status_code=304, headers=headers)
     return json_text(window.body, headers=headers)
 

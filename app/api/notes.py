@@ -11,11 +11,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import links, schemas
+from app.api import links
 from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json
+from app.api.body import json_body, parse_model, read_json, require_storable
 from app.api.paths import ConversationId
 from app.api.runtime import Wired
+from app.api.schemas import parts as schemas
+from app.api.schemas.conversations import Erased
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -35,7 +37,7 @@ from app.store import conversations, notes, page_index
 router = APIRouter(tags=["notes"])
 
 TOPIC_MENTIONS = 1000
-"""The newest are looked at."""
+"""Only the newest mentions are read."""
 TOPICS_MAX = 30
 
 
@@ -95,7 +97,7 @@ async def change_note(
     return json_text(await _write(request, runtime, caller, conversation_id, key, work))
 
 
-@router.delete("/conversations/{conversation_id}/notes/{note}", response_model=schemas.Erased)
+@router.delete("/conversations/{conversation_id}/notes/{note}", response_model=Erased)
 async def delete_note(
     request: Request,
     runtime: Wired,
@@ -107,9 +109,9 @@ async def delete_note(
     """Erase a standing note. The next window no longer has it."""
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        done = await erasing.erase_note(Transaction(runtime, connection, caller.tenant), known, note)
-        return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), known)
+        conversation = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        done = await erasing.erase_note(Transaction(runtime, connection, caller.tenant), conversation, note)
+        return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
@@ -126,19 +128,19 @@ async def _write(
     write: Callable[[Connection, str, int], Awaitable[str]],
 ) -> str:
     """Read the note that was sent and write it; windows show it from then on."""
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.NoteBody, value)
     text = flat(" ".join(body.text.split()))
-    if not text or "\x00" in body.text:
-        message = "must not be blank or contain U+0000"
-        raise errors.Invalid(errors=[{"loc": ["body", "text"], "msg": message}])
+    require_storable("body", text=body.text)
+    if not text:
+        raise errors.Invalid(errors=[{"loc": ["body", "text"], "msg": "must not be blank"}])
     tokens = await runtime.count(text)
 
     async def work(connection: Connection) -> StoredResponse:
-        known = await _locked(connection, caller, conversation_id)
+        conversation = await _locked(connection, caller, conversation_id)
         response = await write(connection, text, tokens)
         await conversations.begin_generation(connection, caller.tenant, conversation_id)
-        return StoredResponse.about(response, known)
+        return StoredResponse.about(response, conversation)
 
     idempotency = IdempotencyKey.of(caller, key, request.method, request.url.path, value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
@@ -147,10 +149,10 @@ async def _write(
 
 
 async def _locked(connection: Connection, caller: Caller, conversation_id: str) -> Conversation:
-    known = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-    if known is None:
+    conversation = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    if conversation is None:
         raise conversations.unknown()
-    return known
+    return conversation
 
 
 def _view(row: Record) -> dict[str, Any]:
@@ -173,9 +175,9 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
     """
     async with runtime.database.snapshot(caller.tenant) as connection:
         await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        found = await page_index.topics(connection, caller.tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
+        topics = await page_index.topics(connection, caller.tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
-        for topic in most_mentioned(found, TOPICS_MAX)
+        for topic in most_mentioned(topics, TOPICS_MAX)
     ]
     return json_value({"items": items, "next_cursor": None})

@@ -1,7 +1,9 @@
-"""Errors as OpenAI's clients know them: everything under /v1 is answered so, and not with a problem.
+"""Errors as the proxy's clients know them: everything under /v1 is answered so, and not with a problem.
 
-Statuses are chosen by what those clients do with them. They try again after 408, 409, 429 and 5xx, so what would fail
-again alike has another one, or the header ``x-should-retry: false``.
+Those of /v1/messages have Anthropic's form, all others OpenAI's.
+
+Statuses are chosen for what OpenAI's clients do with them. They retry 408, 409, 429 and 5xx, so an error that would
+recur has another status, or the header ``x-should-retry: false``.
 """
 
 from __future__ import annotations
@@ -15,15 +17,41 @@ from starlette.responses import Response
 
 from app import errors
 from app.core.canonical import dumps
-from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError
+from app.core.dialects.question import Dialect, Event
+from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError, UnreachableError
 from app.providers.upstream import TOLD, OverdueError, RefusalError
 
 PREFIX = "/v1/"
+SERVED = "chat/completions, messages, messages/count_tokens, responses, responses/compact, embeddings, models"
 STATUSES = {409: 400, 422: 400}
 CODES = {"unauthorized": "invalid_api_key", "budget-too-small": "context_length_exceeded"}
+ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+DIALECTS: Mapping[str, Dialect] = {"/v1/messages": "messages", "/v1/responses": "responses"}
 AWAY = frozenset({408, 425, 503})
 NEVER = {"x-should-retry": "false"}
 
+ANTHROPIC_SCHEMA: dict[str, Any] = {
+    "title": "AnthropicError",
+    "type": "object",
+    "description": "Why a request failed, as Anthropic's clients know it.",
+    "required": ["type", "error"],
+    "properties": {
+        "type": {"const": "error"},
+        "error": {
+            "type": "object",
+            "required": ["type", "message"],
+            "properties": {"type": {"type": "string"}, "message": {"type": "string"}},
+        },
+    },
+}
 SCHEMA: dict[str, Any] = {
     "title": "OpenAIError",
     "type": "object",
@@ -48,18 +76,39 @@ def is_wanted(request: Request) -> bool:
     return str(request.scope["path"]).startswith(PREFIX)
 
 
-def answer(error: Exception) -> Response:
+def dialect_of(request: Request) -> Dialect:
+    """The dialect of a path under /v1."""
+    path = str(request.scope["path"])
+    return next((dialect for prefix, dialect in DIALECTS.items() if path.startswith(prefix)), "chat")
+
+
+def answer(error: Exception, dialect: Dialect = "chat") -> Response:
     """The answer for an error of ours or of the model's provider."""
     status, headers = _status(error)
-    return Response(dumps(body(error)), status, headers, "application/json")
+    return Response(dumps(_said(body(error), status, dialect)), status, headers, "application/json")
 
 
-def of_status(status: int, message: str, headers: Mapping[str, str]) -> Response:
-    return Response(dumps(_body(message, _type(status), None, None)), status, dict(headers), "application/json")
+def of_status(status: int, message: str, headers: Mapping[str, str], dialect: Dialect) -> Response:
+    said = _said(_body(message, _type(status), None, None), status, dialect)
+    return Response(dumps(said), status, dict(headers), "application/json")
+
+
+def event(error: Exception, dialect: Dialect) -> Event:
+    """Return the event that ends a failed stream."""
+    status, _ = _status(error)
+    said = _said(body(error), status, dialect)
+    return (None if dialect == "chat" else "error"), said
+
+
+def _said(openai: dict[str, Any], status: int, dialect: Dialect) -> dict[str, Any]:
+    if dialect != "messages":
+        return openai
+    kind = ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    return {"type": "error", "error": {"type": kind, "message": openai["error"]["message"]}}
 
 
 def body(error: Exception) -> dict[str, Any]:
-    """What is said of an error; within a stream, all that is."""
+    """Return an error in OpenAI's form."""
     status, _ = _status(error)
     if isinstance(error, RefusalError):
         if error.status == 429 or error.status in TOLD:
@@ -67,11 +116,14 @@ def body(error: Exception) -> dict[str, Any]:
             message = error.message or f"The model's provider answered {error.status}."
             return _body(message, named.get("type") or _type(status), named.get("param"), named.get("code"))
         return _body(_refused(error.status), "server_error", None, "upstream_error")
+    if isinstance(error, UnreachableError):
+        said = "The model's API cannot be reached. Check QUIRE_PROXY_BASE_URL, or whether the API is running."
+        return _body(said, "server_error", None, "upstream_unreachable")
     if isinstance(error, ProviderError):
         code = "upstream_timeout" if isinstance(error, OverdueError) else "upstream_error"
         text = str(error)
-        said = text if isinstance(error, OverdueError) else f"The model's provider failed: {text}."
-        return _body(said, _type(status), None, code)
+        sentence = text if isinstance(error, OverdueError) else f"The model's provider failed: {text}."
+        return _body(sentence, _type(status), None, code)
     if isinstance(error, errors.QuireError):
         param = _param(error.errors[0]["loc"]) if error.errors else None
         code = CODES.get(error.code, error.code.replace("-", "_"))
@@ -82,7 +134,7 @@ def body(error: Exception) -> dict[str, Any]:
 def _text(error: errors.QuireError) -> str:
     """Return the detail; where it only counts field errors, the first three of them, as there is no `errors`."""
     if error.errors and error.detail == errors.sentence(error.errors):
-        return " ".join(errors.sentence([found]) for found in error.errors[:3])
+        return " ".join(errors.sentence([field_error]) for field_error in error.errors[:3])
     return error.detail
 
 
@@ -96,7 +148,7 @@ def _status(error: Exception) -> tuple[int, dict[str, str]]:
     if isinstance(error, RefusedCaller):
         return 502, NEVER
     after = _after(error.retry_after) if isinstance(error, TemporaryError) else {}
-    for kind, status in ((RefusedInput, 400), (OverdueError, 504), (ProviderError, 502)):
+    for kind, status in ((RefusedInput, 400), (OverdueError, 504), (UnreachableError, 503), (ProviderError, 502)):
         if isinstance(error, kind):
             return status, after
     if isinstance(error, errors.QuireError):

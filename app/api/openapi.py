@@ -21,6 +21,7 @@ TAGS = [
     {"name": "memories", "description": "Search everything that was said or archived."},
     {"name": "users", "description": "Export, import and erase a user's data."},
     {"name": "proxy", "description": "A model with memory, behind OpenAI's API."},
+    {"name": "hooks", "description": "Events that coding agents send by themselves."},
     {"name": "tools", "description": "The tools that a model recalls with."},
     {"name": "keys", "description": "API keys."},
     {"name": "jobs", "description": "Background jobs and their failures."},
@@ -37,8 +38,18 @@ SECURITY_SCHEMES = {
 }
 
 
+EXAMPLES: dict[str, Any] = {
+    "conversation_id": "demo", "user_id": "me", "query": "the weather in Hangzhou", "message": "1", "page": 1,
+    "name": "recall_page", "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
+}  # fmt: skip
+"""What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be
+known before; its example only has the right form.
+"""
+
+
 def operation_id(route: APIRoute) -> str:
-    """Function names: they are unique, short and what a generated client should call."""
+    """Return the function's name: unique, short, and a good method name for generated clients."""
     return route.name
 
 
@@ -67,6 +78,7 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
         schemas.pop(name, None)
     schemas["Problem"] = problem.SCHEMA
     schemas["OpenAIError"] = openai_errors.SCHEMA
+    schemas["AnthropicError"] = openai_errors.ANTHROPIC_SCHEMA
     models = [(model, "validation") for model in body.BODY_MODELS.values()]
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))
@@ -80,7 +92,8 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
         for method, operation in operations.items():
             if "description" in operation:
                 operation["summary"] = _first_sentence(operation["description"])
-            _answer_with_problems(operation["responses"], is_openai=path.startswith(openai_errors.PREFIX))
+            _answer_with_problems(operation["responses"], path)
+            _add_examples(operation)
             if (scope := needed[path, method]) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
@@ -96,12 +109,27 @@ def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
 
 def _scope(route: APIRoute) -> Scope | None:
     """The scope that a route needs, as its parameters say; None for those that are open."""
-    needs = [found.call for found in route.dependant.dependencies if isinstance(found.call, Needs)]
+    needs = [dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs)]
     return needs[0].scope if needs else None
 
 
-def _answer_with_problems(responses: dict[str, Any], *, is_openai: bool) -> None:
-    kind, name = ("application/json", "OpenAIError") if is_openai else (problem.MEDIA_TYPE, "Problem")
+def _add_examples(operation: dict[str, Any]) -> None:
+    """Fill in required parameters, and the user, without whom searches and lists are refused or long."""
+    for parameter in operation.get("parameters", ()):
+        name = parameter["name"]
+        wanted = parameter["in"] == "path" or (
+            parameter["in"] == "query" and (parameter["required"] or name == "user_id")
+        )
+        if wanted and name in EXAMPLES:
+            parameter["example"] = EXAMPLES[name]
+
+
+def _answer_with_problems(responses: dict[str, Any], path: str) -> None:
+    kind, name = "application/json", "OpenAIError"
+    if not path.startswith(openai_errors.PREFIX):
+        kind, name = problem.MEDIA_TYPE, "Problem"
+    elif path.startswith("/v1/messages"):
+        name = "AnthropicError"
     content = {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     responses.pop("422", None)
     responses["4XX"] = {"description": "The request is wrong; see `detail`.", "content": content}

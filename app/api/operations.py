@@ -1,4 +1,4 @@
-"""Whether the process lives and whether it can serve."""
+"""Health checks: the process answers, and it can serve."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from app import errors
 from app.api.runtime import Wired
-from app.api.schemas import WarningItem
+from app.api.schemas.windows import WarningItem
 from app.services.views import progress
 
 router = APIRouter(tags=["operations"])
@@ -27,7 +27,7 @@ async def healthz() -> Health:
 
 
 class Readiness(Health):
-    """Ready, though perhaps not everything is as it should be."""
+    """Ready, possibly with warnings."""
 
     warnings: list[WarningItem]
 
@@ -44,5 +44,5 @@ async def readyz(runtime: Wired) -> Readiness:
         raise errors.StorageUnavailable(
             f"The schema is at {revision or 'no version'}, not at {runtime.schema_head}. Run `quire migrate`."
         )
-    found = await progress.work_warnings(runtime)
-    return Readiness(warnings=[WarningItem(**warning) for warning in found])
+    problems = await progress.work_warnings(runtime)
+    return Readiness(warnings=[WarningItem(**warning) for warning in problems])

@@ -16,8 +16,9 @@ from app.core.messages import ID_MAX, NOT_IN_IDS
 
 SLASH = "\uffff"
 UNUSABLE = "\x00"
-"""Stands for what cannot be in an id, so that the id is refused: a noncharacter that would read as a slash, or
-bytes that are not UTF-8 and would read as one and the same replacement character."""
+"""Replaces what cannot occur in an id, so that the id is refused: a noncharacter that would read as a slash, and bytes
+that are not UTF-8, which would all decode to the same replacement character.
+"""
 _ENCODED_SLASH = re.compile(rb"%2[fF]")
 _DOTS = frozenset({".", ".."})
 

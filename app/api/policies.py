@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app import errors
-from app.api.schemas import PolicyOverrides
+from app.api.schemas.conversations import PolicyOverrides
 from app.core.canonical import dumps
 from app.core.profile import Defaults, policy_of, unfit_shares
 
@@ -16,8 +16,8 @@ def policy_text(defaults: Defaults, overrides: PolicyOverrides | None, loc: Sequ
     """Return the overrides as JSON text. Raises Invalid where the shares leave the window no room to grow."""
     given = overrides.model_dump(exclude_none=True) if overrides else {}
     wrong = [name for name in ZONES if name in given]
-    if wrong and (found := unfit_shares(policy_of(defaults, given))):
+    if wrong and (problem := unfit_shares(policy_of(defaults, given))):
         raise errors.Invalid(
-            "The shares of the window are too large.", errors=[{"loc": [*loc, name], "msg": found} for name in wrong]
+            "The shares of the window are too large.", errors=[{"loc": [*loc, name], "msg": problem} for name in wrong]
         )
     return dumps(given)

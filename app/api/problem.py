@@ -56,7 +56,7 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Make every error of the app a problem, and give every response an X-Request-Id."""
 
     async def http_exception(request: Request, error: Exception) -> Response:
-        """What Starlette itself refuses: unknown paths and methods."""
+        """Answer Starlette's own errors: unknown paths and methods."""
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
         if error.status_code == 405 and (methods := _methods(routers, request.scope)):
@@ -70,10 +70,10 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
 
 
 class RequestId:
-    """Takes or makes the request's id, returns it in X-Request-Id and answers what nobody caught. Other headers that
-    every answer to the request is to have, whatever becomes of it, are in ``request.state.headers``.
+    """Set the request's id, return it in X-Request-Id, and answer uncaught exceptions.
 
-    Pure ASGI: Starlette's own 500 comes from outside all middleware, so it would lack the header.
+    Headers in ``request.state.headers`` are added to every response to the request. Pure ASGI, because Starlette sends
+    its own 500 from outside all middleware, without such headers.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -115,7 +115,7 @@ class RequestId:
 def problem(request: Request, error: errors.QuireError) -> Response:
     """The answer for an error."""
     if openai_errors.is_wanted(request):
-        return openai_errors.answer(error)
+        return openai_errors.answer(error, openai_errors.dialect_of(request))
     return _render(
         request,
         status=error.status,
@@ -145,7 +145,10 @@ _HTTP_DETAILS = {404: "This path does not exist.", 405: "This path does not allo
 def _refused(request: Request, error: HTTPException, headers: Mapping[str, str]) -> Response:
     title = str(error.detail)
     if openai_errors.is_wanted(request):
-        return openai_errors.of_status(error.status_code, _HTTP_DETAILS.get(error.status_code, title), headers)
+        said = _HTTP_DETAILS.get(error.status_code, title)
+        if error.status_code == 404:
+            said = f"{said} Served under /v1: {openai_errors.SERVED}."
+        return openai_errors.of_status(error.status_code, said, headers, openai_errors.dialect_of(request))
     return _render(
         request,
         status=error.status_code,
@@ -157,10 +160,14 @@ def _refused(request: Request, error: HTTPException, headers: Mapping[str, str])
 
 
 def _methods(routers: Sequence[APIRouter], scope: Scope) -> set[str]:
-    """All that a path knows. Starlette names those of the first route that has the path."""
+    """Return all methods of a path. Starlette names only those of the first route that matches.
+
+    As in OpenAPI, a path without parameters hides those with parameters that match it too.
+    """
     routes = (route for router in routers for route in router.routes if isinstance(route, APIRoute))
-    matching = (route for route in routes if route.matches(scope)[0] is not Match.NONE)
-    return {method for route in matching for method in route.methods or ()}
+    matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
+    concrete = [route for route in matching if not route.param_convertors]
+    return {method for route in concrete or matching for method in route.methods or ()}
 
 
 def _render(

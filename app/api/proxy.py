@@ -1,62 +1,30 @@
-"""An OpenAI-compatible API in front of a model: any client of one has memory when this is its base URL."""
+"""APIs in front of a model: any client of one has memory when this is its base URL."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from typing import Annotated, Literal
-from urllib.parse import quote, unquote
+from typing import Any
 
-from fastapi import APIRouter, Header, Request
-from starlette.responses import Response, StreamingResponse
+from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 from app import errors
-from app.api import openai_errors, schemas
+from app.api import openai_errors
 from app.api.answers import json_text
-from app.api.body import is_large, json_body, parse_model, read_json
-from app.api.paths import check_id
+from app.api.body import json_body, parse_model, read_json
+from app.api.passing import passed_through
+from app.api.proxying import Wished, answered, upstream_of
 from app.api.runtime import Wired
-from app.api.scope import READS, Writer
-from app.core.budget import BUDGET_MAX
-from app.core.caller import Caller
+from app.api.schemas import proxy as schemas
+from app.api.scope import READS, Writer, is_passed_through
 from app.core.canonical import dumps
-from app.inflight import Turn
+from app.core.dialects import served_chat
 from app.providers import ProviderError
-from app.providers.upstream import Upstream
 from app.runtime import Runtime
-from app.services.proxy.answering import answer
-from app.services.proxy.proxying import ProxyRequest, ask
-from app.settings import Settings
+from app.services.proxy.embedding import embeddings
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 
 EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which tea did I like?"}], "user": "me"}
-CONVERSATION = "X-Quire-Conversation"
-
-ConversationHeader = Annotated[
-    str | None,
-    Header(
-        alias=CONVERSATION,
-        description="The conversation's id, percent-encoded; created if new. Without it Quire finds the conversation by"
-        " the message list. The response has the id in the same header.",
-    ),
-]
-UserHeader = Annotated[
-    str | None, Header(alias="X-Quire-User", description="The user, percent-encoded. Default: `user` of the body.")
-]
-BudgetHeader = Annotated[
-    int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
-]
-
-RECALL = "X-Quire-Recall"
-RecallHeader = Annotated[
-    Literal["auto", "off"] | None,
-    Header(
-        alias=RECALL,
-        description="`auto`: bring in what answers the newest user message, if anything does. `off`: bring in nothing. "
-        "Else QUIRE_PROXY_RECALL says.",
-    ),
-]
 
 
 @router.post(
@@ -64,95 +32,80 @@ RecallHeader = Annotated[
     response_model=schemas.ChatCompletion,
     openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
 )
-async def create_chat_completion(
-    request: Request,
-    caller: Writer,
-    runtime: Wired,
-    conversation: ConversationHeader = None,
-    user: UserHeader = None,
-    budget: BudgetHeader = None,
-    recall: RecallHeader = None,
-) -> Response:
+async def create_chat_completion(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
     """Create a chat completion with the conversation's memory.
 
     Quire stores what is new in `messages`, calls the model with the conversation's window and the recall tools, runs
     its recalls, and streams and stores its answer. Other fields go to the model unchanged. docs/proxy.md explains how
     Quire finds the conversation.
     """
-    arrived = asyncio.get_running_loop().time()
-    caller.require("read")
-    upstream = _upstream(runtime)
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
-    body = parse_model(schemas.ChatBody, value)
-    _check(body)
-    asked = ProxyRequest(
-        caller=caller,
-        body={**value, "model": _model(runtime.settings, body.model)},
-        user_id=_user(caller, user, body.user),
-        conversation_id=check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None,
-        budget=budget,
-        recall_max_tokens=_recall_max_tokens(runtime.settings, recall),
-        retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
-        arrived=arrived,
-        is_large=is_large(request),
-    )
-    stored = await ask(runtime, asked)
-    request.state.headers = {
-        **getattr(request.state, "headers", {}),
-        CONVERSATION: _encoded(stored.conversation.id),
-    }
-    try:
-        turn = await answer(runtime, upstream, stored)
-        await turn.begun()
-    except ProviderError as error:
-        return openai_errors.answer(error)
-    if asked.streams:
-        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-        return StreamingResponse(_events(turn), media_type="text/event-stream", headers=headers)
-    text = b"".join([part async for part in turn.read()]).decode()
-    if not await request.is_disconnected():
-        turn.delivered()
-    return json_text(text)
+    if is_passed_through(request):
+        return await passed_through(request, caller, wishes, "chat", served_chat.question)
+    upstream_of(runtime)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    _check(parse_model(schemas.ChatBody, value))
+    return await answered(request, caller, wishes, served_chat.question(value))
 
 
 @router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
 async def list_models(runtime: Wired) -> Response:
     """List the models of the API behind the proxy."""
-    upstream = _upstream(runtime)
-    if (known := runtime.caches.models.get("")) is None:
-        try:
-            found = dict(await upstream.models())
-        except ProviderError as error:
-            return openai_errors.answer(error)
-        allowed = _allowed(runtime.settings)
-        if allowed and isinstance(found.get("data"), list):
-            found["data"] = [m for m in found["data"] if isinstance(m, dict) and m.get("id") in allowed]
-        known = runtime.caches.models[""] = dumps(found)
-    return json_text(known)
-
-
-async def _events(turn: Turn) -> AsyncIterator[bytes]:
-    """The answer as it comes. Its end is sent when it is stored; without one, it is not."""
     try:
-        async for part in turn.read():
-            yield part
-    except (ProviderError, errors.QuireError) as error:
-        yield f"data: {dumps(openai_errors.body(error))}\n\n".encode()
-    except Exception as error:
-        yield f"data: {dumps(openai_errors.body(error))}\n\n".encode()
-        raise
-    else:
-        turn.delivered()
+        return json_text(dumps(await _models(runtime)))
+    except ProviderError as error:
+        return openai_errors.answer(error)
 
 
-def _upstream(runtime: Runtime) -> Upstream:
-    if runtime.upstream is None:
-        raise errors.NotFound("The proxy has no model: QUIRE_PROXY_BASE_URL is not set.")
-    return runtime.upstream
+@router.get("/models/{model:path}", response_model=schemas.ModelObject, dependencies=[READS])
+async def get_model(runtime: Wired, model: str) -> Response:
+    """Return one model of the API behind the proxy."""
+    try:
+        found = await _models(runtime)
+    except ProviderError as error:
+        return openai_errors.answer(error)
+    for known in found.get("data") or []:
+        if isinstance(known, dict) and known.get("id") == model:
+            return json_text(dumps(known))
+    raise errors.NotFound(errors=[{"loc": ["path", "model"], "msg": "is not an available model"}])
+
+
+async def _models(runtime: Runtime) -> dict[str, Any]:
+    """The list of the API, as far as clients can use it. Raises a ProviderError."""
+    upstream = upstream_of(runtime)
+    if (known := runtime.caches.models.get("")) is None:
+        known = runtime.caches.models[""] = dict(await upstream.models())
+    allowed = runtime.proxying.models
+    if allowed and isinstance(known.get("data"), list):
+        return {**known, "data": [m for m in known["data"] if isinstance(m, dict) and m.get("id") in allowed]}
+    return known
+
+
+@router.post(
+    "/embeddings",
+    response_model=schemas.EmbeddingList,
+    openapi_extra=json_body(schemas.EmbeddingsBody, {"model": "text-embedding-3-small", "input": "longjing"}),
+    dependencies=[READS],
+)
+async def create_embeddings(request: Request, runtime: Wired) -> Response:
+    """Embed texts: by Quire's own embedding model if `model` names it, else by the API behind the proxy.
+
+    An API of Messages embeds nothing, so Quire's model answers for it whatever `model` says. Nothing is stored.
+    """
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(schemas.EmbeddingsBody, value)
+    upstream, embedder = runtime.upstream, runtime.embedder
+    passes = upstream is not None and upstream.asked.dialect != "messages"
+    try:
+        if embedder is not None and (body.model == embedder.model or not passes):
+            texts = [body.input] if isinstance(body.input, str) else body.input
+            return json_text(dumps(await embeddings(runtime, embedder, texts, body.encoding_format)))
+        return json_text(dumps(await upstream_of(runtime).embed(value)))
+    except ProviderError as error:
+        return openai_errors.answer(error)
 
 
 def _check(body: schemas.ChatBody) -> None:
-    """Raises Invalid for what cannot be stored as one answer."""
+    """Raise Invalid for what cannot be stored as one answer."""
     if body.n not in (None, 1):
         raise errors.Invalid(
             "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]
@@ -160,36 +113,3 @@ def _check(body: schemas.ChatBody) -> None:
     for name in ("functions", "function_call"):
         if (body.model_extra or {}).get(name) is not None:
             raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "is not supported; use `tools`"}])
-
-
-def _allowed(settings: Settings) -> list[str]:
-    return [name.strip() for name in settings.quire_proxy_models.split(",") if name.strip()]
-
-
-def _model(settings: Settings, named: str | None) -> str:
-    model = named or settings.quire_proxy_model or settings.memory_llm_model
-    if not model:
-        raise errors.Invalid(errors=[{"loc": ["body", "model"], "msg": "is required"}])
-    allowed = _allowed(settings)
-    if allowed and model not in allowed:
-        raise errors.NotFound(errors=[{"loc": ["body", "model"], "msg": "is not an available model"}])
-    return model
-
-
-def _recall_max_tokens(settings: Settings, recall: Literal["auto", "off"] | None) -> int | None:
-    is_off = (recall or settings.quire_proxy_recall) == "off"
-    return None if is_off else settings.quire_proxy_recall_max_tokens
-
-
-def _user(caller: Caller, header: str | None, named: str | None) -> str | None:
-    """Whose conversation it is: by the header, the body, or the key."""
-    loc: list[str | int] = ["header", "X-Quire-User"] if header else ["body", "user"]
-    user_id = unquote(header) if header else named
-    if user_id is not None:
-        check_id(user_id, loc)
-    return caller.user(user_id, loc)
-
-
-def _encoded(text: str) -> str:
-    """For a header: percent-encoded as far as it must be."""
-    return quote(text, safe="/:@~")

@@ -1,4 +1,4 @@
-"""How the routers get at the services."""
+"""Give the routers access to the services."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ def runtime_of(request: Request) -> Runtime:
     return runtime
 
 
-async def _services(request: Request) -> Runtime:  # FastAPI runs what is not async in a thread
+async def _services(request: Request) -> Runtime:  # FastAPI runs functions that are not async in a thread
     return runtime_of(request)
 
 

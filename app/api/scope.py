@@ -1,10 +1,10 @@
-"""Who asks: the one place where a request becomes a caller.
+"""Callers: the one place that turns a request into a caller.
 
-A route says by the type of its first parameter which scope it needs: ``caller: Reader``, ``Writer`` or ``Admin``, or
-``dependencies=[READS]`` where it has no use for the caller. It then uses ``caller.tenant`` where a statement wants the
-tenant, ``caller.user(body.user_id)`` where a body or query names a user, ``bound_to=caller.user_id`` where a
-conversation is looked up, ``caller.scope`` where an archive or a memory is, and ``sensitive=caller.sensitive`` where
-memories are read. The parameter goes before those that look at the path, so that 401 comes before all else.
+A route declares the scope it needs by the type of its first parameter: ``caller: Reader``, ``Writer`` or ``Admin``, or
+``dependencies=[READS]`` if it does not use the caller. It then uses ``caller.tenant`` in statements,
+``caller.user(body.user_id)`` if a body or query names a user, ``bound_to=caller.user_id`` to look up a conversation,
+``caller.scope`` to look up an archive or a memory, and ``sensitive=caller.sensitive`` to read memories. The parameter
+precedes those that read the path, so that 401 takes precedence over all other errors.
 """
 
 from __future__ import annotations
@@ -14,20 +14,25 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from app import errors
+from app.api import known_query
 from app.api.runtime import runtime_of
 from app.core.caller import Caller, Scope
 from app.services import keys
 from app.services.keys import Knock
 
+MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
+OWN_KEY = "X-Quire-Key"
+HOOKS = "/hooks/"
 BEARER = "bearer "
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
-"""What an Idempotency-Key may be, for the OpenAPI document; `services.idempotency` says so in words."""
+"""The form of an Idempotency-Key, for the OpenAPI document; the error text is in `services.idempotency`."""
 
 
 async def _caller(request: Request) -> Caller:
-    """By the key of the request. Raises Unauthorized or TooManyRequests."""
+    """Identify the caller by the request's key. Raises Unauthorized or TooManyRequests."""
     runtime = runtime_of(request)
-    caller = await keys.identify(runtime, knock(request, _key(request)))
+    identify = keys.identify_lately if _fails_open(request) else keys.identify
+    caller = await identify(runtime, knock(request, _key(request)))
     taken = keys.spend(runtime, caller)
     if taken is not None:
         request.state.headers = {
@@ -43,8 +48,18 @@ async def _caller(request: Request) -> Caller:
     return caller
 
 
+def is_passed_through(request: Request) -> bool:
+    """Return whether the request goes on to the model as it is, stored or not."""
+    return request.method == "POST" and request.headers.get(MODE) == PASS_THROUGH
+
+
+def _fails_open(request: Request) -> bool:
+    """Return whether the caller's work must go on while the database is away."""
+    return is_passed_through(request) or str(request.scope["path"]).startswith(HOOKS)
+
+
 def knock(request: Request, key: str | None) -> Knock:
-    """What a request shows at the door."""
+    """Return the request's credentials and origin."""
     server = request.scope.get("server")
     return Knock(
         key,
@@ -55,8 +70,8 @@ def knock(request: Request, key: str | None) -> Knock:
 
 
 def _key(request: Request) -> str | None:
-    """X-API-Key, or the bearer token. A header that is there twice is no key."""
-    given = request.headers.getlist("x-api-key")
+    """Return X-Quire-Key, X-API-Key, or the bearer token. A header that occurs twice does not count."""
+    given = request.headers.getlist(OWN_KEY) or request.headers.getlist("x-api-key")
     if not given:
         given = [
             value[len(BEARER) :].strip()
@@ -78,6 +93,7 @@ class Needs:
     async def __call__(self, request: Request) -> Caller:
         caller = await _caller(request)
         caller.require(self.scope)
+        known_query.check(request)
         return caller
 
 

@@ -11,7 +11,7 @@ _DATE_FIRST = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def _text(value: Any) -> Any:
-    """Pydantic by itself also takes numbers, and numbers in a text, for seconds or milliseconds since 1970."""
+    """Refuse numbers, which Pydantic would read as seconds or milliseconds since 1970."""
     if isinstance(value, datetime) or (isinstance(value, str) and _DATE_FIRST.match(value)):
         return value
     raise PydanticCustomError("time", "must be a time as in RFC 3339, such as 2030-01-31T12:00:00Z")

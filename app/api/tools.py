@@ -1,4 +1,4 @@
-"""The tools that a model recalls with: what they are, and running them."""
+"""The recall tools: list and run them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, json_body, parse_model, read_json, read_text
 from app.api.paths import ConversationId
 from app.api.runtime import Wired
+from app.api.schemas import tools as schemas
 from app.api.scope import READS, IdempotencyKeyHeader, Reader
 from app.core.model import Language
 from app.recall import tools
@@ -40,14 +40,14 @@ async def call_tool(
     A model's mistake (a page that does not exist) is not an HTTP error: `is_error` is true and `content` says what
     works.
     """
-    value = await read_json(request, max_bytes=runtime.settings.quire_body_max_bytes)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ToolCallBody, value)
     call = tool_calls.checked(name, body.arguments)
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
-    said = await tool_calls.run_once(
+    response = await tool_calls.run_once(
         runtime, caller.tenant, conversation_id, call, idempotency, bound_to=caller.user_id, sensitive=caller.sensitive
     )
-    return json_text(said)
+    return json_text(response)
 
 
 ATTP_EXAMPLE = """\
@@ -63,7 +63,9 @@ __result__ = [hit["content_preview"] for hit in hits]
 
 
 ATTP_BODY = json_body(schemas.AttpBody, {"document": ATTP_EXAMPLE})
-ATTP_BODY["requestBody"]["content"]["application/toml"] = {"schema": {"type": "string"}}
+ATTP_BODY["requestBody"]["content"]["application/toml"] = {
+    "schema": {"type": "string"}, "example": ATTP_EXAMPLE,
+}  # fmt: skip
 
 
 @router.post("/conversations/{conversation_id}/attp", response_model=schemas.AttpResult, openapi_extra=ATTP_BODY)
@@ -76,13 +78,13 @@ async def run_attp(
     a process that reaches only the recall tools. Errors in the document or the code set `is_error`, and `content`
     says how to fix them.
     """
-    most = runtime.settings.quire_body_max_bytes
+    most = runtime.defaults.limits.body_bytes
     if is_media_type(request, "application/toml", "text/plain"):
         document = await read_text(request, max_bytes=most)
     else:
         document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, document)
-    said = await attp.run_once(
+    response = await attp.run_once(
         runtime,
         caller.tenant,
         conversation_id,
@@ -91,7 +93,7 @@ async def run_attp(
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
     )
-    return json_text(said)
+    return json_text(response)
 
 
 @router.get("/tools", response_model=schemas.ToolSchemas, dependencies=[READS])

@@ -11,12 +11,12 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from app import errors
-from app.api import schemas
 from app.api.answers import json_text, json_value
 from app.api.body import is_media_type, parse, parse_model, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
 from app.api.policies import policy_text
 from app.api.runtime import Wired
+from app.api.schemas import conversations as schemas
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
@@ -52,9 +52,9 @@ async def delete_user(
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     if (
         idempotency is not None
-        and (known := await idempotency.find_response(runtime.database, caller.tenant)) is not None
+        and (stored := await idempotency.find_response(runtime.database, caller.tenant)) is not None
     ):
-        return json_text(known)
+        return json_text(stored)
     done = await erasing_whole.erase_user(runtime, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
@@ -65,6 +65,8 @@ async def delete_user(
 
 
 NDJSON = "application/x-ndjson"
+LINES_IN_A_STEP = 25
+"""Lines of an import after which other requests get a turn: a chunk may hold hundreds."""
 LINES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One JSON object per line, in order.",
@@ -95,7 +97,7 @@ async def export_conversation(runtime: Wired, caller: Reader, conversation_id: C
 
 
 async def _streamed(lines: AsyncIterator[str]) -> Response:
-    """The answer begins once the database was read: before that, what goes wrong can be said with a status."""
+    """Begin the response once the database has been read: errors before that still have a status."""
     header, first = await anext(lines), await anext(lines, None)
 
     async def body() -> AsyncIterator[bytes]:
@@ -139,7 +141,7 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
     if not is_media_type(request, NDJSON, "application/jsonl"):
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
     require_plain(request.headers)
-    lines = _lines(request, runtime.settings.quire_body_max_bytes)
+    lines = _lines(request, runtime.defaults.limits.body_bytes)
 
     def settings(value: dict[str, Any]) -> str:
         overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
@@ -160,8 +162,10 @@ async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, A
                 if line := _line(number, rest, max_bytes):
                     yield number, await run_in_thread_if_large(len(line), _parsed, number, line)
                 rest.clear()
+                if number % LINES_IN_A_STEP == 0:
+                    await asyncio.sleep(0)
             rest += tail
-            await asyncio.sleep(0)  # the next chunk may be there already, and it is others' turn
+            await asyncio.sleep(0)  # the next chunk may be ready already; give others a turn
             if len(rest) > max_bytes:
                 _line(number + 1, rest, max_bytes)
     except ClientDisconnect:

@@ -1,7 +1,7 @@
 """The command `quire`. Composition root.
 
-A command's module is imported when the command is run, so that `quire --help` imports none of them. This table and the
-modules that tests/guards/test_imports.py lists are the only places that import anything while the program runs.
+A command's module is imported when the command runs, so that `quire --help` imports none of them. Only this table and
+the modules listed in tests/guards/test_imports.py import anything while the program runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app import __version__
 
 
 class Listed(NamedTuple):
-    """Where a command is, and what the list of commands says of it."""
+    """A command's location, and its line in the list of commands."""
 
     module: str
     name: str
@@ -26,14 +26,18 @@ class Listed(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Listed]] = {
+    "backup": Listed("app.cli.backup", "backup", "Copy the embedded database, also while it is in use."),
+    "connect": Listed("app.cli.connect", "connect", "Print or write a coding agent's configuration for Quire."),
     "demo": Listed("app.demo.command", "demo", "Replay a long conversation and watch the window."),
     "doctor": Listed("app.cli.doctor", "doctor", "Check that everything is healthy."),
     "export": Listed("app.cli.transfer", "export", "Write a user's or a conversation's data as lines."),
     "import": Listed("app.cli.transfer", "import_file", "Send exported data to a running Quire."),
     "jobs": Listed("app.cli.jobs", "jobs", "List background jobs, and retry the dead ones."),
     "keys": Listed("app.cli.keys", "keys", "Create, list and revoke API keys."),
+    "mcp": Listed("app.cli.mcp", "serve_stdio", "Serve MCP over stdio, for clients that start their servers."),
     "migrate": Listed("app.cli.migrate", "migrate", "Bring the schema to the newest version."),
     "openapi": Listed("app.cli.openapi", "openapi", "Print the API's OpenAPI document."),
+    "restore": Listed("app.cli.backup", "restore", "Put a backup into an empty data directory."),
     "retention": Listed("app.cli.retention", "retention", "Erase and prune what is past its time."),
     "serve": Listed("app.cli.serve", "serve", "Serve the API, do its jobs, and bring a database."),
     "tenants": Listed("app.cli.tenants", "tenants", "Manage tenants, fully isolated from one another."),
@@ -42,7 +46,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are needed, and listed without."""
+    """A group that imports a command when it runs, and lists commands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -52,8 +56,8 @@ class Commands(click.Group):
         if listed is None:
             return None
         with _no_collections():
-            found: click.Command = getattr(import_module(listed.module), listed.name)
-        return found
+            command: click.Command = getattr(import_module(listed.module), listed.name)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -62,7 +66,7 @@ class Commands(click.Group):
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Imports make objects that stay: looking for garbage among them takes a quarter of a start, and finds none."""
+    """Pause garbage collection: imports only create objects that stay, and collecting takes a quarter of the start."""
     gc.disable()
     try:
         yield

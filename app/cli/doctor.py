@@ -1,4 +1,4 @@
-"""`quire doctor`: how its checks are shown."""
+"""`quire doctor`: print the doctor's checks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from app.telemetry import logs
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.option("--skip-models", is_flag=True, help="Ask the models nothing; asking can cost a few tokens.")
-def doctor(*, as_json: bool, skip_models: bool) -> None:
+@click.option("--deep", is_flag=True, help="Read the whole store, and report what is damaged.")
+def doctor(*, as_json: bool, skip_models: bool, deep: bool) -> None:
     """Check that everything is healthy, and say how to mend what is not.
 
     Exit code 1 if something keeps Quire from working; warnings do not.
     """
     settings = read_settings()
-    logs.set_up("error", settings.quire_log_format)  # what would be logged is said below
+    logs.set_up("error", settings.quire_log_format)  # anything worth logging is printed below
     with stop_on_signals() as stopping:
-        checks = examine(settings, stopping, is_loopback=is_loopback(settings.quire_host), asks_models=not skip_models)
+        here = is_loopback(settings.quire_host)
+        checks = examine(settings, stopping, is_loopback=here, asks_models=not skip_models, is_deep=deep)
     click.echo(json.dumps(report(checks), indent=2, ensure_ascii=False) if as_json else _listing(checks))
     if worst(checks) == "fail":
         raise SystemExit(1)

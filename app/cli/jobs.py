@@ -9,7 +9,8 @@ import click
 from app.cli.shared import on_database
 from app.postgres.database import Database
 from app.postgres.tenants import tenants
-from app.queue import table
+from app.queue import depths, table
+from app.queue.depths import Depth
 
 RETRIED_AT_ONCE = 1000
 
@@ -43,9 +44,9 @@ async def _listed(database: Database, limit: int) -> str:
     lines = []
     for tenant in await tenants(database):
         async with database.snapshot(tenant) as connection:
-            lanes = await table.depth(connection, tenant)
+            lanes = await depths.by_lane(connection, tenant)
             dead = await table.dead_letters(connection, tenant, None, limit)
-        lines += [f"{lane}: {d.pending} pending, {d.running} running, {d.dead} dead" for lane, d in lanes.items()]
+        lines += [_lane(lane, depth) for lane, depth in lanes.items()]
         lines += [
             f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
             for row in dead
@@ -53,8 +54,13 @@ async def _listed(database: Database, limit: int) -> str:
     return "\n".join(lines) or "There is no work."
 
 
+def _lane(lane: str, depth: Depth) -> str:
+    error = f"; last error: {depth.error}" if depth.error else ""
+    return f"{lane}: {depth.pending} pending, {depth.running} running, {depth.dead} dead{error}"
+
+
 async def _revived(database: Database, job: UUID | None) -> int:
-    """How many dead jobs were brought back: one, or all in steps of a thousand."""
+    """Requeue one dead job, or all of them in steps of a thousand; return how many."""
     total = 0
     for tenant in await tenants(database):
         some = 1

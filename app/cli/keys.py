@@ -10,7 +10,7 @@ import click
 
 from app.api.body import parse_model
 from app.api.keys import checked
-from app.api.schemas import KeyBody
+from app.api.schemas.keys import KeyBody
 from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.caller import SCOPES, Caller
 from app.postgres.database import Database
@@ -61,11 +61,11 @@ def list_keys(tenant: str | None) -> None:
     """List every key of a tenant, the newest first."""
 
     async def work(database: Database) -> None:
-        found = await tenant_of(database, tenant)
+        tenant_id = await tenant_of(database, tenant)
         after: UUID | None = None
         while True:
-            async with database.snapshot(found) as connection:
-                rows = await stored_keys.browse(connection, found, None, after, LISTED_AT_ONCE)
+            async with database.snapshot(tenant_id) as connection:
+                rows = await stored_keys.browse(connection, tenant_id, None, after, LISTED_AT_ONCE)
             for shown in map(view, rows):
                 times = [f"{what} {shown[at]}" for what, at in KEY_TIMES if shown[at]]
                 whose = f"user {shown['user_id']}" if shown["user_id"] is not None else "all users"
@@ -85,11 +85,11 @@ def revoke_key(key: str) -> None:
     async def work(database: Database) -> None:
         parts = key.split("_")
         try:
-            tenant, wanted = UUID(hex=parts[1]), UUID(hex=parts[2])
+            tenant, key_id = UUID(hex=parts[1]), UUID(hex=parts[2])
         except (IndexError, ValueError):
             raise click.ClickException("KEY begins with qk_, as `quire keys list` shows it.") from None
         async with database.begin(tenant) as connection:
-            shown = await revoke(connection, Caller(tenant), wanted)
+            shown = await revoke(connection, Caller(tenant), key_id)
         click.echo(f"{shown['prefix']} lets nobody in since {shown['revoked_at']}.")
 
     on_database(work)

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
+import socket
 from functools import partial
 
 import click
+from uvicorn.config import STARTUP_FAILURE
 
 from app.cli.server import Server, bound, check_database
-from app.cli.shared import database_of, read_settings
+from app.cli.shared import database_of, read_settings, warn_of_misspelt_settings
+from app.cli.supervision import Served, supervise
 from app.main import build_app
 from app.settings import Settings
-from app.signals import stop_on_signals
+from app.signals import Stopping, stop_on_signals
+from app.text import tokens
 
 WELCOME = """\
-Quire is up. Browse and try its API at {url}/docs
-
-Store a message, which creates the conversation:
-
-  curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
+Quire is up. See what a model sees at {url}/ui and try the API at {url}/docs
+Store a message: curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
 -d '{{"user_id":"me","messages":[{{"role":"user","content":"Hello"}}]}}'
-
-Then fetch the context window for the next model call:
-
-  curl -s '{url}/conversations/demo/context?budget=8000'{header}
-
-See what a model would see, and why, at {url}/ui
-{door}
-
-Ctrl-C stops it. {where}
-"""
+{door} {where}Ctrl-C stops it."""
 KEY_HEADER = ' -H "Authorization: Bearer $QUIRE_KEY"'
-KEYS_NEEDED = "Every request needs an API key. Create one with `quire keys create`."
-NO_KEYS = "There are no API keys: anyone who can reach this address has full access. `quire keys create` creates one."
+KEYS_NEEDED = "Every request needs an API key (`quire keys create`)."
+NO_KEYS = "No API keys yet: anyone who can reach this address has full access (`quire keys create`)."
 
 
 @click.command()
 @click.option("--host", help="Address to listen on, instead of QUIRE_HOST.")
 @click.option("--port", type=int, help="Port to listen on, instead of QUIRE_PORT; 0 picks a free one.")
 def serve(host: str | None, port: int | None) -> None:
-    """Serve the API and do its jobs in one process, with a database of its own unless DATABASE_URL is set."""
+    """Serve the API and do its jobs, with a database of its own unless DATABASE_URL is set.
+
+    With its own database it also starts again whatever crashes: the serving process and PostgreSQL.
+    """
     settings = read_settings(quire_host=host, quire_port=port)
+    warn_of_misspelt_settings()
     with (
         stop_on_signals() as stopping,
         bound(settings.quire_host, settings.quire_port, "QUIRE_PORT (or --port)") as sockets,
@@ -47,10 +43,29 @@ def serve(host: str | None, port: int | None) -> None:
     ):
         needs_key = check_database(settings, dsn, stopping)
         app = build_app(settings, dsn, with_worker=settings.quire_worker)
-        Server(app, settings, partial(_welcome, settings, needs_key)).serve_until(stopping, sockets)
+        if settings.database_url is not None:
+            Server(app, settings, partial(_welcome, settings, needs_key)).serve_until(stopping, sockets)
+            return
+        tokens.load(settings.quire_data_dir / "vocabularies")  # half a second that no child needs again
+        served = Served()
+        server = Server(app, settings, partial(_greet, settings, needs_key, served))
+        supervise(partial(_serve, server, stopping, sockets), served, stopping, sockets, settings.quire_data_dir)
+
+
+def _serve(server: Server, stopping: Stopping, sockets: list[socket.socket]) -> None:
+    server.serve_until(stopping, sockets)
+    if not server.started:
+        raise SystemExit(STARTUP_FAILURE)
+
+
+def _greet(settings: Settings, needs_key: bool, served: Served, *, url: str) -> str:
+    """Return the greeting; a short one if an earlier process has given it."""
+    text = f"Quire is up again at {url}" if served else _welcome(settings, needs_key, url=url)
+    served.set()
+    return text
 
 
 def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:
-    where = f"The data is in {settings.quire_data_dir}." if settings.database_url is None else ""
+    where = f"The data is in {settings.quire_data_dir}. " if settings.database_url is None else ""
     header, door = (KEY_HEADER, KEYS_NEEDED) if needs_key else ("", NO_KEYS)
     return WELCOME.format(url=url, where=where, header=header, door=door)

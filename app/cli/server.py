@@ -1,4 +1,4 @@
-"""The HTTP server of `quire serve` and `quire worker`: its sockets, its safety, its lifetime."""
+"""The HTTP server of `quire serve` and `quire worker`: sockets, security checks, start and stop."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from app.signals import Stopping
 
 GRACEFUL_SECONDS = 5
 NOT_HERE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
-"""What binding to one of several addresses of a name fails with where this machine has not all of them."""
+"""Errors of binding to several addresses of a name if this machine lacks some of them."""
 
 
 @contextmanager
 def bound(host: str, port: int, setting: str) -> Iterator[list[socket.socket]]:
-    """Sockets that are bound and do not listen yet, so that a port in use is found before anything is started.
+    """Yield sockets that are bound but not listening, so that a port in use is found before anything starts.
 
-    ``setting`` is what sets the port. Raises ClickException.
+    ``setting`` is the name of the port's setting. Raises ClickException.
     """
     with ExitStack() as opened:
         try:
@@ -43,8 +43,8 @@ def bound(host: str, port: int, setting: str) -> Iterator[list[socket.socket]]:
 
 def _bound(host: str, port: int, opened: ExitStack) -> list[socket.socket]:
     sockets, away = [], None
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, _, _, _, address in dict.fromkeys(found):
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, _, _, _, address in dict.fromkeys(addresses):
         try:
             own = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
             own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,7 +63,7 @@ def _bound(host: str, port: int, opened: ExitStack) -> list[socket.socket]:
 
 
 def why_not(error: OSError, host: str, port: int, setting: str) -> str:
-    """Why nothing can listen there, and what to change."""
+    """Explain why nothing can listen there, and what to change."""
     if error.errno == errno.EADDRINUSE:
         return f"Port {port} of {host} is in use. Stop what listens there, or set {setting} to another port (0: any)."
     if error.errno == errno.EACCES:
@@ -72,9 +72,9 @@ def why_not(error: OSError, host: str, port: int, setting: str) -> str:
 
 
 def check_database(settings: Settings, dsn: str, stopping: Stopping) -> bool:
-    """Whether callers need a key. Raises ClickException for an unsafe database, or a door that would be open.
+    """Return whether callers need a key. Raises ClickException for an unsafe database or an open door.
 
-    Uvicorn, which starts next, could only answer with a traceback.
+    Uvicorn, which starts next, could only report these as a traceback.
     """
 
     async def ask() -> bool:
@@ -96,7 +96,7 @@ def check_database(settings: Settings, dsn: str, stopping: Stopping) -> bool:
 
 
 class Server(uvicorn.Server):
-    """uvicorn that says hello once it listens: what ``hello`` makes of its URL."""
+    """A uvicorn server that prints a greeting, ``hello(url)``, once it listens."""
 
     def __init__(self, app: FastAPI, settings: Settings, hello: Callable[..., str]) -> None:
         super().__init__(
@@ -109,6 +109,7 @@ class Server(uvicorn.Server):
                 ws="none",
                 lifespan="on",
                 log_config=None,
+                log_level="debug" if settings.quire_log_level == "debug" else "warning",
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=GRACEFUL_SECONDS,
@@ -118,7 +119,7 @@ class Server(uvicorn.Server):
         self._hello = hello
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts listening; with port 0 only now the port is known."""
+        """Start listening; if the port is 0, it is known only from here on."""
         for own in sockets or ():
             try:
                 own.listen(self.config.backlog)  # uvloop, which does so again, would not say that it failed
@@ -133,14 +134,14 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().run_in_executor(None, self._describe)
 
     def _describe(self) -> None:
-        """Make the routes and their document beside the first requests, which would wait for them a quarter of a
-        second.
+        """Build the routes and their document in the background; otherwise the first requests would wait a quarter of a
+        second for them.
         """
         self._api.openapi()
         gc.freeze()
 
     def serve_until(self, stopping: Stopping, sockets: list[socket.socket]) -> None:
-        """Uvicorn handles SIGINT and SIGTERM itself while it serves, and raises them again afterwards."""
+        """Serve until a signal. Uvicorn handles SIGINT and SIGTERM while it serves and raises them again afterwards."""
 
         def stop() -> None:
             self.should_exit = True

@@ -1,7 +1,9 @@
-"""What the commands share: settings, the database, and errors as sentences."""
+"""Shared by the commands: settings, the database, and readable errors."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
@@ -13,24 +15,31 @@ from app import errors
 from app.postgres.database import Database
 from app.postgres.provision import provided
 from app.postgres.tenants import DEFAULT_TENANT
-from app.settings import InvalidSettingsError, Settings, read
+from app.settings import MISSPELT, InvalidSettingsError, Settings, misspelt, read
 from app.signals import Stopping, stop_on_signals
 from app.store import keys as stored_keys
 from app.telemetry import logs
 
 T = TypeVar("T")
+_logger = logging.getLogger(__name__)
 
 OfTenant = click.option("--tenant", default=None, help="Name or id of the tenant; the default one if left out.")
 
 
 def read_settings(**given: Any) -> Settings:
-    """The settings, options of the command first. Logs are written from here on."""
+    """Read the settings; options of the command take precedence. Sets up logging."""
     try:
         settings = read(**given)
     except InvalidSettingsError as error:
         raise click.ClickException(str(error)) from None
     logs.set_up(settings.quire_log_level, settings.quire_log_format)
     return settings
+
+
+def warn_of_misspelt_settings() -> None:
+    """Log a warning for each variable of the environment that is probably a misspelt setting."""
+    for name, nearest in misspelt(os.environ).items():
+        _logger.warning(MISSPELT, name, nearest)
 
 
 @contextmanager
@@ -44,14 +53,14 @@ def errors_in_words() -> Iterator[None]:
 
 @contextmanager
 def database_of(settings: Settings, stopping: Stopping) -> Iterator[str]:
-    """The DSN to work on: DATABASE_URL as it is, or that of an embedded server, up to date, left at the end."""
+    """Yield the DSN: DATABASE_URL as it is, or that of an embedded server, migrated, and stopped at the end."""
     with errors_in_words(), provided(settings.database_url, settings.quire_data_dir, stopping.run) as dsn:
         yield dsn
 
 
 @asynccontextmanager
 async def connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
-    """A connection for a command. Raises UnsafeDatabase or StorageUnavailable."""
+    """Yield a connection for a command. Raises UnsafeDatabase or StorageUnavailable."""
     database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
     try:
         await database.assert_role_is_safe()
@@ -61,7 +70,7 @@ async def connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
 
 
 def on_database(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Do something on the database that the settings name, beside a service or without one."""
+    """Run an action on the configured database, whether or not a service is running."""
     settings = read_settings()
 
     async def run(dsn: str) -> T:
@@ -72,12 +81,12 @@ def on_database(work: Callable[[Database], Awaitable[T]]) -> T:
         return stopping.run(run(dsn))
 
 
-async def tenant_of(database: Database, wanted: str | None) -> UUID:
-    """A tenant by its name or id. Raises ClickException unless there is exactly one."""
-    if wanted is None:
+async def tenant_of(database: Database, name: str | None) -> UUID:
+    """Return the tenant with a name or id. Raises ClickException unless there is exactly one."""
+    if name is None:
         return DEFAULT_TENANT
     rows = await stored_keys.all_tenants(database)
-    found: set[UUID] = {row["tenant_id"] for row in rows if wanted in (row["name"], str(row["tenant_id"]))}
-    if len(found) != 1:
-        raise click.ClickException(f"{len(found)} tenants are called {wanted!r}; `quire tenants list` shows them all.")
-    return found.pop()
+    matches: set[UUID] = {row["tenant_id"] for row in rows if name in (row["name"], str(row["tenant_id"]))}
+    if len(matches) != 1:
+        raise click.ClickException(f"{len(matches)} tenants are called {name!r}; `quire tenants list` shows them all.")
+    return matches.pop()

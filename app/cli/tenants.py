@@ -35,7 +35,7 @@ def create_tenant(name: str) -> None:
 
 @tenants.command(name="list")
 def list_tenants() -> None:
-    """List every tenant: its id and name, and since when it has keys."""
+    """List every tenant: its id, its name and the time of its first key."""
 
     async def work(database: Database) -> None:
         for row in await stored_keys.all_tenants(database):

@@ -1,4 +1,4 @@
-"""`quire import` and `quire export`: data as lines into and out of a running service, over HTTP as anybody would."""
+"""`quire import` and `quire export`: JSON lines into and out of a running service, over its HTTP API."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ Key = click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the se
 @click.command(name="import")
 @click.argument("file", type=click.File("rb"))
 @click.option(
-    "--from", "source", type=click.Choice(sorted(importers.SOURCES)), help="Whose JSON it is, if not Quire's."
+    "--from",
+    "source",
+    type=click.Choice(sorted((*importers.SOURCES, *importers.MEMORIES))),
+    help="Whose JSON it is, if not Quire's.",
 )
-@click.option("--conversation", "conversation_id", help="With --from: the id that the conversation is to have.")
+@click.option("--conversation", "conversation_id", help="With --from: the conversation's id. Memories have none.")
 @click.option("--user", "user_id", help="With --from: whose it is to be.")
 @click.option("--print", "only_print", is_flag=True, help="With --from: write the lines instead of sending them.")
 @Url
@@ -51,8 +54,8 @@ def import_file(
 
     It can be repeated, whole or after it was cut off: what is there already is left as it is.
     """
-    if (source is None) != (conversation_id is None and user_id is None) or (only_print and source is None):
-        raise click.UsageError("--from, --conversation and --user belong together.")
+    if source is None and (conversation_id is not None or user_id is not None or only_print):
+        raise click.UsageError("--conversation, --user and --print need --from.")
     if source is None:
         _say(_send(file, url, api_key))
         return
@@ -64,17 +67,24 @@ def import_file(
 
 
 def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id: str | None) -> str:
-    if conversation_id is None or user_id is None:
-        raise click.UsageError("--from needs --conversation and --user.")
+    if user_id is None:
+        raise click.UsageError(f"--from {source} needs --user.")
+    if (conversation_id is None) != (source in importers.MEMORIES):
+        needs = "takes no" if conversation_id is not None else "needs"
+        raise click.UsageError(f"--from {source} {needs} --conversation.")
     try:
-        found = importers.lines(source, json.load(file), conversation_id, user_id)
-        return "".join(f"{line}\n" for line in found)
+        value = json.load(file)
+        if conversation_id is None:
+            lines = importers.memory_lines(source, value, user_id)
+        else:
+            lines = importers.lines(source, value, conversation_id, user_id)
+        return "".join(f"{line}\n" for line in lines)
     except (ValueError, LookupError) as error:
         raise click.ClickException(f"This is not an export of {source}: {error}") from error
 
 
 def _send(data: BinaryIO | bytes, url: str, api_key: str | None) -> Mapping[str, Mapping[str, int]]:
-    """What came of it. What a service that was busy did not take is sent again, as far as it can be read again."""
+    """Send the data and return the counts; if the service is busy, retry as long as the data can be read again."""
     left = TRIES if isinstance(data, bytes) or data.seekable() else 1
     with _client(url, api_key) as client:
         while True:
@@ -85,8 +95,8 @@ def _send(data: BinaryIO | bytes, url: str, api_key: str | None) -> Mapping[str,
                 break
             time.sleep(RETRY_SECONDS)
     _refuse_problem(answer)
-    found: Mapping[str, Mapping[str, int]] = answer.json()
-    return found
+    counts: Mapping[str, Mapping[str, int]] = answer.json()
+    return counts
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -130,7 +140,7 @@ def export(
 
 
 def _write(output: Path, answer: httpx.Response) -> None:
-    """Beside its place, and moved there once it is whole."""
+    """Write to a temporary file beside the target, and rename it once it is complete."""
     part = output.with_name(f"{output.name}.part")
     try:
         with part.open("wb") as file:

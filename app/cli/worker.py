@@ -8,7 +8,7 @@ import click
 
 from app import worker as jobs
 from app.cli.server import Server, bound, check_database
-from app.cli.shared import database_of, errors_in_words, read_settings
+from app.cli.shared import database_of, errors_in_words, read_settings, warn_of_misspelt_settings
 from app.main import OPERATIONS, build_app, freeze_gc, runtime_of
 from app.settings import Settings
 from app.signals import Stopping, stop_on_signals
@@ -24,6 +24,7 @@ def worker() -> None:
     With QUIRE_WORKER_PORT it answers /healthz, /readyz and /metrics there.
     """
     settings = read_settings()
+    warn_of_misspelt_settings()
     with stop_on_signals() as stopping:
         if settings.quire_worker_port is None:
             with database_of(settings, stopping) as dsn, errors_in_words():

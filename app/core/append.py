@@ -1,4 +1,4 @@
-"""Deciding what an append writes: every row, the conversation afterwards, and the work that follows.
+"""Decide what an append writes: every row, the conversation afterwards, and the jobs that follow.
 
 Pure: prepared messages (``core.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
 """
@@ -13,17 +13,22 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.ingest import form_tokens, weight
+from app.core.fresh import stored_parts
+from app.core.ingest import Placement, form_tokens, unmatched_results, weight
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Totals
+from app.core.model import UNMATCHED, Totals, WindowWarning
 from app.core.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
-from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage, archive_row
+from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewNote, NewPage, archive_row
 from app.core.scope import owner_of
 from app.core.sync import INNER, link
 from app.core.times import dated
 
 SUMMARY_STEP = 5
-"""New messages after which the rolling summary is looked at again."""
+"""New messages after which a refresh of the rolling summary is enqueued."""
+UNMATCHED_NAMED = 10
+"""Unmatched results that an append's warnings name one by one."""
+CALL_ID_SHOWN = 64
+"""Characters of a call id in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class FollowUp:
     pages: Sequence[int] = ()
     """Closed pages to index."""
     summary: bool = False
-    """The rolling summary is to be looked at."""
+    """A refresh of the rolling summary is to be enqueued."""
     messages: Sequence[int] = ()
     """The seqs of messages so long that not all of their passages are searchable yet."""
     archives: Sequence[UUID] = ()
@@ -48,10 +53,10 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Everything that one append writes."""
+    """Everything that an append writes."""
 
     conversation: Conversation
-    """As it is afterwards; the append holds if its version is one less, or if it is new."""
+    """The conversation afterwards; the append applies if the stored version is one less, or if it is new."""
     is_new: bool
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
@@ -60,7 +65,8 @@ class Append:
     memories: Sequence[NewMemory] = ()
     follow_up: FollowUp = field(default_factory=FollowUp)
     views: Sequence[Mapping[str, Any]] = ()
-    """The messages as whoever sent them is answered."""
+    """The messages as returned to the sender."""
+    warnings: Sequence[WindowWarning] = ()
 
 
 def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId) -> Append:
@@ -83,7 +89,22 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
         memories=memories,
         follow_up=_follow_up(basis, found, after, memories),
         views=[_view(one, row) for one, row in zip(found, rows, strict=True)],
+        warnings=_unmatched([one.placement for one in found]),
     )
+
+
+def _unmatched(placements: Iterable[Placement]) -> list[WindowWarning]:
+    found = [(one.seq, call_id) for one in placements for call_id in unmatched_results(one)]
+    warnings = [
+        WindowWarning(
+            UNMATCHED,
+            f"message {seq}: the result of {call_id[:CALL_ID_SHOWN]!r} answers no open call; no model will see it",
+        )
+        for seq, call_id in found[:UNMATCHED_NAMED]
+    ]
+    if more := len(found) - len(warnings):
+        warnings.append(WindowWarning(UNMATCHED, f"{more} more result(s) answer no open call"))
+    return warnings
 
 
 def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> tuple[list[NewMessage], Totals]:
@@ -176,6 +197,7 @@ def _after(
 ) -> Conversation:
     """Return the conversation as it is once the append is stored."""
     before = basis.conversation
+    goes_on = before.asked_from if basis.origin in ("proxy question", "proxy recall") else None
     prompt_tokens = sum(weight(one.forms.view, counts) for one in found if one.placement.kind == "prompt")
     after = replace(
         before,
@@ -187,6 +209,8 @@ def _after(
         prompt_tokens=before.prompt_tokens + prompt_tokens,
         chain=chain,
         asked=chain if basis.origin == "proxy question" else before.asked,
+        asked_from=goes_on or (found[0].placement.seq if basis.origin == "proxy question" else None),
+        refused=before.refused and basis.origin == "proxy recall",
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
         said_at=next((time for time in _times(reversed(found)) if time is not None), before.said_at),
     )
@@ -216,8 +240,9 @@ def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) ->
     for one in found:
         for archived in one.archived.values():
             yield archive_row(
-                archived.card, archived.text, counts[archived.text], archived.answer.call.arguments, scope,
-                (after.id, one.placement.seq), after.language or "en", archived.expires_at,
+                archived.card, archived.text, counts[archived.text], archived.answer.call.arguments,
+                ArchivePlace(scope, after.id, one.placement.seq), after.language or "en", archived.expires_at,
+                stored_parts(archived.parts, counts),
             )  # fmt: skip
 
 

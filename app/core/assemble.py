@@ -1,29 +1,50 @@
 """head + body + tail -> window.
 
-The recipe: take the epoch's layout and head, show the body as the layout says, and add up. Nearly always
-that fits, because the layout leaves room for the body's growth until the next epoch. It can fail to fit when a
-single message is larger than the zone it is in, or when a recall tool brought in more than is free; then the
-window is squeezed: the newest user message is kept whole whatever happens, then the newest unit, the head, and
-older units, newest first, in their condensed form, which grow again as far as there is room. A squeezed window is
-an epoch of its own.
+The recipe: take the epoch's layout and head, show the body as the layout says, and add up. Nearly always that fits,
+because the layout leaves room for the body's growth until the next epoch, and a reserve for what recall tools bring in.
+Where they brought in more than there is room for, marks stand for it, the oldest first; what came last stays in full.
+
+It can still fail to fit, when a single message is larger than the zone it is in. Then the window is squeezed: the
+newest user message is kept whole whatever happens, then the newest unit, the head, and older units, newest first, in
+their condensed form, which grow again as far as there is room, without date lines. A squeezed window is an epoch of
+its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from app.core.budget import smallest_budget, usable
 from app.core.calibration import OURS
+from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
-from app.core.model import Epoch, Fixed, Head, Item, Layout, Ledger, Placed, TailItem, Totals, Window, WindowWarning
+from app.core.model import (
+    UNMATCHED,
+    UNSENT,
+    UNZONED,
+    Day,
+    Epoch,
+    Fixed,
+    Head,
+    Item,
+    Layout,
+    Ledger,
+    Placed,
+    TailItem,
+    Totals,
+    Window,
+    WindowWarning,
+)
 from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
 """Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
 OPENING_TOKENS = 6
 """Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
+UNMATCHED_NAMED = 10
+"""Unmatched results that a warning names, the newest."""
 
 
 class _Form(Enum):
@@ -34,7 +55,7 @@ class _Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is shown together or not at all, in the forms it can take."""
+    """Items that are shown together or not at all, in the forms they can take."""
 
     items: tuple[Item, ...]
 
@@ -62,7 +83,7 @@ def _shown(item: Item, form: _Form) -> tuple[str, int]:
 def assemble(
     epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS
 ) -> Window:
-    """The window without its tail. Raises BudgetTooSmall, which says the smallest budget that works."""
+    """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works."""
     room = usable(budget, token_percent) - fixed.tokens
     number = _number(items, epoch, room, totals)
     shown, held_back = units(items)
@@ -73,9 +94,13 @@ def assemble(
         raise BudgetTooSmall(smallest_budget(fixed.tokens + needed, token_percent))
 
     warnings = [_waiting(held_back)] if held_back else []
+    warnings += _unmatched(items, totals)
     head, layout = epoch.head, epoch.layout
     opening = _opening(head, body[0].items[0].role if body else "user")
-    placed = [p for unit in body for p in _place(unit, _Form.WHOLE, layout)]
+    placed = _placed(body, head, layout)
+    if (excess := head.tokens + opening + sum(p.tokens for p in placed) - room) > 0:
+        body = _with_marks(body, excess)
+        placed = _placed(body, head, layout)
     if head.tokens + opening + sum(p.tokens for p in placed) > room:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
         warnings.append(squeezed)
@@ -95,18 +120,51 @@ def assemble(
     )
 
 
+def _placed(body: Sequence[_Unit], head: Head, layout: Layout) -> list[Placed]:
+    return list(_dated([p for unit in body for p in _place(unit, _Form.WHOLE, layout)], head.days, layout))
+
+
+def _dated(body: Iterable[Placed], days: Sequence[Day], layout: Layout) -> Iterator[Placed]:
+    """Put date lines before the messages of the condensed zone and before the first verbatim one."""
+    waiting = list(days)
+    for placed in body:
+        due = [day for day in waiting if day.page <= placed.page and placed.seq <= layout.verbatim_from]
+        if due:
+            waiting = waiting[len(due) :]
+            text = due[-1].text
+            yield Placed(0, placed.page, "condensed", "user", text, parts=1, tokens=MESSAGE_TOKENS)
+        yield placed
+
+
+def _with_marks(body: Sequence[_Unit], excess: int) -> list[_Unit]:
+    """Put marks in the place of what recall tools brought in, the oldest first, until so many tokens are saved. What
+    came last stays.
+    """
+    marked = set()
+    for item in [item for unit in body for item in unit.items if item.loaded_text is not None][:-1]:
+        if excess <= 0:
+            break
+        marked.add(item.seq)
+        excess -= max(0, item.loaded_tokens - item.tokens)
+    return [_marked_unit(unit, marked) if any(item.seq in marked for item in unit.items) else unit for unit in body]
+
+
+def _marked_unit(unit: _Unit, marked: set[int]) -> _Unit:
+    return _Unit(tuple(item._replace(loaded_text=None) if item.seq in marked else item for item in unit.items))
+
+
 def free_for_tail(window: Window) -> int:
-    """Tokens that the body leaves free for the tail's texts."""
+    """Return the tokens that the body leaves free for the tail's texts."""
     ledger = window.ledger
     return usable(ledger.budget, ledger.token_percent) - ledger.total - TAIL_OVERHEAD
 
 
-def with_tail(window: Window, wanted: Iterable[TailItem]) -> Window:
-    """The window with what this call asked for, as much of it as fits, in the order it was asked for."""
+def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
+    """Return the window with the requested tail items, in order, as far as they fit."""
     free = free_for_tail(window)
     taken: list[TailItem] = []
     left_out = 0
-    for item in wanted:
+    for item in requested:
         if item.tokens <= free:
             taken.append(item)
             free -= item.tokens
@@ -190,20 +248,21 @@ def _opening(head: Head, first_role: str) -> int:
 
 
 def _number(items: Sequence[Item], epoch: Epoch, room: int, totals: Totals) -> int:
-    """The epoch's number, which grows with every squeeze and again after it.
+    """Return the epoch's number, which grows with every squeeze and again after it.
 
-    Whether a window was squeezed can be seen from what came after it too, by adding up again what was in view
-    then: so the number needs no memory, and no two windows that differ in what they held have the same.
+    Whether a window was squeezed can be derived from later messages too, by adding up again what was in view then: so
+    the number needs no memory, and two windows with different content never have the same number.
     """
     layout = epoch.layout
-    held, brought_in, page, squeezed, last = epoch.head.tokens + OPENING_TOKENS, 0, 0, 0, 0
+    held = epoch.head.tokens + len(epoch.head.days) * MESSAGE_TOKENS + OPENING_TOKENS
+    brought_in, page, squeezed, last = 0, 0, 0, 0
     for item in items:
-        if item.kind in ("orphan", "prompt"):
+        if item.kind in UNZONED:
             continue
         if item.page != page:
             page, brought_in = item.page, 0
         held += item.tokens
-        brought_in += max(0, item.loaded_tokens - item.tokens)
+        brought_in = max(0, item.loaded_tokens - item.tokens) or brought_in  # marks stand for what came before
         last = item.seq
         if held + brought_in > room:
             squeezed = item.seq
@@ -233,30 +292,32 @@ def _ledger(
 def _pages(
     items: Sequence[Item], body: Sequence[_Unit], placed: Sequence[Placed], head: Head, layout: Layout
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Each page in one place only: where the least of it is shown. A page that is in view in part only, and not on
-    the contents page, is none of them.
+    """Assign each page to one zone: that of its least complete part.
+
+    A page that is only partly in view and not on the contents page belongs to no zone.
     """
     listed = set(head.listed)
     shown = {p.seq for p in placed}
     partly = {item.page for unit in body for item in unit.items if item.seq not in shown}
-    first = next((item for item in items if item.seq >= layout.condensed_from and item.kind != "orphan"), None)
+    first = next((item for item in items if item.seq >= layout.condensed_from and item.kind not in UNSENT), None)
     if first is not None and layout.condensed_from > 1 and (first.page == 1 or not _opens_page(first)):
         partly.add(first.page)
-    condensed = {p.page for p in placed if p.zone == "condensed"} - listed - partly
+    condensed = {p.page for p in placed if p.zone == "condensed" and p.seq} - listed - partly
     verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed - partly
     return tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed))
 
 
 def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> Iterable[Placed]:
-    """Where cache breakpoints go: the end of the condensed zone, and one place in the verbatim zone's growth.
+    """Set the cache breakpoints: the end of the condensed zone, and one place in the verbatim zone's growth.
 
-    Both depend on the layout alone, so a breakpoint never moves while an epoch lasts.
+    Both depend on the layout alone, so a breakpoint never moves within an epoch.
     """
     after = {item.seq: item.full_after for item in items}
-    last_condensed = max((i.seq for i in items if i.seq < layout.verbatim_from and i.kind != "orphan"), default=0)
+    last_condensed = max((i.seq for i in items if i.seq < layout.verbatim_from and i.kind not in UNSENT), default=0)
     halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
     for p in placed:
-        yield p._replace(cache_mark=True) if p.seq in (last_condensed, halfway) and not p.passing else p
+        is_mark = 0 < p.seq in (last_condensed, halfway) and not p.passing
+        yield p._replace(cache_mark=True) if is_mark else p
 
 
 def _waiting(held_back: Sequence[Item]) -> WindowWarning:
@@ -264,3 +325,13 @@ def _waiting(held_back: Sequence[Item]) -> WindowWarning:
     return WindowWarning(
         "tool_results_awaited", f"message {held_back[0].seq} has {missing} call(s) without a result yet"
     )
+
+
+def _unmatched(items: Sequence[Item], totals: Totals) -> list[WindowWarning]:
+    """Warn of recent results that answer no open call: on the newest page and the one before it."""
+    seqs = [str(item.seq) for item in items if item.kind == "orphan" and item.page >= totals.last_page - 1]
+    if not seqs:
+        return []
+    named = ", ".join(seqs[-UNMATCHED_NAMED:])
+    detail = f"{len(seqs)} recent tool result(s) answer no open call and are not shown: message {named}"
+    return [WindowWarning(UNMATCHED, detail)]

@@ -1,9 +1,9 @@
-"""How many tokens a conversation's model makes of a hundred of ours.
+"""Learn how many tokens a conversation's model makes of a hundred of ours.
 
-Windows are counted with one vocabulary. Other vendors' tokenizers make more of the same text: the safety margin holds
-what they make up to 10/9, and what is beyond that is learned from what callers report after their model was asked.
-What is learned only rises. Each change begins a new epoch, so it goes by steps; and a model that makes fewer tokens of
-the next window, in another language perhaps, makes more of one after it.
+Windows are counted with one vocabulary. Other vendors' tokenizers make more tokens of the same text: the safety margin
+covers up to 10/9, and anything beyond is learned from the usage that callers report. The ratio only rises. Each change
+begins a new epoch, so it rises in steps; and a model that makes fewer tokens of the next window, perhaps in another
+language, makes more of a later one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STEP = 5
 PERCENT_MAX = 200
 """A report beyond this is of no tokenizer: there was more in the prompt than the window."""
 WINDOW_TOKENS_MIN = 500
-"""Of a smaller window, what a model's API adds to every prompt is too large a part."""
+"""In a smaller window, what a model's API adds to every prompt would distort the ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ReportedUsage:
 
 
 def risen(percent: int, reported: ReportedUsage) -> int:
-    """What is known after a report. Up to a step more than what is known is left to the safety margin."""
+    """Return the ratio after a report. Up to one step more than the known ratio is left to the safety margin."""
     if reported.window_tokens < WINDOW_TOKENS_MIN:
         return percent
     seen = -(-reported.prompt_tokens * OURS // reported.window_tokens)

@@ -1,8 +1,8 @@
-"""Who asks, and what they may see.
+"""Callers and what they may see.
 
-A caller belongs to one tenant. With a key it has the key's scopes, and it sees one user alone if the key is bound to
-one: whatever is another user's, or nobody's, is as if it were not there. Without a key, where none is needed, it
-may do everything in the one tenant there is.
+A caller belongs to one tenant. With a key it has the key's scopes, and sees a single user if the key is bound to one:
+data of other users, or of no user, appears not to exist. Without a key, where none is needed, it has full access to the
+only tenant.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
 class Caller:
     tenant: UUID
     user_id: str | None = None
-    """The one user that it sees; None: all of the tenant's. Stores and services know it as ``bound_to``."""
+    """The only user that it sees; None: all of the tenant's. Stores and services call it ``bound_to``."""
     scopes: frozenset[str] = ALL_SCOPES
     key: UUID | None = None
     """The public part of its key."""
 
     @property
     def sensitive(self) -> bool:
-        """Whether sensitive memories are there for it."""
+        """Return whether sensitive memories are there for it."""
         return "memories:sensitive" in self.scopes
 
     @property
     def scope(self) -> str | None:
-        """Whose archives and memories it sees; None: all of the tenant's."""
+        """Return the scope of the visible archives and memories; None: all of the tenant's."""
         return scope_of(self.user_id, None) if self.user_id is not None else None
 
     def require(self, scope: Scope) -> None:
-        """Raises Forbidden."""
+        """Raise Forbidden unless the caller has a scope."""
         if scope not in self.scopes:
             raise Forbidden(f"The key lacks the scope {scope}.", extra={"scope": scope})
 
     def require_all_users(self) -> None:
-        """For what is about a whole tenant. Raises Forbidden for a key that is bound to one user."""
+        """Raise Forbidden for a key bound to one user; for requests that concern a whole tenant."""
         if self.user_id is not None:
             raise Forbidden("The key is bound to one user; this request concerns all users.")
 
     def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
-        """Whom a request is about: the user it names, or the key's own. Raises Forbidden for anybody else."""
+        """Return the user of a request: the one it names, or the key's own. Raises Forbidden for any other."""
         if self.user_id is None:
             return named
         if named not in (None, self.user_id):
@@ -62,7 +62,7 @@ class Caller:
         return self.user_id
 
     def idempotency_key(self, sent: str) -> str:
-        """An Idempotency-Key as it is kept: callers that may not see each other's answers do not share it."""
+        """Return an Idempotency-Key as stored: callers that must not see each other's responses do not share keys."""
         if self.user_id is None and self.sensitive:
             return sent
         text = f"{'' if self.user_id is None else 'u:' + self.user_id}\n{self.sensitive}\n{sent}"

@@ -16,5 +16,7 @@ def dumps(value: Any) -> str:
 
 
 def spaced(value: Any) -> str:
-    """JSON with the spaces that most serialisers put in. Schemas are weighed so, since callers may send them so."""
+    """Return JSON with the spaces that most serialisers write; schemas are counted in this form, as callers may send
+    it.
+    """
     return json.dumps(value, ensure_ascii=False)

@@ -42,14 +42,18 @@ class Conversation:
     indexed_through: int = 0
     """Up to this page all have an index."""
     summary_through: int = 0
-    """What the newest summary covers."""
+    """The last seq that the newest summary covers."""
     epoch: int = 0
     chain: bytes | None = b""
-    """Of all its messages but the prompt; None if it is older than chains are and was never synced."""
+    """Covers all its messages but the prompt; None if it predates chains and was never synced."""
     asked: bytes | None = None
     """The chain where the newest request through the proxy ended; None if there was none."""
     answered: bytes | None = None
     """The chain after the first answer that the proxy gave in it."""
+    asked_from: int | None = None
+    """The seq where the question to the proxy begins that has no answer yet; None if there is none."""
+    refused: bool = False
+    """The model's API refused that question for good: see ``core.refused``."""
     said_at: datetime | None = None
     """The newest `said_at` of its messages; None if none has any."""
     own: tuple[int, Layout] | None = None

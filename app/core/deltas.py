@@ -1,8 +1,8 @@
-"""A streamed answer, part by part: what of it the client is given at once, and what it was in the end.
+"""Process a streamed answer chunk by chunk: what the client receives at once, and the complete answer.
 
-Text goes on as it comes. Of tool calls nothing can go on before it is known whose they are, which their names say; a
-name is whole once the call's arguments, another call or the end have begun. What a model says before Quire recalls
-something for it and what it says after are one answer to the client: one id, one role, one end.
+Text is passed on as it comes. Tool calls are held back until their name tells whether they are the client's; a name is
+complete once the call's arguments, another call or the end have begun. What a model says before and after Quire recalls
+something for it is one answer to the client: one id, one role, one end.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.dialects.stored import Part
 from app.core.proxy import PAUSE, added, sound_calls
 
 Chunk = dict[str, Any]
+REASONS = ("native_finish_reason", "stop_sequence")
 
 
 @dataclass
 class _Call:
-    """A call as far as it has come."""
+    """A call as far as it has arrived."""
 
     id: str
     more: dict[str, Any]
@@ -39,11 +41,17 @@ class Deltas:
     """All that the client was given."""
     refusal: str = ""
     finish_reason: str | None = None
-    """Of this round; None: its end has not come."""
+    """This round's; None until its end has arrived."""
     usage: dict[str, Any] | None = None
     """Of all rounds."""
+    parts: list[Part] = field(default_factory=list)
+    """Of this round, in their order."""
+    earlier: str = ""
+    """The text of the rounds before."""
+    _reasons: dict[str, Any] = field(default_factory=dict)
+    """How this round ended in the words of its own dialect."""
     _head: dict[str, Any] | None = None
-    """What every chunk of one answer has in common, by its first."""
+    """The members that all chunks of an answer share, from the first."""
     _began: bool = False
     """The client was told the role."""
     _pause: bool = False
@@ -55,6 +63,7 @@ class Deltas:
         """A round of the answer: a call of the model."""
         self.finish_reason = None
         self._calls.clear()
+        self.parts, self.earlier, self._reasons = [], self.text, {}
         self._pause = bool(self.text)
 
     @property
@@ -68,7 +77,7 @@ class Deltas:
         )
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Chunk]:
-        """What of a chunk goes on to the client."""
+        """Return the part of a chunk that goes to the client."""
         if self._head is None:
             self._head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
         if chunk.get("usage") is not None:
@@ -78,14 +87,16 @@ class Deltas:
             return []
         choice = choices[0]
         self.finish_reason = choice.get("finish_reason") or self.finish_reason
+        self._reasons |= {name: choice[name] for name in REASONS if choice.get(name) is not None}
         delta = choice.get("delta")
         passed = self._pass(dict(delta) if isinstance(delta, Mapping) else {})
         if not passed and choice.get("logprobs") is None:
             return []
-        return [self._chunk({**choice, "delta": passed, "finish_reason": None})]
+        told = {name: value for name, value in choice.items() if name not in REASONS}
+        return [self._chunk({**told, "delta": passed, "finish_reason": None})]
 
     def end_round(self) -> list[Chunk]:
-        """What was held back of the round's calls and is the client's."""
+        """Return the client's calls of this round that were held back."""
         if self._used is not None:
             self.usage, self._used = added(self.usage, self._used), None
         calls = [delta for _, call in sorted(self._calls.items()) for delta in self._decide(call)]
@@ -97,7 +108,8 @@ class Deltas:
 
     def end(self, finish_reason: str) -> Chunk:
         """The last chunk but that with the usage."""
-        return self._chunk({"index": 0, "delta": self._role({}), "finish_reason": finish_reason})
+        own = self._reasons if finish_reason == self.finish_reason else {}
+        return self._chunk({"index": 0, "delta": self._role({}), "finish_reason": finish_reason, **own})
 
     def usage_chunk(self) -> Chunk:
         return {**(self._head or {}), "choices": [], "usage": self.usage}
@@ -110,6 +122,9 @@ class Deltas:
                 self._pause = False
                 delta["content"] = content = f"{PAUSE}{content}"
             self.text += content
+            self._add_text(content)
+        if isinstance(native := delta.get("native"), Mapping) and "part" in native:
+            self.parts.append(Part("native", native=native["part"], dialect=native["dialect"]))
         if isinstance(delta.get("refusal"), str):
             self.refusal += delta["refusal"]
         if calls:
@@ -119,8 +134,13 @@ class Deltas:
             return {}
         return self._role(delta)
 
+    def _add_text(self, text: str) -> None:
+        if not self.parts or self.parts[-1].kind != "text":
+            self.parts.append(Part("text"))
+        self.parts[-1].text += text
+
     def _role(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """The role is said once."""
+        """Add the role to the first delta only."""
         delta.pop("role", None)
         if self._began:
             return delta
@@ -131,7 +151,7 @@ class Deltas:
         return {**(self._head or {}), "choices": [choice]}
 
     def _take(self, parts: object) -> list[dict[str, Any]]:
-        """What goes on at once of some parts of calls."""
+        """Return the parts of calls that can be passed on at once."""
         found: list[dict[str, Any]] = []
         for part in parts if isinstance(parts, list) else []:
             if not isinstance(part, Mapping):
@@ -142,7 +162,9 @@ class Deltas:
             if index not in self._calls:
                 for earlier in self._calls.values():
                     found += self._decide(earlier)
-            found += self._grow(self._calls.setdefault(index, self._new(part)), part)
+                self._calls[index] = self._new(part)
+                self.parts.append(Part("call", self._calls[index].id))
+            found += self._grow(self._calls[index], part)
         return found
 
     def _new(self, part: Mapping[str, Any]) -> _Call:
@@ -169,7 +191,7 @@ class Deltas:
         return [{"index": call.outer, "function": {"arguments": arguments}}] if call.outer is not None else []
 
     def _decide(self, call: _Call) -> list[dict[str, Any]]:
-        """A call whose name is whole, as far as it has come, if it is the client's."""
+        """Return a call with a complete name, as far as it has arrived, if it is the client's."""
         if call.is_decided:
             return []
         call.is_decided = True

@@ -1,8 +1,8 @@
-"""What stands for a message that was erased: a mark that keeps its place, its role and its calls.
+"""Marks for erased messages; a mark keeps the place, role and calls of its message.
 
-A window that showed the message shows the mark, so pairs stay whole: a call keeps its id and a result the id that it
-answers; names and arguments of calls go, for they say something too. Whatever a recall tool brought back of it, into
-this conversation or another of the user's, goes with it (``Repeats``).
+A window that showed the message shows the mark, so pairs stay whole: a call keeps its id, and a result the id that it
+answers. Names and arguments of calls go, because they are content too. Any copy that a recall tool loaded, into this
+conversation or another of the user's, goes with it (``Repeats``).
 """
 
 from __future__ import annotations
@@ -13,20 +13,16 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.messages import SENT_FIELDS, THINKING_PARTS
 from app.core.model import Language
 
-ERASED = "[erased]"
-_MARKS: dict[Language, str] = {"en": ERASED, "zh": "[已删除]"}
-_PRUNED: dict[Language, str] = {
-    "en": "[pruned; search_memories still finds what it said]",
-    "zh": "[已精简;search_memories 仍可查到其内容]",
-}
+ERASED = wording.ERASED.en
 CALL_NAME = "erased"
-"""Stands for the name of a call: what every API takes as one."""
+"""Replaces the name of a call; valid in every API."""
 REPEAT_CHARACTERS = 12
-"""So many letters and digits in a row that two texts share are no accident."""
+"""A shared run of this many letters and digits is no accident."""
 PROBE_CHARACTERS = 8
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NOT_PLAIN = re.compile(r"[\W_]+")
@@ -35,7 +31,7 @@ _NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """What is stored of a message besides its place."""
+    """The stored forms of a message."""
 
     body: str
     view: str | None
@@ -43,48 +39,55 @@ class Forms:
 
 
 def mark(language: Language) -> str:
-    """What an erased message says."""
-    return _MARKS[language]
+    """Return the text of an erased message."""
+    return wording.ERASED.say(language)
 
 
 def pruned_mark(language: Language) -> str:
-    """What stands for a message that is kept in search only."""
-    return _PRUNED[language]
+    """Return the text of a message that is kept only in search."""
+    return wording.PRUNED.say(language)
+
+
+def refused_mark(language: Language) -> str:
+    """Return what the contents page says of a message that the model's API refused for good."""
+    return wording.REFUSED.say(language)
 
 
 def erased_forms(
     body: Mapping[str, Any],
     view: Sequence[Mapping[str, Any]],
     anthropic: Mapping[str, Any] | None,
-    said: str,
+    mark_text: str,
     kept_names: Collection[str] = (),
 ) -> Forms:
-    """The forms of a message of which a mark (``said``) is all that is left.
+    """Return the forms of a message that a mark (``mark_text``) has replaced.
 
-    ``view`` is what windows show of it, in OpenAI form; none for an orphan. ``kept_names`` are those of tools that
-    mean something to Quire: calls of them keep their name.
+    ``view`` is what windows show of it, in OpenAI form; empty for an orphan. ``kept_names`` are tool names that matter
+    to Quire: calls of these keep their name.
     """
-    original = dumps(_erased(body, said, kept_names))
-    seen = ",".join(dumps(_erased(message, said, kept_names)) for message in view)
+    original = dumps(_erased(body, mark_text, kept_names))
+    seen = ",".join(dumps(_erased(message, mark_text, kept_names)) for message in view)
     return Forms(
         body=original,
         view=None if seen == original else seen,
-        anthropic=dumps(_erased(anthropic, said, kept_names)) if anthropic is not None else None,
+        anthropic=dumps(_erased(anthropic, mark_text, kept_names)) if anthropic is not None else None,
     )
 
 
-def _erased(message: Mapping[str, Any], said: str, kept_names: Collection[str]) -> dict[str, Any]:
-    kept: dict[str, Any] = {"role": message["role"]}
+def _erased(message: Mapping[str, Any], mark_text: str, kept_names: Collection[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {"role": message["role"]}
     if "tool_call_id" in message:
-        kept["tool_call_id"] = message["tool_call_id"]
+        result["tool_call_id"] = message["tool_call_id"]
     content = message.get("content")
-    kept["content"] = _blocks(content, said, kept_names) if isinstance(content, list) and _has_pairs(content) else said
+    result["content"] = (
+        _blocks(content, mark_text, kept_names) if isinstance(content, list) and _has_pairs(content) else mark_text
+    )
     calls = [_call(call, kept_names) for call in message.get("tool_calls") or []]
     if calls:
-        kept["tool_calls"] = calls
+        result["tool_calls"] = calls
         if not _says(message):
-            kept["content"] = None
-    return kept
+            result["content"] = None
+    return result
 
 
 def _says(message: Mapping[str, Any]) -> bool:
@@ -95,20 +98,20 @@ def _has_pairs(content: Sequence[Mapping[str, Any]]) -> bool:
     return any(part.get("type") in ("tool_use", "tool_result") for part in content)
 
 
-def _blocks(content: Sequence[Mapping[str, Any]], said: str, kept_names: Collection[str]) -> list[dict[str, Any]]:
-    """The calls and results of a message in Anthropic form; one text stands for all else that it said."""
+def _blocks(content: Sequence[Mapping[str, Any]], mark_text: str, kept_names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the calls and results of a message in Anthropic form; one text replaces everything else."""
     blocks: list[dict[str, Any]] = []
-    told = False
+    has_mark = False
     for part in content:
         match part.get("type"):
             case "tool_use":
                 blocks.append({"type": "tool_use", "id": part["id"], "name": _name(part["name"], kept_names)})
                 blocks[-1]["input"] = {}
             case "tool_result":
-                blocks.append({"type": "tool_result", "tool_use_id": part["tool_use_id"], "content": said})
-            case kind if kind not in THINKING_PARTS and not told:
-                blocks.append({"type": "text", "text": said})
-                told = True
+                blocks.append({"type": "tool_result", "tool_use_id": part["tool_use_id"], "content": mark_text})
+            case kind if kind not in THINKING_PARTS and not has_mark:
+                blocks.append({"type": "text", "text": mark_text})
+                has_mark = True
     return blocks
 
 
@@ -122,7 +125,7 @@ def _name(name: str, kept_names: Collection[str]) -> str:
 
 
 def swapped(value: Any, old: str, new: str) -> Any:
-    """A value in which another text stands for a placeholder; where it was cut, its first line."""
+    """Replace a placeholder by another text; where it was cut, its first line."""
     if isinstance(value, list):
         return [swapped(item, old, new) for item in value]
     if isinstance(value, dict):
@@ -133,14 +136,14 @@ def swapped(value: Any, old: str, new: str) -> Any:
     return new.split("\n", 1)[0] if isinstance(value, str) and value.startswith(first) else value
 
 
-# --- What repeats it ----------------------------------------------------------------------------------
+# --- Repetitions --------------------------------------------------------------------------------------
 
 
 class Repeats:
-    """Texts that may repeat what is erased, by a name for each; ``of`` says which do.
+    """Texts that may repeat an erased one, each with a name; ``of`` returns the names of those that do.
 
-    Compared are letters and digits alone, so that quoting and escaping make no difference. A short text is only met
-    where it is all that was said. It errs on the side of saying that a text is repeated.
+    Only letters and digits are compared, so that quoting and escaping make no difference. A short text matches only if
+    it is the whole message. In doubt a text counts as a repetition.
     """
 
     def __init__(self, texts: Mapping[Hashable, str]) -> None:
@@ -157,33 +160,33 @@ class Repeats:
                 self._said.setdefault(_plain(line.rsplit(": ", 1)[-1]), set()).add(name)
 
     def _add(self, run: str, number: int) -> None:
-        known = self._places.setdefault(run, number)
-        if isinstance(known, set):
-            known.add(number)
-        elif known != number:
-            self._places[run] = {known, number}
+        earlier = self._places.setdefault(run, number)
+        if isinstance(earlier, set):
+            earlier.add(number)
+        elif earlier != number:
+            self._places[run] = {earlier, number}
 
     def of(self, text: str) -> set[Hashable]:
         """The names of the texts that repeat a part of this one."""
         plain = _plain(text)
         if len(plain) < REPEAT_CHARACTERS:
             return set(self._said.get(plain, ())) if plain else set()
-        found: set[int] = set()
+        numbers: set[int] = set()
         # Whatever is shared holds one of the probes, which are a step apart: most of a text is passed over by them.
         steps = range(0, len(plain) - PROBE_CHARACTERS + 1, REPEAT_CHARACTERS - PROBE_CHARACTERS + 1)
         for at in [at for at in steps if plain[at : at + PROBE_CHARACTERS] in self._probes]:
             for start in range(max(0, at + PROBE_CHARACTERS - REPEAT_CHARACTERS), at + 1):
-                known = self._places.get(plain[start : start + REPEAT_CHARACTERS])
-                if known is not None:
-                    found |= known if isinstance(known, set) else {known}
-        return {self._names[number] for number in found}
+                holders = self._places.get(plain[start : start + REPEAT_CHARACTERS])
+                if holders is not None:
+                    numbers |= holders if isinstance(holders, set) else {holders}
+        return {self._names[number] for number in numbers}
 
 
 def _plain(text: str) -> str:
     return _NOT_PLAIN.sub("", text.casefold())
 
 
-# --- Answers that were kept ---------------------------------------------------------------------------
+# --- Stored responses ---------------------------------------------------------------------------------
 
 _IN_ANSWERS = frozenset(
     {
@@ -196,22 +199,23 @@ _NAMES = ("id", "uuid", "memory_key")
 _CALLERS_IDS = frozenset({"client_id", "conversation_id", "user_id"})
 
 
-def without_content(answer: Any, ids: Collection[str] | None, said: str) -> Any:
-    """An answer that was kept for its Idempotency-Key, without what it said of what is erased: the objects with one
-    of the ids (and what is in them), or all if ``ids`` is None. Ids that callers chose go too, for they may be names.
+def without_content(answer: Any, ids: Collection[str] | None, mark_text: str) -> Any:
+    """Return a stored response without erased content: the objects with one of the ids, and everything in them.
+
+    If ``ids`` is None, all objects are emptied. Ids chosen by callers go too, because they may be names.
     """
     if isinstance(answer, list):
-        return [without_content(item, ids, said) for item in answer]
+        return [without_content(item, ids, mark_text) for item in answer]
     if not isinstance(answer, dict):
         return answer
     if ids is not None and not any(answer.get(name) in ids for name in _NAMES):
-        return {key: without_content(value, ids, said) for key, value in answer.items()}
-    return {key: _without(key, value, said) for key, value in answer.items()}
+        return {key: without_content(value, ids, mark_text) for key, value in answer.items()}
+    return {key: _without(key, value, mark_text) for key, value in answer.items()}
 
 
-def _without(key: str, value: Any, said: str) -> Any:
+def _without(key: str, value: Any, mark_text: str) -> Any:
     if key in _IN_ANSWERS and value is not None:
-        return said
+        return mark_text
     if key in _LISTS:
         return []
     if key == "metadata":
@@ -219,8 +223,8 @@ def _without(key: str, value: Any, said: str) -> Any:
     if key in _CALLERS_IDS:
         return None
     if key == "id" and isinstance(value, str) and not _UUID.fullmatch(value):
-        return said
-    return without_content(value, None, said)
+        return mark_text
+    return without_content(value, None, mark_text)
 
 
 GONE = ""
@@ -229,14 +233,14 @@ GONE = ""
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What kept answers must not say any more, by ids."""
+    """The changes to stored responses, by id."""
 
     erased: frozenset[str] = frozenset()
-    """What is gone."""
+    """Ids of what was erased."""
     changed: frozenset[str] = frozenset()
-    """What is stored, but says less."""
+    """Ids of what is stored with less content."""
     archives: Mapping[str, str] = field(default_factory=dict)
-    """Archives that are gone, and what stands where they are shown."""
+    """Erased archives, each with the text that replaces it."""
 
 
 def redacted(response: str, redaction: Redaction, *, whole: bool) -> str:
@@ -250,8 +254,8 @@ def redacted(response: str, redaction: Redaction, *, whole: bool) -> str:
     answer = json.loads(response)
     if _acknowledges(answer) and (whole or _names(answer, redaction.erased | redaction.archives.keys())):
         return GONE
-    for archive, said in redaction.archives.items():
-        answer = without_archive(answer, archive, said)
+    for archive, replacement in redaction.archives.items():
+        answer = without_archive(answer, archive, replacement)
     ids = None if whole else redaction.erased | redaction.changed
     return dumps(without_content(answer, ids, ERASED))
 
@@ -268,14 +272,14 @@ def _names(value: Any, ids: Collection[str]) -> bool:
     return any(value.get(name) in ids for name in _NAMES) or any(_names(item, ids) for item in value.values())
 
 
-def without_archive(value: Any, archive: str, said: str) -> Any:
-    """Return a value with ``said`` in place of every text that names an archive; its bare id stays."""
+def without_archive(value: Any, archive: str, replacement: str) -> Any:
+    """Return a value with ``replacement`` in place of every text that names an archive; its bare id stays."""
     if isinstance(value, str):
-        return said if archive in value and value != archive else value
+        return replacement if archive in value and value != archive else value
     if isinstance(value, list):
-        return [without_archive(item, archive, said) for item in value]
+        return [without_archive(item, archive, replacement) for item in value]
     if isinstance(value, dict):
         if "archive" in value and len(value) == 1:
             return value
-        return {key: without_archive(item, archive, said) for key, item in value.items()}
+        return {key: without_archive(item, archive, replacement) for key, item in value.items()}
     return value

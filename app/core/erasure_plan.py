@@ -1,8 +1,8 @@
-"""What erasing messages comes to, decided before anything is written.
+"""Decide everything that erasing messages writes, before anything is written.
 
-An erased message becomes a mark. So does a message into which a recall tool brought something of it. A result whose
-call is erased stays, without what the call said. Whatever was made of the messages or of their pages goes, and what
-Quire makes by itself is made again from what is left.
+An erased message becomes a mark, and so does a message into which a recall tool loaded any of it. A result whose call
+is erased stays, without what the call said. Everything derived from the messages or their pages is deleted, and Quire
+derives it again from what is left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.core.erasure import CALL_NAME, Forms, erased_forms, mark, swapped
 from app.core.groups import chat_messages
 from app.core.ingest import ConversationEnd
 from app.core.messages import weigh
-from app.core.model import Language
+from app.core.model import UNZONED, Language
 from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.quote import plain_text
@@ -45,7 +45,7 @@ class StoredMessage:
     is_loaded: bool
     """A recall tool brought it."""
     language: Language
-    """That of its conversation."""
+    """The conversation's language."""
 
     @property
     def place(self) -> Place:
@@ -53,13 +53,13 @@ class StoredMessage:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """What windows show of it, in OpenAI form."""
+        """Return the message as windows show it, in OpenAI form."""
         return chat_messages(self.view if self.view is not None else self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCard:
-    """What stands for an archive, and what it is made from."""
+    """An archive's card and placeholder."""
 
     card: ArchiveCard
     placeholder: str
@@ -82,24 +82,24 @@ class Marked:
     forms: Forms
     line: Line
     tokens: int
-    """What the forms weigh; 0 for what no window shows among its messages."""
+    """Tokens of the forms; 0 for a message that no window shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """A result without what its call said."""
+    """A result without the content of its call."""
 
     place: Place
     texts: Sequence[str | None]
     """Body, view, short and the Anthropic form."""
     line: Line
     placeholders: Mapping[UUID, str]
-    """By archive."""
+    """Placeholders by archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the decision needs to know of the service."""
+    """The properties of the service that the decision depends on."""
 
     count: Count
     recall_tools: Collection[str]
@@ -110,22 +110,22 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The messages that are to go, and what stands around them."""
+    """The messages to erase, with their context."""
 
     end: ConversationEnd
     language: Language
     messages: Sequence[StoredMessage]
     results: Sequence[StoredMessage]
-    """Those that answer a call among them."""
+    """The results that answer their calls."""
     cards: Mapping[UUID, StoredCard]
-    """Of the archives in the results."""
+    """Cards of the archives in the results."""
     repeats: Sequence[StoredMessage]
     """Messages of any conversation that a recall tool brought and that repeat them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that erasing messages of a conversation writes, its archives aside."""
+    """Everything that erasing messages of a conversation writes, except for its archives."""
 
     marked: Sequence[Marked]
     unasked: Sequence[Unasked]
@@ -135,14 +135,14 @@ class Plan:
     """Messages whose vectors were made from erased ones too."""
     mark: Line
     prompt_tokens: int
-    """By how much the system prompt becomes heavier."""
+    """The system prompt's increase in tokens."""
     end: ConversationEnd
     conversations: Collection[str]
-    """Where a new generation begins."""
+    """The conversations in which a new generation begins."""
     erased: Collection[UUID]
     """Messages that kept answers must not speak of any more."""
     changed: Collection[UUID]
-    """Messages and archives that kept answers describe with what their call said."""
+    """Messages and archives that stored responses describe with content of their calls."""
 
 
 def decide(erased: Erased, rules: Rules) -> Plan:
@@ -188,7 +188,7 @@ def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
 
 def _marked(message: StoredMessage, rules: Rules) -> Marked:
     forms = _forms(message, rules)
-    seen = 0 if message.kind in ("prompt", "orphan") else weight(_seen(forms), rules.count)
+    seen = 0 if message.kind in UNZONED else weight(_seen(forms), rules.count)
     return Marked(message.place, forms, mark_line(message.language, rules.count), seen)
 
 
@@ -220,7 +220,7 @@ def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: Rul
 
 
 def _without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: Rules) -> ConversationEnd:
-    """The calls that await results, without what an erased one said."""
+    """Return the calls that await results, without the content of erased ones."""
     gone = {
         call["id"]
         for message in erased

@@ -1,7 +1,7 @@
-"""Texts cut to a room in tokens, so that most of each is kept: for a model that is to read them.
+"""Cut texts to fit a number of tokens, keeping most of each, for a model to read.
 
-What users say stays whole as long as it fits, and the longest of the other texts give way first: they keep their
-beginning and a shorter end, with a mark of what is missing between.
+What users say stays whole as long as it fits. The longest of the other texts are cut first: they keep their beginning
+and a shorter end, with a mark for what is missing in between.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.days import dated, settled
+from app.core.model import Language
 from app.core.neutral import block
 
 HEAD_SHARE = 0.7
 MARK_TOKENS = 12
-"""What the mark of a cut weighs, about."""
+"""Approximate tokens of a cut's mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,12 @@ class Excerpt:
     role: str
     text: str
     tokens: int
+    day: str = ""
+    """When it was said, such as "2030-01-31"; "" if that is not to be told."""
 
 
 def shares(weights: Sequence[int], room: int) -> list[int]:
-    """What each weight may keep so that together they fit the room: all of it, or one bound that all the larger
-    ones share.
-    """
+    """Return what each weight keeps so that all fit the room: all of it, or a bound shared by the larger ones."""
     left, keep = room, list(weights)
     order = sorted(range(len(weights)), key=lambda i: weights[i])
     for place, i in enumerate(order):
@@ -40,21 +42,21 @@ def shares(weights: Sequence[int], room: int) -> list[int]:
 
 
 def rooms(excerpts: Sequence[Excerpt], room: int) -> list[int]:
-    """Tokens that each may keep: what users say first, then the others."""
+    """Return the tokens that each excerpt may keep: what users say first, then the others."""
     users = [i for i, e in enumerate(excerpts) if e.role == "user"]
     others = [i for i, e in enumerate(excerpts) if e.role != "user"]
-    wanted = sum(excerpts[i].tokens for i in users)
+    user_tokens = sum(excerpts[i].tokens for i in users)
     least = min(room // 3, sum(excerpts[i].tokens for i in others))  # a page is not all question
-    for_users = min(wanted, room - least)
-    kept = [0] * len(excerpts)
+    for_users = min(user_tokens, room - least)
+    kept_tokens = [0] * len(excerpts)
     for group, size in ((users, for_users), (others, room - for_users)):
         for i, tokens in zip(group, shares([excerpts[i].tokens for i in group], size), strict=True):
-            kept[i] = tokens
-    return kept
+            kept_tokens[i] = tokens
+    return kept_tokens
 
 
 def cut(text: str, tokens: int, keep: int) -> str:
-    """About ``keep`` of a text's tokens: its beginning and its end."""
+    """Return about ``keep`` of a text's tokens: its beginning and its end."""
     if keep >= tokens:
         return text
     characters = len(text) * max(0, keep - MARK_TOKENS) // max(tokens, 1)
@@ -63,7 +65,10 @@ def cut(text: str, tokens: int, keep: int) -> str:
     return f"{text[:head]} [… {len(text) - head - tail} …] {text[len(text) - tail :] if tail else ''}".strip()
 
 
-def framed(excerpts: Sequence[Excerpt]) -> str:
-    """As a model is given them: data in a frame that nothing in them can close."""
-    lines = "\n".join(f"[{e.seq}] {e.role}: {block(e.text)}" for e in excerpts)
-    return f"<quire-data>\n{lines}\n</quire-data>"
+def framed(excerpts: Sequence[Excerpt], language: Language) -> str:
+    """Return excerpts for a model: data in a frame that nothing in them can close, with date lines where the day
+    changes.
+    """
+    told = settled({e.seq: e.day for e in excerpts if e.day})
+    lines, _ = dated([(f"[{e.seq}] {e.role}: {block(e.text)}", told.get(e.seq, "")) for e in excerpts], "", language)
+    return "\n".join(["<quire-data>", *(lines or [""]), "</quire-data>"])

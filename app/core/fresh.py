@@ -1,22 +1,27 @@
-"""Fresh tool results: shown in full until the next user message, although they are archived.
+"""Fresh tool results: shown until the next user message, although they are archived, in full or in part.
 
-An agent that has just called a tool is shown what came back, not a placeholder that makes it call again. From the next
-user message on, the placeholder stands in the window. What is shown in full counts for no threshold and moves no zone:
-it takes only what the window leaves free, so it never pushes anything out.
+An agent that has just called a tool sees the result, not a placeholder that would make it call again. From the next
+user message on, the window shows the placeholder. If a result does not fit in full, the window shows the parts that
+matter to the page's question. They are chosen when it is stored, and taken best first up to a bound that depends only
+on the available tokens: so they stay the same while the page goes on, as long as the window has that much free.
+
+A fresh result counts towards no threshold and moves no zone: it takes only what the window leaves free, so it never
+displaces anything.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from app.core.budget import usable
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.model import Placed, Window
-from app.core.neutral import neutral
+from app.core.neutral import neutral, without_ranges
 
 FRESH_SHARE = 0.5
 """Most of the available tokens that fresh results take together."""
@@ -24,13 +29,42 @@ FRAME_TOKENS, CHANGED_TOKENS = 8, 4
 """Tokens that joining a result to its placeholder's first line adds, and each character that made it neutral."""
 
 
-@dataclass(frozen=True, slots=True)
-class FreshResult:
-    """An archived result in full."""
+PARTS_SHARE, PARTS_TOKENS_MAX = 0.25, 4_000
+"""Most of the available tokens that the parts of one result take: what a recall tool would bring in by itself."""
 
-    archive_id: UUID
+
+class Part(NamedTuple):
+    """A stretch of a result, as windows show it."""
+
+    offset: int
     text: str
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class FreshResult:
+    """An archived result."""
+
+    archive_id: UUID
+    text: str | None
+    """In full; None where it is too long for the window."""
+    tokens: int
+    parts: tuple[Part, ...] = ()
+    """What matters of it, the best first."""
+
+
+def part_text(offset: int, text: str) -> str:
+    """Return a stretch of a result as windows show it."""
+    return f"[{offset}–{offset + len(text)}]\n{without_ranges(neutral(text))}"
+
+
+def stored_parts(parts: Sequence[tuple[int, str]], counts: Mapping[str, int]) -> str | None:
+    """Return parts with their tokens, as they are stored with the archive."""
+    return dumps([[offset, text, counts[text]] for offset, text in parts]) if parts else None
+
+
+def read_parts(stored: str | None) -> tuple[Part, ...]:
+    return tuple(Part(*part) for part in json.loads(stored)) if stored else ()
 
 
 def wanted(window: Window, last_page: int) -> list[UUID]:
@@ -47,19 +81,20 @@ def tokens_max(window: Window) -> int:
 
 
 def with_fresh(window: Window, results: Sequence[FreshResult], last_page: int) -> Window:
-    """Return the window with fresh results in full, the newest first, as many as fit whole."""
-    room = tokens_max(window)
+    """Return the window with fresh results, the newest first: in full where they fit, else in part."""
+    room, parts_max = tokens_max(window), _parts_max(window)
     by_id = {str(result.archive_id): result for result in results}
     body = list(window.body)
     spent = 0
     for at in reversed(range(len(body))):
         if not _is_fresh(body[at], last_page):
             continue
-        chosen: dict[str, FreshResult] = {}
+        chosen: dict[str, _Shown] = {}
         for uuid in reversed(body[at].archive_ids):
-            if uuid in by_id and (weight := _weight(by_id[uuid])) <= room - spent:
-                chosen[uuid] = by_id[uuid]
-                spent += weight
+            shown = _fitting(by_id[uuid], room - spent, parts_max) if uuid in by_id else None
+            if shown is not None:
+                chosen[uuid] = shown
+                spent += shown.tokens
         if chosen:
             body[at] = _shown(body[at], chosen)
     if not spent:
@@ -72,24 +107,55 @@ def _is_fresh(placed: Placed, last_page: int) -> bool:
     return placed.page == last_page and placed.zone == "verbatim" and bool(placed.archive_ids)
 
 
-def _weight(result: FreshResult) -> int:
-    shown = neutral(result.text)
-    changed = sum(result.text.count(mark) - shown.count(mark) for mark in "<[")
-    return result.tokens + FRAME_TOKENS + CHANGED_TOKENS * changed
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The text that replaces a placeholder, after its first lines."""
+
+    text: str
+    tokens: int
+    lines: int
+    """So many lines of the placeholder stay: the first says how to read the archive, the second how long it is."""
 
 
-def _shown(placed: Placed, results: Mapping[str, FreshResult]) -> Placed:
-    messages = [_in_full(message, results) for message in chat_messages(placed.text)]
-    tokens = placed.tokens + sum(map(_weight, results.values()))
+def _parts_max(window: Window) -> int:
+    ledger = window.ledger
+    available = usable(ledger.budget, ledger.token_percent) - ledger.tools - ledger.system
+    return min(PARTS_TOKENS_MAX, int(available * PARTS_SHARE))
+
+
+def _fitting(result: FreshResult, room: int, parts_max: int) -> _Shown | None:
+    """Return as much of a result as fits; None if nothing does."""
+    if result.text is not None:
+        text = neutral(result.text)
+        changed = sum(result.text.count(mark) - text.count(mark) for mark in "<[")
+        if (tokens := result.tokens + FRAME_TOKENS + CHANGED_TOKENS * changed) <= room:
+            return _Shown(text, tokens, lines=1)
+    left, taken = min(room, parts_max) - FRAME_TOKENS, list[Part]()
+    for part in result.parts:
+        if part.tokens + 1 > left:
+            break
+        left -= part.tokens + 1
+        taken.append(part)
+    if not taken:
+        return None
+    tokens = FRAME_TOKENS + sum(part.tokens + 1 for part in taken)
+    return _Shown("\n".join(part.text for part in sorted(taken)), tokens, lines=2)
+
+
+def _shown(placed: Placed, results: Mapping[str, _Shown]) -> Placed:
+    messages = [_in_place(message, results) for message in chat_messages(placed.text)]
+    tokens = placed.tokens + sum(result.tokens for result in results.values())
     text = ",".join(map(dumps, messages))
     return placed._replace(text=text, tokens=tokens, anthropic=None, passing=True, cache_mark=False)
 
 
-def _in_full(message: dict[str, Any], results: Mapping[str, FreshResult]) -> dict[str, Any]:
-    """A tool message whose placeholder's first line is followed by the result."""
+def _in_place(message: dict[str, Any], results: Mapping[str, _Shown]) -> dict[str, Any]:
+    """A tool message whose placeholder's first lines are followed by the result."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, str):
         return message
-    first_line = content.split("\n", 1)[0]
-    found = next((result for uuid, result in results.items() if uuid in first_line), None)
-    return message if found is None else {**message, "content": f"{first_line}\n{neutral(found.text)}"}
+    lines = content.split("\n")
+    found = next((result for uuid, result in results.items() if uuid in lines[0]), None)
+    if found is None:
+        return message
+    return {**message, "content": "\n".join([*lines[: found.lines], found.text])}

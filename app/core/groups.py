@@ -13,15 +13,15 @@ from itertools import groupby
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.model import Item
+from app.core.model import UNZONED, Item
 
 
 def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     """The body's items as the units that are shown together, and those held back because results are awaited.
 
-    Orphaned tool messages belong to no unit; neither do results whose call has been deleted.
+    Messages that are not sent belong to no unit; neither do results whose call has been deleted.
     """
-    shown = [item for item in items if item.kind not in ("orphan", "prompt")]
+    shown = [item for item in items if item.kind not in UNZONED]
     found = [list(unit) for _, unit in groupby(shown, key=lambda item: item.group)]
     found = [unit for unit in found if unit[0].kind != "result"]
     if found and _is_awaited(found[-1]):
@@ -30,7 +30,7 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
 
 
 def shrunk(items: Iterable[Item]) -> Iterator[Item]:
-    """The items once their page is not the newest any more: marks stand for what recall tools brought in."""
+    """Yield items whose page is no longer the newest: marks replace what recall tools loaded."""
     return (item if item.loaded_text is None else item._replace(loaded_text=None) for item in items)
 
 
@@ -41,12 +41,12 @@ def _is_complete(unit: Sequence[Item]) -> bool:
 
 
 def _is_awaited(unit: Sequence[Item]) -> bool:
-    """Whether results may still come: not once something was said beside those that did."""
+    """Return whether results may still come; once anything else has followed, none will."""
     return not _is_complete(unit) and all(item.parts <= item.results for item in unit[1:])
 
 
 def _settled(unit: list[Item]) -> list[Item]:
-    """A unit as it reads once nothing more will answer it."""
+    """Return a unit in its final form, once nothing more can answer it."""
     if _is_complete(unit):
         return unit
     answered = {call_id for item in unit[1:] for call_id in _answered_ids(item.text)}

@@ -1,8 +1,8 @@
-"""How a window grew, turn by turn, from the offsets that are stored anyway.
+"""Derive a window's growth, turn by turn, from stored offsets.
 
-No window is assembled again. Within an epoch the head and the condensed zone are frozen and the verbatim zone
-begins in one place, so what the window of the conversation's own budget held at the end of a turn is the epoch's
-sums and a difference of two offsets. What a single call brought in (its tail, a loaded result) is not in it.
+No window is assembled again. Within an epoch the head and the condensed zone are frozen and the verbatim zone has a
+fixed beginning, so the content of the conversation's own window at the end of a turn is the epoch's sums plus a
+difference of two offsets. What a single call loaded (its tail, a loaded result) is not included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What an epoch froze, in tokens, and where its verbatim zone begins."""
+    """The frozen tokens of an epoch, and the beginning of its verbatim zone."""
 
     number: int
     trigger_page: int

@@ -1,11 +1,11 @@
 """The head of a window: standing notes, summary with topics, contents page, frozen for an epoch.
 
-Notes come first and are never cut for the sake of the rest; then the summary takes up to four tenths of the
-room, its last line naming the topics, and the contents page what is left. Everything in it was written by users,
-tools or models, so it is framed as quotation.
+Notes come first and are never cut for the rest; then the summary takes up to four tenths of the room, its last line
+naming the topics, and the contents page gets what is left. Everything in the head was written by users, tools or
+models, so it is framed as quotation.
 
-Where something has left the view, the summary has SUMMARY_TOKENS_MIN tokens or all that it has to say, as long as the
-head has that room at all (``core/budget.py`` sees to it in windows of 1,500 available tokens and more).
+Once something has left the view, the summary gets SUMMARY_TOKENS_MIN tokens or its full length, as long as the head has
+that room at all (``core/budget.py`` ensures this for windows of 1,500 available tokens and more).
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core import wording
 from app.core.contents import Contents, Count
-from app.core.model import Head, Language, Policy
+from app.core.days import dated, tokens_of
+from app.core.model import Day, Head, Language, Policy
 from app.core.neutral import flat, neutral
 from app.core.topics import Topic, most_mentioned, named
 
@@ -22,11 +24,11 @@ BULLET = 3
 """Tokens that the bullet and the line end add to a line."""
 SUMMARY_SHARE = 0.4
 TOPICS_SHARE = 0.25
-"""Of the summary's room."""
+"""The topics' share of the summary's room."""
 TOPICS_TOKENS_MAX = 60
 NOTES_SHARE = 0.5
 SUMMARY_TOKENS_MIN, SUMMARY_ROOM_MIN = 150, 190
-"""What a summary has at least, and the room that its lines need for it."""
+"""The minimum of a summary, and the room that its lines need for it."""
 
 FRAMES: dict[Language, dict[str, str]] = {
     "en": {
@@ -54,10 +56,12 @@ FRAMES: dict[Language, dict[str, str]] = {
 class SummaryLine:
     text: str
     tokens: int
+    day: str = ""
+    """The day it tells of, where that is known."""
 
 
 def frame_tokens(language: Language, count: Count) -> int:
-    """What a head weighs before anything is in it, the frame of its message included."""
+    """Return the tokens of an empty head, including the frame of its message."""
     return sum(count(part) + 1 for part in FRAMES[language].values()) + 4
 
 
@@ -81,7 +85,7 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
     room = min(TOPICS_TOKENS_MAX, int(room * TOPICS_SHARE)) - BULLET
     names = named(most_mentioned(topics))
     while names:
-        text = FRAMES[language]["topics"] + ("、" if language == "zh" else ", ").join(names)
+        text = FRAMES[language]["topics"] + wording.LIST_SEPARATOR.say(language).join(names)
         if (tokens := count(text)) <= room:
             return SummaryLine(text, tokens)
         names.pop()
@@ -91,11 +95,19 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
 def picked(lines: Sequence[SummaryLine], best_first: Sequence[int], room: int) -> list[SummaryLine]:
     """Return the lines that fit a room, chosen in the order given (which may name one twice), in their own order."""
     chosen: set[int] = set()
+    days = {""}
     for at in best_first:
-        if at not in chosen and lines[at].tokens + BULLET <= room:
+        tokens = lines[at].tokens + BULLET + tokens_of({lines[at].day} - days)
+        if at not in chosen and tokens <= room:
             chosen.add(at)
-            room -= lines[at].tokens + BULLET
+            days.add(lines[at].day)
+            room -= tokens
     return [lines[at] for at in sorted(chosen)]
+
+
+def weight(lines: Sequence[SummaryLine]) -> int:
+    """Return the tokens of lines, with their bullets, line ends and date lines."""
+    return sum(line.tokens + BULLET for line in lines) + tokens_of(line.day for line in lines)
 
 
 def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
@@ -116,39 +128,38 @@ def compose(
     language: Language,
     frame: int,
     *,
-    summary_through_seq: int,
     topics: SummaryLine | None = None,
-    summary_source: str = "extractive",
-    notes_left_out: int = 0,
+    days: tuple[Day, ...] = (),
 ) -> Head:
     """Put the head together. All parts already fit; an empty one leaves no heading behind.
 
-    ``frame`` is ``frame_tokens`` of the language, charged whole even when a heading is left out.
+    ``frame`` is ``frame_tokens`` of the language, charged whole even when a heading is left out. ``days`` are the date
+    lines of the condensed zone; the first is left out where the head ends with its day.
     """
-    if not notes and not summary and topics is None and not contents.text:
-        return Head(unlisted=contents.unlisted, summary_through_seq=summary_through_seq, notes_left_out=notes_left_out)
+    if not notes and not summary and topics is None and not contents.blocks:
+        return Head(unlisted=contents.unlisted, days=days)
     words = FRAMES[language]
     parts = []
     if notes:
         parts += [words["notes"], *(f"- {flat(line.text)}" for line in notes)]
+    summarised, day = dated([(f"- {flat(line.text)}", line.day) for line in summary], "", language)
     if summary:
-        parts += [words["summary"], *(f"- {flat(line.text)}" for line in summary)]
+        parts += [words["summary"], *summarised]
     if topics is not None:
         parts.append(flat(topics.text))
-    if contents.text:
-        parts += [words["contents"], contents.text]
+    listed, day = dated(contents.blocks, day, language)
+    if listed:
+        parts += [words["contents"], *listed]
     return Head(
         text="\n".join([words["open"], neutral("\n".join(parts)), words["close"]]),
         frame_tokens=frame,
         notes_tokens=sum(line.tokens + BULLET for line in notes),
-        summary_tokens=sum(line.tokens + BULLET for line in (*summary, *([topics] if topics else ()))),
+        summary_tokens=weight([*summary, *([topics] if topics else ())]),
         contents_tokens=contents.tokens,
         summary="\n".join(line.text for line in summary),
-        contents=contents.text,
+        contents="\n".join(listed),
         listed=contents.listed,
         chapters=tuple((c.first_page, c.last_page, c.line) for c in contents.chapters),
         unlisted=contents.unlisted,
-        summary_through_seq=summary_through_seq,
-        summary_source=summary_source,
-        notes_left_out=notes_left_out,
+        days=days[1:] if days and days[0].day == day else days,
     )

@@ -1,9 +1,9 @@
-"""By which names a service is called, and from where.
+"""Check the host names and the addresses of requests.
 
-While no keys are asked for, whoever can send a request may do everything. A web page can make its reader's browser send
-one to a service on the reader's machine, by a name of its own that it lets stand for that machine (DNS rebinding); the
-request then names that host. So only hosts are served that no page can have: addresses, loopback names, and those that
-somebody configured.
+While no keys are required, anyone who can send a request has full access. A web page can make its visitor's browser
+send one to a service on the visitor's machine, under a host name that it points at that machine (DNS rebinding); the
+request then carries that name. So only hosts that no page can own are served: addresses, loopback names, and configured
+names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def named_in(setting: str, *more: str) -> frozenset[str]:
 
 
 def is_ours(host: str, names: Collection[str]) -> bool:
-    """Whether a request with this Host header is for us. A name with a port stands for that port alone."""
+    """Return whether a request with this Host header is for us. A name with a port stands for that port alone."""
     given = host.strip().lower()
     bare = _without_port(given).rstrip(".")
     if ANY in names or given in names or bare in names:
@@ -29,7 +29,7 @@ def is_ours(host: str, names: Collection[str]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
+    """Return whether a listening address is reachable from this machine only."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
@@ -38,7 +38,7 @@ def is_loopback(host: str) -> bool:
 
 
 def neighbourhood(address: str) -> str:
-    """Where a client asks from, as limits see it: a household has a whole /64 of IPv6."""
+    """Return a client's network for rate limits: with IPv6 a household has a whole /64."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

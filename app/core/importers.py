@@ -1,14 +1,16 @@
-"""What others export, as lines that an import takes. Pure functions of their JSON.
+"""Convert exports of other systems to the lines of an import. Pure functions of their JSON.
 
-Each reads one conversation: Redis agent-memory-server's working memory, the messages of a Letta agent or a Zep
-thread, and a LangGraph checkpoint whose state has ``messages``. What has no place in a conversation is left out.
+Most read one conversation: Redis agent-memory-server's working memory, the messages of a Letta agent or a Zep thread,
+and a LangGraph checkpoint whose state has ``messages``. Everything that is not part of a conversation is skipped. Those
+of MEMORIES read a user's memories, which belong to no conversation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.core.canonical import dumps
 from app.core.times import SAID_FIRST, said_at, time_text
@@ -24,34 +26,74 @@ def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterat
     """The lines of a conversation. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "conversation_id": conversation_id})
     yield dumps({"type": "conversation", "id": conversation_id, "user_id": user_id})
-    found = list(SOURCES[source](value))
+    messages = list(SOURCES[source](value))
     newest = SAID_FIRST
-    for seq, (message, time) in enumerate(found, 1):
+    for seq, (message, time) in enumerate(messages, 1):
         dated = {"created_at": time} if time else {}
-        said = _said_at(time, newest)
-        newest = said or newest
-        told = {**message, "said_at": time_text(said)} if said else message
-        yield dumps({"type": "message", "conversation_id": conversation_id, "seq": seq, **dated, "message": told})
+        said_time = _said_at(time, newest)
+        newest = said_time or newest
+        dated_message = {**message, "said_at": time_text(said_time)} if said_time else message
+        yield dumps(
+            {"type": "message", "conversation_id": conversation_id, "seq": seq, **dated, "message": dated_message}
+        )
     yield dumps({"type": "end", "conversation_id": conversation_id})
+
+
+def memory_lines(source: str, value: Any, user_id: str) -> Iterator[str]:
+    """The lines of a user's memories. Raises ValueError if the JSON is not of the source's shape."""
+    yield dumps({"type": "header", "format": "quire", "version": 1, "user_id": user_id})
+    for memory in MEMORIES[source](value):
+        yield dumps({"type": "memory", "user_id": user_id, "memory_type": "general", **memory})
+
+
+def mem0(value: Any) -> Iterator[Json]:
+    """Yield the memories that mem0's ``get_all`` returns. A memory keeps its id, so it is imported once."""
+    found = value.get("results") if isinstance(value, Mapping) else value
+    if not isinstance(found, list) or not all(isinstance(m, Mapping) and isinstance(m.get("id"), str) for m in found):
+        raise ValueError("the file has no list of memories with ids")
+    for memory in found:
+        text = memory.get("memory")
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"the memory {memory['id'][:40]!r} has no text")
+        own = memory.get("metadata")
+        dated = {"created_at": time} if (time := _zoned(memory.get("created_at"))) else {}
+        yield {"id": _uuid(memory["id"]), "content": text, "metadata": own if isinstance(own, Mapping) else {}, **dated}
+
+
+def _uuid(name: str) -> str:
+    """An id as it is if it is a UUID, else one that is always the same for it."""
+    try:
+        return str(UUID(name))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"mem0:{name}"))
+
+
+def _zoned(value: Any) -> str | None:
+    """Return a time with its zone; None if it has none."""
+    try:
+        parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time_text(parsed.astimezone(UTC)) if parsed is not None and parsed.tzinfo is not None else None
 
 
 def redis(value: Any) -> Found:
     for message in _messages(value):
-        said = _plain(message.get("role"), message.get("content"), message)
-        yield {**said, **_client(message.get("id"))}, _time(message.get("created_at"))
+        plain = _plain(message.get("role"), message.get("content"), message)
+        yield {**plain, **_client(message.get("id"))}, _time(message.get("created_at"))
 
 
 def zep(value: Any) -> Found:
     for message in _messages(value):
         role = message.get("role_type") or message.get("role")
-        said = _plain(role, message.get("content"), message)
+        plain = _plain(role, message.get("content"), message)
         name = message.get("name") or (message.get("role") if message.get("role_type") else None)
         named = {"name": name} if isinstance(name, str) and name.strip() and name not in _KNOWN else {}
-        yield {**said, **named, **_client(message.get("uuid"))}, _time(message.get("created_at"))
+        yield {**plain, **named, **_client(message.get("uuid"))}, _time(message.get("created_at"))
 
 
 def letta(value: Any) -> Found:
-    """Reasoning is left out; a tool's return answers the call of its id."""
+    """Yield the messages of a Letta agent. Reasoning is skipped; a tool's return answers the call with its id."""
     for message in _messages(value):
         kind, time = message.get("message_type"), _time(message.get("date"))
         match kind:
@@ -69,35 +111,36 @@ def letta(value: Any) -> Found:
 
 
 def langgraph(value: Any) -> Found:
-    """Messages as dictionaries, or as LangChain serialises its objects (``kwargs``)."""
+    """Yield messages given as dictionaries or in LangChain's serialised form (``kwargs``)."""
     values = value.get("checkpoint", value) if isinstance(value, Mapping) else value
     if isinstance(values, Mapping):
         values = values.get("channel_values", values.get("values", values))
     for message in _messages(values):
-        found = message.get("kwargs") or message.get("data") or message
-        kind = found.get("type") or message.get("type") or found.get("role")
+        fields = message.get("kwargs") or message.get("data") or message
+        kind = fields.get("type") or message.get("type") or fields.get("role")
         if kind == "constructor":
             kind = str(message["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
         role = _ROLES.get(str(kind), str(kind))
         if role == "tool":
-            yield {"role": "tool", "tool_call_id": found["tool_call_id"], "content": _content(found["content"])}, None
+            yield {"role": "tool", "tool_call_id": fields["tool_call_id"], "content": _content(fields["content"])}, None
             continue
-        calls = [(c["id"], c["name"], dumps(c.get("args") or {})) for c in found.get("tool_calls") or []]
+        calls = [(c["id"], c["name"], dumps(c.get("args") or {})) for c in fields.get("tool_calls") or []]
         if calls:
-            yield _calling(calls, _content(found.get("content")) or None), None
+            yield _calling(calls, _content(fields.get("content")) or None), None
         else:
-            yield {**_plain(role, found.get("content"), found), **_client(found.get("id"))}, None
+            yield {**_plain(role, fields.get("content"), fields), **_client(fields.get("id"))}, None
 
 
 SOURCES: Mapping[str, Callable[[Any], Found]] = {"redis": redis, "letta": letta, "zep": zep, "langgraph": langgraph}
+MEMORIES: Mapping[str, Callable[[Any], Iterator[Json]]] = {"mem0": mem0}
 
 
 def _messages(value: Any) -> Iterable[Json]:
     """The list itself, or that of an object that has one."""
-    found = value.get("messages") if isinstance(value, Mapping) else value
-    if not isinstance(found, list) or not all(isinstance(message, Mapping) for message in found):
+    messages = value.get("messages") if isinstance(value, Mapping) else value
+    if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
         raise ValueError("the file has no list of messages")
-    return found
+    return messages
 
 
 def _plain(role: Any, content: Any, message: Mapping[str, Any]) -> Json:
@@ -123,8 +166,10 @@ def _content(content: Any) -> Any:
 
 
 def _calling(calls: Sequence[tuple[str, str, str]], content: Any = None) -> Json:
-    found = [{"id": i, "type": "function", "function": {"name": name, "arguments": text}} for i, name, text in calls]
-    return {"role": "assistant", "content": content, "tool_calls": found}
+    tool_calls = [
+        {"id": i, "type": "function", "function": {"name": name, "arguments": text}} for i, name, text in calls
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": tool_calls}
 
 
 def _client(name: Any) -> Json:
@@ -132,14 +177,14 @@ def _client(name: Any) -> Json:
 
 
 def _said_at(time: str | None, newest: datetime) -> datetime | None:
-    """When a message was said; None where that is not known, or before what precedes it."""
+    """Return when a message was said; None if unknown, or earlier than the message before."""
     try:
-        found = said_at(time)
+        parsed = said_at(time)
     except ValueError:
         return None
-    return found if found >= newest else None
+    return parsed if parsed >= newest else None
 
 
 def _time(value: Any) -> str | None:
-    """Only what says its zone."""
+    """Return a time only if it has a zone."""
     return value if isinstance(value, str) and value[10:11] == "T" and value[-1:] in ("Z", "0") else None

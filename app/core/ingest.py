@@ -1,25 +1,27 @@
-"""Giving new messages their place in a conversation, and the forms in which windows will show them.
+"""Place new messages in a conversation, and derive the forms that windows show.
 
 ``place`` decides seq, page, call group and kind; ``shown_forms`` decides the texts. Both depend on the conversation
-through ``ConversationEnd`` alone, the little that an append must know of what came before.
+only through ``ConversationEnd``, the little that an append must know of earlier messages.
 
-A page begins with a user message. (The first page also takes in what precedes the first user message.) A user
-message that carries tool results in Anthropic form continues the page instead, for it answers the calls before.
-System messages that lead the conversation are its prompt: they are shown in the system section for ever.
+A page begins with a user message. (The first page includes what precedes the first user message.) A user message that
+carries tool results in Anthropic form continues the page, because it answers earlier calls. System messages that lead
+the conversation are its prompt: they are shown in the system section for ever.
 
-What imitates a frame or a placeholder of Quire's is shown so that it is none (``neutral``), but for the prompt, which
-is the caller's own, and for what a recall tool brought in, whose frames are Quire's. The original keeps it.
+Text that imitates one of Quire's frames or placeholders is shown so that it is none (``neutral``), except in the
+prompt, which is the caller's own, and in what a recall tool loaded, where the frames are Quire's. The original is kept
+unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
-from app.core.model import Kind, Language, Policy
+from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral
 from app.core.nul import replace_nul
 
@@ -75,10 +77,13 @@ class Placement:
         return self.user_seq == self.seq
 
 
-def place(end: ConversationEnd, drafts: Sequence[Draft]) -> tuple[list[Placement], ConversationEnd]:
+def place(
+    end: ConversationEnd, drafts: Sequence[Draft], refused: Collection[int] = ()
+) -> tuple[list[Placement], ConversationEnd]:
+    """Return the messages' places and the end after them. ``refused``: indices of those that are not sent again."""
     placements = []
     for index, draft in enumerate(drafts):
-        placement, end = _place_one(end, draft, index)
+        placement, end = (_place_refused if index in refused else _place_one)(end, draft, index)
         placements.append(placement)
     return placements, end
 
@@ -94,7 +99,7 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
     if answers:
         kind, group = "result", end.group
         answered = {answer.call.id for answer in answers}
-        # Text beside the results ends the group: nothing can come between a call and its results.
+        # Text next to results ends the group: nothing can come between a call and its results.
         open_calls = () if draft.view else tuple(c for c in end.open_calls if c.id not in answered)
     elif draft.results and not draft.view:
         kind, group, open_calls = "orphan", seq, end.open_calls
@@ -119,6 +124,23 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
     return placement, after
 
 
+def _place_refused(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
+    """Place a message that leaves the calls before it open, unless it is a user message."""
+    placement, after = _place_one(end, draft, index)
+    if placement.opens_page:
+        return replace(placement, kind="refused", answers=()), after
+    after = replace(after, group=end.group, open_calls=end.open_calls)
+    return replace(placement, kind="refused", answers=(), group=placement.seq), after
+
+
+def unmatched_results(placement: Placement) -> list[str]:
+    """Return the call ids of a message's results that answer no open call."""
+    if placement.kind == "refused":
+        return []
+    answered = [answer.result for answer in placement.answers]
+    return [result.call_id for result in placement.draft.results if result not in answered]
+
+
 def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
     """The results that answer an open call; of two for one call, the first."""
     open_calls = {call.id: call for call in end.open_calls}
@@ -132,16 +154,16 @@ def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, .
 
 @dataclass(frozen=True, slots=True)
 class ShownForms:
-    """How windows show a message: lists of chat messages in OpenAI form."""
+    """The forms in which windows show a message: lists of chat messages in OpenAI form."""
 
     view: list[dict[str, Any]]
-    """Verbatim. A loaded result is the mark that it shrinks to."""
+    """The verbatim form. A loaded result is the mark that it shrinks to."""
     short: list[dict[str, Any]] | None = None
     """Condensed, where that differs."""
     loaded: list[dict[str, Any]] | None = None
-    """With what a recall tool brought in, in full, where there is such a result."""
+    """The form with recalled text in full, if there is any."""
     anthropic: dict[str, Any] | None = None
-    """As sent, for a message in Anthropic form."""
+    """The message as sent, if it is in Anthropic form."""
     archived: tuple[int, ...] = field(default=())
     """Indices of the answers whose results are archived."""
 
@@ -162,7 +184,7 @@ def form_tokens(forms: ShownForms, kind: Kind, counts: Mapping[str, int]) -> For
     As sent in Anthropic form it keeps its thinking, which the OpenAI form has not: the larger one is charged,
     so that the window fits in either.
     """
-    if kind in ("prompt", "orphan"):
+    if kind in UNZONED:
         return FormTokens(0, 0, 0)
     full = weight(forms.view, counts) + sum(counts[text] + 3 for text in thinking(forms))
     short = weight(forms.short if forms.short is not None else forms.view, counts)
@@ -187,9 +209,9 @@ def thinking(forms: ShownForms) -> list[str]:
 def archived_answers(
     placement: Placement, policy: Policy, recall_tools: frozenset[str], tokens: Mapping[str, int]
 ) -> list[int]:
-    """Which of the answers go to the archive: the long ones, but never what a recall tool brought back.
+    """Return which answers to archive: the long ones, except for results of recall tools.
 
-    ``tokens`` are those of the results' texts; needed only where the policy has a threshold in tokens.
+    ``tokens`` are those of the results' texts; needed only if the policy has a threshold in tokens.
     """
     limit = policy.archive_threshold_tokens
     return [
@@ -218,7 +240,7 @@ def shown_forms(
     first_lines = {_without_nul(text): text.split("\n", 1)[0] for text in placeholders.values()}
     short = _condensed(view, placement.page, policy, language, first_lines)
     loaded = _without_nul(_messages(placement, placeholders, recall_tools)) if marks else None
-    # Calls beside the content are OpenAI's form: such a message is turned into Anthropic's like any other.
+    # Calls outside of the content are in OpenAI's form: the message is converted to Anthropic's like any other.
     as_sent = draft.is_anthropic and not draft.original.get("tool_calls")
     anthropic = _as_sent(placement, {**marks, **placeholders}) if as_sent else None
     return ShownForms(
@@ -246,7 +268,7 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
 
 
 def _said(placement: Placement) -> dict[str, Any]:
-    """What is said besides results."""
+    """Return the message without its results."""
     view = placement.draft.view
     if placement.kind == "prompt" or "content" not in view:
         return view
@@ -260,7 +282,7 @@ def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
 
 
 def _disarmed(content: Any) -> Any:
-    """Content whose texts are neutral. Thinking stays as it is: it may be signed."""
+    """Make the texts of content neutral. Thinking stays as it is: it may be signed."""
     if isinstance(content, str):
         return neutral(content)
     if not isinstance(content, list):
@@ -277,27 +299,27 @@ def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
-    """A message in Anthropic form as Anthropic takes it: results nobody asked for and cache marks taken out."""
+    """Return an Anthropic message in a form the API accepts: without unmatched results and cache marks."""
     by_call = {answer.call.id: i for i, answer in enumerate(placement.answers)}
     blocks = []
     content = placement.draft.original["content"]
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        kept = {name: value for name, value in block.items() if name != "cache_control"}
+        part = {name: value for name, value in block.items() if name != "cache_control"}
         if block["type"] == "tool_result":
             index = by_call.pop(block["tool_use_id"], None)
             if index is None:
                 continue
             if index in contents:
-                blocks.append({**kept, "content": contents[index]})
+                blocks.append({**part, "content": contents[index]})
                 continue
-        blocks.append(_disarmed_part(kept))
+        blocks.append(_disarmed_part(part))
     return {"role": placement.draft.role, "content": blocks}
 
 
 def _condensed(
     view: list[dict[str, Any]], page: int, policy: Policy, language: Language, first_lines: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """System and user messages whole; assistants without their thinking; tool results cut."""
+    """Condense messages: system and user messages whole, assistants without thinking, tool results cut."""
     short = []
     for message in view:
         if message["role"] == "tool":
@@ -314,20 +336,18 @@ def _condensed(
 
 
 def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
-    if isinstance(kept.get("content"), list):
-        kept["content"] = [part for part in kept["content"] if part["type"] not in THINKING_PARTS] or ""
-    return kept
+    result = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
+    if isinstance(result.get("content"), list):
+        result["content"] = [part for part in result["content"] if part["type"] not in THINKING_PARTS] or ""
+    return result
 
 
 def _cut(content: Any, page: int, longest: int, language: Language) -> Any:
-    """A tool result's first characters, and a mark that says where the rest is."""
+    """Return the beginning of a tool result, with a mark that tells where the rest is."""
     text = content if isinstance(content, str) else "\n".join(_part_text(part) for part in content)
     if len(text) <= longest:
         return text
-    if language == "zh":
-        return f"{text[:longest]}…[共{len(text)}字符,全文用 recall_page({page}) 取回]"
-    return f"{text[:longest]}… [{len(text)} characters in all; recall_page({page}) has the rest]"
+    return wording.RESULT_CUT.say(language, text=text[:longest], length=len(text), page=page)
 
 
 def _part_text(part: Any) -> str:
@@ -338,13 +358,11 @@ def _part_text(part: Any) -> str:
 
 def _loaded_mark(call: OpenCall, language: Language) -> str:
     arguments = neutral(call.arguments[:MARK_ARGUMENTS_MAX])
-    if language == "zh":
-        return f"[{call.name}({arguments}) 的结果已在当时完整显示;需要时可再次调用]"
-    return f"[{call.name}({arguments}) was shown in full at the time; call it again to see it again]"
+    return wording.SHOWN_BEFORE.say(language, name=call.name, arguments=arguments)
 
 
 def _without_nul(value: Any) -> Any:
-    """NUL has no place in what a model is sent; the original keeps it."""
+    """Replace NUL, which must not be sent to a model; the original keeps it."""
     if isinstance(value, str):
         return replace_nul(value)
     if isinstance(value, list):

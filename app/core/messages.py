@@ -1,11 +1,11 @@
-"""Reading what callers send: chat messages in OpenAI or Anthropic form.
+"""Read what callers send: chat messages in OpenAI or Anthropic form.
 
-``read`` accepts both forms, message by message, and says of each what Quire needs to know: its role, the calls
-it makes, the results it carries, its plain text, and how it reads as chat messages in OpenAI form. The message
-itself is kept as it was sent (its canonical JSON), so nothing here loses anything.
+``read`` accepts both forms, message by message, and returns what Quire needs to know of each: its role, the calls it
+makes, the results it carries, its plain text, and its form as OpenAI chat messages. The message itself is stored as it
+was sent (its canonical JSON), so nothing is lost here.
 
-Fields that only Quire sets (``seq``, ``page``, ``tenant_id`` ...) are refused; other unknown fields are kept
-and come back, but no model sees them.
+Fields that only Quire sets (``seq``, ``page``, ``tenant_id`` ...) are refused; other unknown fields are stored and
+returned, but no model sees them.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ NOTE_MAX = 2000
 METADATA_MAX = 16_384
 """Characters of a conversation's or a memory's metadata as JSON."""
 KEYWORDS_MAX, KEYWORD_MAX = 20, 100
-"""Of a memory, and the characters of one."""
+"""Keywords of a memory, and the characters of one."""
 THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_calls")
-"""What a model is sent of a message in OpenAI form, in this order."""
+"""The fields of a message in OpenAI form that are sent to a model, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,13 @@ class Limits:
     messages: int = 1000
     """Messages in one append."""
     listed: int = 20_000
-    """Messages in a list that is synced, most of which are stored already."""
+    """Messages in a synced list; most of them are stored already."""
     message_chars: int = 1_000_000
     """Characters of text in one message that is not a tool result."""
     result_chars: int = 20_000_000
     """Characters of one tool result."""
+    body_bytes: int = 33_554_432
+    """Bytes of a request's body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Draft:
 
     role: Role
     original: dict[str, Any]
-    """As sent, without `said_at`."""
+    """The message as sent, without `said_at`."""
     text: str
     """All its plain text, without thinking and tool results."""
     client_id: str | None = None
@@ -209,7 +211,7 @@ def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], probl
 
 
 def _typed(content: list[Any], loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
-    """The parts that are what every later step relies on: objects with a type, and text where they say text."""
+    """Return the parts that later steps can rely on: objects with a type, and with a text if they are text."""
     parts = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
@@ -304,11 +306,11 @@ def _view(
             view = {**view, "role": message["role"], "content": None if calls else ""}
     else:
         dropped = THINKING_PARTS | {"tool_use", "tool_result"}
-        kept = [p for p in parts if p["type"] not in dropped]
-        if any(p["type"] == "tool_result" for p in parts) and not any(_says(p) for p in kept):
+        visible = [p for p in parts if p["type"] not in dropped]
+        if any(p["type"] == "tool_result" for p in parts) and not any(_says(p) for p in visible):
             return {}
-        texts = all(p["type"] == "text" for p in kept)
-        view = {"role": message["role"], "content": "\n".join(p["text"] for p in kept) if texts else kept}
+        texts = all(p["type"] == "text" for p in visible)
+        view = {"role": message["role"], "content": "\n".join(p["text"] for p in visible) if texts else visible}
     if calls:
         view["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in calls
@@ -319,11 +321,11 @@ def _view(
 
 
 def refusals(message: dict[str, Any]) -> list[str]:
-    """What OpenAI's models say in the place of an answer that they refuse."""
+    """Return the refusals that OpenAI's models send in place of an answer."""
     content = message.get("content")
     parts = [part for part in content if part.get("type") == "refusal"] if isinstance(content, list) else []
-    found = [said.get("refusal") for said in (*parts, message)]
-    return [text for text in found if isinstance(text, str) and text.strip()]
+    texts = [holder.get("refusal") for holder in (*parts, message)]
+    return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
 def _says(part: dict[str, Any]) -> bool:
@@ -338,15 +340,15 @@ def has_thinking(view: dict[str, Any]) -> bool:
 
 
 FRAME_TOKENS = 4
-"""What one chat message's frame takes."""
+"""Tokens of a chat message's frame."""
 
 
 def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
-    """The texts of a chat message whose tokens count, and the tokens of its structure.
+    """Return the texts of a chat message whose tokens count, and the tokens of its structure.
 
-    Four tokens a message is what OpenAI's models spend on its frame; ids, names and JSON that other vendors
-    also count are counted, so that the sum errs on the side of the budget. In Anthropic form a system message
-    within the conversation, and a blank user message, are told apart by a word more.
+    OpenAI's models spend four tokens on a message's frame. Ids, names and JSON that only other vendors count are
+    counted too, so that the sum errs on the side of the budget. In Anthropic form, a system message within the
+    conversation and a blank user message are marked by an additional word.
     """
     texts: list[str] = []
     overhead = 12 if view["role"] in ("system", "developer") else FRAME_TOKENS
@@ -374,7 +376,7 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
 
 
 IMAGE_TOKENS = 1_600
-"""What one image is charged: no vendor's published formula gives more for the sizes they scale to."""
+"""Tokens counted for an image: no vendor's published formula gives more for the sizes they scale to."""
 
 
 def _weigh_part(part: dict[str, Any]) -> tuple[list[str], int]:

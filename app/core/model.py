@@ -1,10 +1,10 @@
-"""The values that decisions are made of.
+"""The values that decisions are based on.
 
 Three of them carry the design's idea:
 
-* ``Entry`` is where one message stands and what it weighs: enough to decide paging without its text.
-* ``Layout`` says where the window's zones begin. It is a pure function of the entries and a budget, so any
-  process, at any time, finds the same one.
+* ``Entry`` is a message's place and weight: enough to decide paging without its text.
+* ``Layout`` tells where the window's zones begin. It is a pure function of the entries and a budget, so any process,
+  at any time, finds the same one.
 * ``Epoch`` is a layout with the head that was frozen with it.
 """
 
@@ -19,7 +19,7 @@ from app.core.calibration import OURS
 Language = Literal["zh", "en"]
 Format = Literal["openai", "anthropic"]
 RecallScope = Literal["user", "conversation"]
-"""Where a query looks: in all that its user ever said, or in its own conversation alone."""
+"""The range of a search: everything that its user ever said, or its own conversation only."""
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 # prompt:  a system message that leads the conversation; shown in the system section, never paged
@@ -27,12 +27,19 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 # call:    an assistant message with tool calls; it opens a call group
 # result:  a tool message that answers a call of the group it is in
 # orphan:  a tool message whose call is unknown, answered already, or closed; kept, never sent to a model
-Kind = Literal["prompt", "message", "call", "result", "orphan"]
+# refused: part of a question that a model's API refused for good (``core.refused``); kept, not sent again
+Kind = Literal["prompt", "message", "call", "result", "orphan", "refused"]
+UNSENT = frozenset({"orphan", "refused"})
+"""Kinds that the history keeps and no window shows."""
+UNZONED = UNSENT | {"prompt"}
+"""Kinds that are in no zone of a window and weigh nothing there."""
+UNMATCHED = "unmatched_tool_result"
+"""The warning for a tool result that answers no open call, in an append's response and in windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How one conversation is paged. Tokens unless the name says otherwise."""
+    """The paging policy of a conversation. Values are in tokens unless the name says otherwise."""
 
     full_recent_count: int = 10
     """Messages that a cut leaves verbatim at least, where they fit ``keep_share``."""
@@ -56,21 +63,19 @@ class Policy:
     chapter_lines: bool = True
     """Whether runs of unlisted pages roll up into a chapter line."""
     recall_scope: RecallScope = "user"
-    """Where queries and the recall tools look."""
+    """The range of queries and recall tools."""
     head_share: float = 0.10
     """Most of the body's room that the head takes after a cut."""
     condensed_share: float = 0.15
     """Most of it that condensed messages take after a cut."""
     keep_share: float = 0.20
-    """Most of it that is verbatim right after a cut. What the three leave is growth."""
+    """The largest share that is verbatim right after a cut. What the three leave is growth."""
     recall_share: float | None = None
     """Part of the available tokens kept free for recalls and the tail. None: see ``core.budget.reserve``."""
 
 
 class Entry(NamedTuple):
-    """Where one message stands in its conversation and what it weighs, without its text. (A tuple, since an epoch reads
-    hundreds of them.)
-    """
+    """A message's place in its conversation and its weight, without its text. (A tuple: an epoch reads hundreds.)"""
 
     seq: int
     page: int
@@ -100,8 +105,8 @@ class Entry(NamedTuple):
 
     @property
     def opens_group(self) -> bool:
-        """Whether a zone may begin here. (An orphan may stand between a call and its results.)"""
-        return self.seq == self.group and self.kind not in ("orphan", "prompt")
+        """Return whether a zone can begin here. (An unsent message can stand between a call and its results.)"""
+        return self.seq == self.group and self.kind not in UNZONED
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +125,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the zones of the window begin, and until when that holds.
+    """The beginnings of the window's zones, and how long they hold.
 
-    Messages before ``condensed_from`` are on the contents page (but for the pinned one), those from there to
-    ``verbatim_from`` are condensed, the others verbatim.
+    Messages before ``condensed_from`` are on the contents page (except for the pinned one), those from there to
+    ``verbatim_from`` are condensed, and the others are verbatim.
     """
 
     number: int
@@ -142,7 +147,7 @@ class Layout:
     trigger_page: int
     """The page in which the epoch was made: the "now" of the unlisting rules."""
     revision: int
-    """What the head may know of: nothing that the conversation learnt after this revision."""
+    """The head quotes nothing that the conversation learned after this revision."""
     half_mark: int
     """Cumulative ``full`` offset, part of the way into the verbatim zone's growth, for a cache breakpoint."""
 
@@ -154,9 +159,19 @@ class Layout:
         )
 
 
+class Day(NamedTuple):
+    """A date line of the condensed zone."""
+
+    page: int
+    """It stands before the first message in view of this page or of one after it."""
+    day: str
+    text: str
+    """A chat message, as canonical JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The frozen head: its text, and the tokens of its sections (their sum is what it weighs)."""
+    """The frozen head: its text, and the tokens of its sections, which add up to its weight."""
 
     text: str = ""
     frame_tokens: int = 0
@@ -171,9 +186,11 @@ class Head:
     unlisted: int = 0
     summary_through_seq: int = 0
     summary_source: str = "extractive"
-    """Who wrote it: ``llm`` or ``extractive``."""
+    """The author of the summary: ``llm`` or ``extractive``."""
     notes_left_out: int = 0
     """Standing notes for which there was no room."""
+    days: tuple[Day, ...] = ()
+    """The date lines of the condensed zone, which are frozen with the head. Heads of earlier versions have none."""
 
     @property
     def tokens(self) -> int:
@@ -200,16 +217,16 @@ class Item(NamedTuple):
     text: str
     """One or more chat messages as canonical JSON objects joined by commas, as this zone shows them."""
     parts: int
-    """How many chat messages ``text`` holds."""
+    """The number of chat messages in ``text``."""
     tokens: int
-    """What ``text`` weighs."""
+    """The tokens of ``text``."""
     calls: int
     """Tool calls in the message."""
     results: int
     """Tool results in the message."""
     full_after: int
     loaded_text: str | None = None
-    """What a recall tool brought in, while its page is the newest; ``text`` is then the mark it becomes."""
+    """What a recall tool loaded, while its page is the newest; ``text`` is then the mark it becomes."""
     loaded_tokens: int = 0
     short_text: str | None = None
     """The condensed form, for an item that is verbatim but may have to be squeezed."""
@@ -253,7 +270,7 @@ class Ledger:
 
     budget: int
     token_percent: int = OURS
-    """Tokens of the budget to a hundred of those below."""
+    """Tokens of the budget per hundred of those below."""
     tools: int = 0
     system: int = 0
     notes: int = 0
@@ -279,16 +296,17 @@ class Ledger:
 
     @property
     def saved(self) -> float:
-        """Share of the full history's tokens that this window does without, 0 to 1."""
+        """The share of the full history's tokens that this window saves, 0 to 1."""
         if self.full_history <= self.total:
             return 0.0
         return round(1 - self.total / self.full_history, 4)
 
 
 class Placed(NamedTuple):
-    """An item as the window shows it."""
+    """An item as the window shows it, or a date line."""
 
     seq: int
+    """0 for a date line."""
     page: int
     zone: Literal["condensed", "verbatim"]
     role: str
@@ -320,12 +338,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A window as it is answered."""
+    """A window as a response."""
 
     body: bytes
     """The answer, as JSON in UTF-8: it may be given again and again."""
     etag: str
     window: Window
-    """As it was assembled, for whoever wants to see what each message is of."""
+    """The assembled window, which knows the origin of each message."""
     system: str
     """The system segment, the guide to the recall tools included."""

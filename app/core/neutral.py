@@ -1,12 +1,12 @@
-"""How stored text is kept from passing for something that Quire says.
+"""Keep stored text from passing for something that Quire says.
 
-Two kinds of marks mean something to a model. A frame (``<quire-page …>`` to ``</quire-page>``) says that what is in it
-is quoted, and a placeholder names an archive. Inside of a frame, lines have a form: ``[12] user: …`` begins a message,
-``[Pages 12–31] …`` a chapter, ``## …`` a section. A text that is quoted opens and closes no frame, stands for no
-archive, and begins no line: what has lines of its own has them indented, and what is one line stays one. So whatever
-begins a line in a frame is Quire's. Outside of frames those forms mean nothing, and such text stays as it was said.
+Two kinds of marks mean something to a model. A frame (``<quire-page …>`` to ``</quire-page>``) marks its content as
+quoted, and a placeholder names an archive. Inside a frame, lines have a form: ``[12] user: …`` begins a message,
+``[Pages 12–31] …`` a chapter, ``## …`` a section. Quoted text must not open or close a frame, stand for an archive, or
+begin a line: later lines of a text are indented, and a single line stays single. So everything at the beginning of a
+line in a frame is Quire's. Outside of frames those forms mean nothing, and such text is left unchanged.
 
-Nothing is deleted, and only indenting makes a text longer; what was sent is stored as it came.
+Nothing is deleted, and only indenting makes a text longer; what was sent is stored unchanged.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def neutral(text: str) -> str:
 
 
 def flat(text: str) -> str:
-    """The same on one line."""
+    """Return the text on one line, disarmed."""
     return _BREAK.sub(" ", neutral(text))
 
 
 def block(text: str) -> str:
-    """An unframed text whose later lines cannot be taken for the beginning of anything."""
+    """Return an unframed text with its later lines indented, so that none can pass for the beginning of anything."""
     return _LINE.sub(INDENT, unframed(text))
 
 

@@ -11,7 +11,7 @@ condensed messages and the newest messages verbatim; then the window grows at it
     full at T2 = B + 2S       [head][condensed][ keep ├─ S ──┤
 
 S, the growth, is what head, condensed and kept messages leave of B. A loop with a memory would cut "when it is full".
-This module quantises instead: with F the tokens of the whole history, verbatim, the cut in force is that at
+This module quantises instead: with F the tokens of the whole history, verbatim, the cut in force is at
 
     T = B + k * S      the last threshold that F has passed; k = 0, 1, 2 ...
 
@@ -19,14 +19,14 @@ and the verbatim zone begins with the first page that begins at or after T - kee
 moves, so the window only grows at its end. T depends on F alone, so any process finds the same layout for any budget
 at any time, by index look-ups, without a stored history of decisions.
 
-``active_pages``, where it is set, limits the number of pages in the same way: past the limit the body falls to half of
-it, and grows again.
+``active_pages``, if set, limits the number of pages in the same way: past the limit the body falls to half of it and
+grows again.
 
-Cuts go to page boundaries. Where the pages in reach hold fewer than ``full_recent_count`` messages (a long agent loop
-is one page), the cut goes inside a page, between call groups; its user message stays in view then (``pinned``), since
-what follows answers it.
+Cuts are made at page boundaries. If the pages within reach have fewer than ``full_recent_count`` messages (a long
+agent loop is one page), the cut is made inside a page, between call groups; its user message then stays in view
+(``pinned``), because what follows answers it.
 
-The epoch's number is the ``seq`` of the message that passed the threshold: it grows, and it says when.
+The epoch's number is the ``seq`` of the message that passed the threshold: it grows, and it tells when.
 """
 
 from __future__ import annotations
@@ -68,17 +68,22 @@ def holds_until(totals: Totals, shares: Shares, policy: Policy) -> tuple[int, in
     return full_until, page_at + page_step(policy) - 1 if page_at else policy.active_pages or PAGES_MAX
 
 
-def in_force(known: Layout, totals: Totals, shares: Shares, policy: Policy) -> bool:
-    """Whether a stored layout is the one that ``layout`` would return.
+def growth_left(totals: Totals, shares: Shares, policy: Policy) -> int:
+    """Return by how many tokens the history can grow before the body's room is full."""
+    return max(0, holds_until(totals, shares, policy)[0] - totals.full)
+
+
+def in_force(layout: Layout, totals: Totals, shares: Shares, policy: Policy) -> bool:
+    """Return whether a stored layout is the one that ``layout`` would return.
 
     It is not if it was made under other shares, or by a version of Quire that laid windows out differently.
     """
-    until = known.full_until, known.pages_until
-    return known.generation == totals.generation and until == holds_until(totals, shares, policy)
+    until = layout.full_until, layout.pages_until
+    return layout.generation == totals.generation and until == holds_until(totals, shares, policy)
 
 
 def is_whole(totals: Totals, shares: Shares, policy: Policy) -> bool:
-    """Whether the whole history is shown, verbatim."""
+    """Return whether the whole history is shown, verbatim."""
     return not token_threshold(totals.full, shares) and not page_threshold(totals.last_page, policy)
 
 

@@ -1,7 +1,7 @@
-"""What stands for an archived tool result in every window.
+"""Placeholders: the text that represents an archived tool result in every window.
 
-Its text is decided once, when the result is archived, and never changes, so that it never breaks a cached
-prefix. The first line carries the uuid: cut to the length of a condensed result it still resolves.
+The text is fixed when the result is archived and never changes, so it never breaks a cached prefix. The first line
+carries the uuid: even cut to the length of a condensed result it still resolves.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from app.core import wording
 from app.core.model import Language
 from app.core.neutral import flat
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCard:
-    """What Quire says of an archived result."""
+    """The description of an archived result."""
 
     uuid: UUID
     tool_name: str
@@ -54,11 +55,9 @@ def placeholder(card: ArchiveCard, language: Language) -> str:
 
 
 def erased(uuid: UUID, language: Language) -> str:
-    """What stands for an archive that has been erased or has expired."""
-    if language == "zh":
-        return f"[工具结果 {uuid} 已被删除,无法再读取]"
-    return f"[Tool result {uuid} was erased and can no longer be read]"
+    """Return the text that represents an archive that was erased or has expired."""
+    return wording.ARCHIVE_ERASED.say(language, uuid=uuid)
 
 
 ERASED_TOKENS_MAX = 64
-"""What either text weighs at most: a uuid is up to 36 tokens."""
+"""The largest size of either text: a uuid is up to 36 tokens."""

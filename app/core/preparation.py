@@ -1,11 +1,11 @@
-"""Preparing an append: what it is decided on, and what is found out of its messages.
+"""Prepare an append: what it is decided on, and what its messages contain.
 
-``prepare`` gives each message its place, the forms that windows will show, what of it is archived and what search
-will find of it; ``texts`` says what of that has to be counted before ``core.append.decide``. What texts say is found
-out by a ``Reader``: pure functions that are handed in, as new ids are.
+``prepare`` gives each message its place, the forms that windows show, its archives and its searchable text; ``texts``
+returns the texts to count before ``core.append.decide``. A ``Reader`` of pure functions, passed in like the new ids,
+analyses the texts.
 
-An append holds for the version of the conversation that it was decided on. On another one it is decided again, and
-``prepare`` takes over what it found out before, so that little is read and nothing counted twice.
+An append holds for the version of the conversation that it was decided on. For another version it is decided again;
+``prepare`` then reuses its earlier results, so that little is read and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from app.core.conversation import Conversation
+from app.core.erasure import refused_mark
+from app.core.fresh import part_text
 from app.core.ingest import (
     AnsweredCall,
     ConversationEnd,
@@ -48,7 +50,7 @@ Passage = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class KeptArchive:
-    """What another service said of an archive; tool, time and length are the message's."""
+    """Another service's description of an archive; tool, time and length come from the message."""
 
     card: ArchiveCard
     expires_at: datetime | None
@@ -60,16 +62,18 @@ class Arrival:
 
     draft: Draft
     id: UUID | None = None
-    """The id it had where it is imported from."""
+    """Its id in the system it is imported from."""
     is_inner: bool = False
     """It is in no caller's list: see ``core.sync.INNER``."""
+    is_refused: bool = False
+    """A model's API had refused it where it is imported from: see ``core.refused``."""
     archives: Mapping[str, KeptArchive] | None = None
     """Its archives by call id, where they are known; None: the policy decides what is archived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How the deployment keeps messages."""
+    """Rules by which the deployment stores messages."""
 
     recall_tools: frozenset[str] = frozenset()
     archives_expire_at: datetime | None = None
@@ -85,7 +89,7 @@ class Basis:
     """Everything that an append is decided on."""
 
     conversation: Conversation
-    """As it is; a new one is empty."""
+    """The current conversation; a new one is empty."""
     is_new: bool
     arrivals: Sequence[Arrival]
     origin: Origin
@@ -93,16 +97,19 @@ class Basis:
     language: Language | None
     rules: Rules
     now: datetime
+    question: str = ""
+    """What the user said last before the arrivals; needed where a result among them is archived."""
 
     @cached_property
     def placed(self) -> tuple[list[Placement], ConversationEnd]:
         """Return the place of each message, and the conversation's end after them."""
-        return place(self.conversation.end, [arrival.draft for arrival in self.arrivals])
+        refused = {index for index, arrival in enumerate(self.arrivals) if arrival.is_refused}
+        return place(self.conversation.end, [arrival.draft for arrival in self.arrivals], refused)
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A message's line; its page's title, where it opens one; a standing note in it."""
+    """The line of a message; the title of its page, if it opens one; a standing note in it."""
 
     line: str
     title: str | None = None
@@ -114,7 +121,7 @@ class Lines:
 
 
 class Reader(Protocol):
-    """What can be found out of texts without a model. Pure functions."""
+    """The analysis of texts without a model. Pure functions."""
 
     def language(self, text: str) -> Language: ...
 
@@ -125,11 +132,14 @@ class Reader(Protocol):
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         """Return a text's first passages: of a very long text not all."""
 
+    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
+        """Return start and length of what matters in a text to a question, the best first."""
+
 
 def spoken_language(arrivals: Sequence[Arrival], reader: Reader) -> Language | None:
     """Return the language of the user messages; None while the user has said nothing."""
-    said = "\n".join(arrival.draft.text for arrival in arrivals if arrival.draft.role == "user")[:SCAN_MAX]
-    return reader.language(said) if said.strip() else None
+    user_text = "\n".join(arrival.draft.text for arrival in arrivals if arrival.draft.role == "user")[:SCAN_MAX]
+    return reader.language(user_text) if user_text.strip() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +150,8 @@ class Archived:
     card: ArchiveCard
     expires_at: datetime | None
     placeholder: str
+    parts: Sequence[tuple[int, str]] = ()
+    """Offset and text, as windows show it, of what matters to the page's question, the best first."""
 
     @property
     def text(self) -> str:
@@ -148,13 +160,13 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Searchable:
-    """What search will find of a text."""
+    """The searchable passages of a text."""
 
     archive_id: UUID | None
     """None: it is the message's own text."""
     passages: Sequence[Passage]
     is_whole: bool
-    """False: a job goes on where the passages end."""
+    """False: a job continues from the last passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +178,7 @@ class Prepared:
     digest: bytes
     lines: Lines
     archived: Mapping[int, Archived]
-    """By index of the answer."""
+    """Archives by the index of the answer."""
     searchable: Sequence[Searchable]
 
 
@@ -216,14 +228,32 @@ def _read_as(placement: Placement) -> tuple[object, ...]:
 
 def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: Reader, new_id: NewId) -> Prepared:
     archived = {
-        index: Archived(placement.answers[index], card, expires_at, placeholder(card, basis.language or "en"))
+        index: Archived(
+            placement.answers[index], card, expires_at, placeholder(card, basis.language or "en"),
+            _parts(placement, index, basis, reader),
+        )
         for index, card, expires_at in _cards(placement, basis, counts, reader, new_id)
-    }
+    }  # fmt: skip
     forms = _forms(placement, archived, basis)
     read = reader.lines(placement)
     lines = Lines(neutral(read.line), _neutral(read.title), _neutral(read.note))
+    if placement.kind == "refused":
+        said = refused_mark(basis.language or "en")
+        lines = Lines(said, said if read.title is not None else None)
     searchable = list(_searchable(placement, forms, archived, reader, basis.rules.recall_tools))
     return Prepared(placement, forms, digest(placement.draft), lines, archived, searchable)
+
+
+def _parts(placement: Placement, index: int, basis: Basis, reader: Reader) -> list[tuple[int, str]]:
+    """Return what matters of an answer; nothing of an imported one, which is not fresh."""
+    if basis.origin == "import":
+        return []
+    answer = placement.answers[index]
+    asked = (one.draft.text for one in basis.placed[0] if one.seq == placement.user_seq)
+    question = f"{next(asked, basis.question)[:SCAN_MAX]}\n{answer.call.arguments}"
+    text = answer.result.text
+    found = reader.parts(text, question)
+    return [(start, part_text(start, text[start : start + length])) for start, length in found]
 
 
 def _neutral(text: str | None) -> str | None:
@@ -234,17 +264,17 @@ def _cards(
     placement: Placement, basis: Basis, counts: Counts, reader: Reader, new_id: NewId
 ) -> Iterator[tuple[int, ArchiveCard, datetime | None]]:
     """Yield index, card and expiry of each answer that is archived: by the policy, or as it was before an import."""
-    kept = basis.arrivals[placement.index].archives
-    if kept is None:
+    imported = basis.arrivals[placement.index].archives
+    if imported is None:
         expires_at = basis.rules.archives_expire_at
         for index in archived_answers(placement, basis.policy, basis.rules.recall_tools, counts):
             yield index, reader.card(new_id(), placement.answers[index], basis.language or "en", basis.now), expires_at
         return
     for index, answer in enumerate(placement.answers):
-        if (known := kept.get(answer.call.id)) is not None:
+        if (imported_card := imported.get(answer.call.id)) is not None:
             length = len(answer.result.text)
-            card = replace(known.card, tool_name=answer.call.name, created_at=basis.now, length=length)
-            yield index, card, known.expires_at
+            card = replace(imported_card.card, tool_name=answer.call.name, created_at=basis.now, length=length)
+            yield index, card, imported_card.expires_at
 
 
 def _forms(placement: Placement, archived: Mapping[int, Archived], basis: Basis) -> ShownForms:
@@ -259,10 +289,10 @@ def _searchable(
     reader: Reader,
     recall_tools: frozenset[str],
 ) -> Iterator[Searchable]:
-    """Yield what search will find of a message; nothing of the prompt, of what a recall tool brought back, or of its
-    call.
+    """Yield what search will find of a message; nothing of the prompt, of what was refused, of what a recall tool
+    brought back, or of its call.
     """
-    if placement.kind == "prompt" or forms.loaded is not None:
+    if placement.kind in ("prompt", "refused") or forms.loaded is not None:
         return
     shown = forms.view if placement.kind != "orphan" else [placement.draft.original]
     text = searchable_text(shown, recall_tools)
@@ -273,15 +303,17 @@ def _searchable(
 
 
 def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: Reader) -> Searchable:
-    found = reader.passages(text, speaker)
-    end = found[-1][0] + found[-1][1] if found else 0
-    return Searchable(archive_id, found, is_whole=end >= len(text))
+    result = reader.passages(text, speaker)
+    end = result[-1][0] + result[-1][1] if result else 0
+    return Searchable(archive_id, result, is_whole=end >= len(text))
 
 
 def texts(basis: Basis, preparation: Preparation) -> Iterator[str]:
     """Yield the texts whose tokens ``decide`` needs; some more than once."""
     for one in preparation.messages:
-        yield from (archived.text for archived in one.archived.values())
+        for archived in one.archived.values():
+            yield archived.text
+            yield from (text for _, text in archived.parts)
         for form in (one.forms.view, one.forms.short, one.forms.loaded):
             for message in form or ():
                 yield from weigh(message)[0]

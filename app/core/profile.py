@@ -17,7 +17,7 @@ TOOLS_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the deployment says where neither a request nor a conversation does."""
+    """The deployment's values, used if neither request nor conversation sets one."""
 
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
@@ -25,6 +25,10 @@ class Defaults:
     """Tokens of the model's context window; 0: infer it from the model."""
     output_reserve: int = 4096
     """Tokens of the context window that are left for the model's answer."""
+    summary_threshold: int = 10
+    """Messages before the first summary."""
+    recall_top_k: int = 5
+    """Passages that the tool `recall_memory` brings back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +56,13 @@ def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
     return replace(defaults.policy, **overrides) if overrides else defaults.policy
 
 
-def budget_of(defaults: Defaults, asked: int | None, own: int | None, model: str | None) -> int:
+def budget_of(defaults: Defaults, requested: int | None, own: int | None, model: str | None) -> int:
     """The first that says: the request, the conversation, the deployment, the model's known window.
 
     A budget is what a window may take; of a context window, the room for the answer is taken off first.
     """
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     if own is not None:
         return own
     window = defaults.context_window or (model_window(model) if model else None) or WINDOW_DEFAULT
@@ -66,13 +70,13 @@ def budget_of(defaults: Defaults, asked: int | None, own: int | None, model: str
 
 
 def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
-    """Whether a budget is large enough for the recall tools and their guide."""
+    """Return whether a budget is large enough for the recall tools and their guide."""
     return tokens * TOOLS_SHARE * token_percent <= budget * OURS
 
 
 def profile(
     policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, has_query: bool = False
 ) -> Profile:
-    """``has_query``: whether the window is for a request with a query, which gets the query's share."""
+    """Return the profile of a window; ``has_query`` gives it the shares of a request with a query."""
     room = max(0, usable(budget, token_percent) - fixed.tokens)
     return Profile(policy, budget, fixed, shares(room, policy, has_query=has_query), token_percent)

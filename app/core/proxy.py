@@ -1,18 +1,18 @@
-"""Decisions of the proxy in front of a model: what of a list was asked, whose calls an answer holds, what comes next.
+"""Decisions of the proxy in front of a model: what a list asks, whose calls an answer contains, what comes next.
 
-**What was asked.** A client sends its whole list each time, or only what is new; some change the text of answers
-before they send them back (they strip it, or keep the half that was read). So where a list and what is stored differ,
-they are compared a second time with every assistant message taken for any other: those answers came from here, and
-what is stored of them stays. Then a list meets what is stored in one of these ways:
+**What a list asks.** A client sends its whole list each time, or only what is new; some change the text of answers
+before they send them back (they strip it, or keep only the part that was read). So if a list and the stored messages
+differ, they are compared again with all assistant messages treated as equal: those answers came from here, and the
+stored text stays. The list then meets the stored messages in one of these ways:
 
-    it goes on                       what follows is appended
-    it ends with what was asked last nothing is appended; answers to it may be there already
-    it ends earlier                  the turn at its end is asked once more, at the end of the conversation
-    it says otherwise                as with a synced list whose forks are joined: what is new is appended
+    it continues                     what follows is appended
+    it ends with the last question   nothing is appended; answers to it may be stored already
+    it ends earlier                  its last turn is asked once more, at the end of the conversation
+    it differs                       like a synced list whose forks are joined: what is new is appended
 
-**Whose calls.** Of an answer's calls the recall tools' are Quire's, unless the client has tools of these names. The
-client is given its own calls only, and must answer all calls that it is given; what Quire's brought in is stored as
-messages that are in no client's list.
+**Whose calls.** In an answer, calls of recall tools are Quire's, unless the client has tools with these names. The
+client receives only its own calls, and must answer all of them; what Quire's calls loaded is stored as messages that
+appear in no client's list.
 """
 
 from __future__ import annotations
@@ -22,39 +22,42 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.dialects.question import function_name
 from app.core.sync import DIGEST_BYTES, match
 
 ANYTHING = b"an answer".ljust(DIGEST_BYTES)
-"""Stands for what an assistant said."""
+"""Replaces the digest of any assistant message."""
 PREFIXES_MAX = 64
-"""So many of the newest beginnings of a list may be where a conversation ended."""
+"""Number of a list's newest prefixes to look up as possible ends of a conversation."""
 
 RoleAndDigest = tuple[str, bytes]
 """Role and digest of a message."""
 
 
-# --- What was asked -------------------------------------------------------------------------------------
+# --- What a list asks -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """Where a list meets what is stored."""
+    """The position where a client's list meets the stored messages."""
 
     new_from: int
-    """From here on the list's messages are appended; its length where none are."""
+    """The index of the first message to append; the list's length if there is none."""
     asked: int = 0
-    """Where none are: after so many messages of the tail the list ends."""
+    """If nothing is appended: the number of the tail's messages up to the list's end."""
     answers: tuple[int, ...] = ()
     """Places in the tail of the stored answers to it."""
     passed_over: tuple[int, ...] = ()
-    """Messages of a fork that lie before stored ones, so that they cannot be appended."""
+    """Messages of a fork that precede stored ones, so that they cannot be appended."""
 
 
 def meet(
     said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool, retried: bool
 ) -> Met:
-    """Both begin with ``same`` messages. ``tail``: what is stored beyond them, oldest first; all of it, or (not
-    ``is_whole``) its end. ``retried``: the client says that it sent the request before.
+    """Find where a list meets the stored messages; both begin with ``same`` messages.
+
+    ``tail`` holds the stored messages beyond these, oldest first: all of them, or (not ``is_whole``) the newest.
+    ``retried``: the client marked the request as a retry.
     """
     rest = said[same:]
     listed, stored = _blurred(rest), _blurred(tail)
@@ -63,7 +66,7 @@ def meet(
         return _ended(said, tail, both, retried=retried)
     if both == len(stored):
         return Met(same + both)
-    begins_alike = same + both > 0  # else what is sent alone may be said again
+    begins_alike = same + both > 0  # otherwise a message that is sent alone could be repeated on purpose
     if (begins_alike or retried) and (end := _asked_last(rest[both:], tail[both:])) is not None:
         return Met(len(said), both + end, tuple(range(both + end, len(tail))))
     found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
@@ -75,7 +78,7 @@ def meet(
 
 
 def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, *, retried: bool) -> Met:
-    """The list ends after so many messages of the tail. Only answers to it follow there, or it is asked again."""
+    """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
     answers = 0
     while end + answers < len(tail) and tail[end + answers][0] == "assistant":
         answers += 1
@@ -89,7 +92,7 @@ def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: in
 
 
 def _turn(said: Sequence[RoleAndDigest]) -> int:
-    """Where the list's last turn begins: after the last answer that is not its end."""
+    """Return where the list's last turn begins: after the last answer before its end."""
     for at in range(len(said) - 1, 0, -1):
         if said[at - 1][0] == "assistant":
             return at
@@ -97,7 +100,7 @@ def _turn(said: Sequence[RoleAndDigest]) -> int:
 
 
 def _asked_last(turn: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> int | None:
-    """Where in the tail the turn ends, if nothing but answers follows there."""
+    """Return where the turn ends in the tail, if only answers follow."""
     listed, stored = _blurred(turn), _blurred(tail)
     end = len(tail)
     while end >= len(turn):
@@ -121,7 +124,7 @@ def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
 
 
 def answered_prefixes(roles: Sequence[str], chains: Sequence[bytes]) -> list[bytes]:
-    """The chains of the list's beginnings that hold an answer: where a conversation that it goes on with may end."""
+    """Return the chains of the list's prefixes that contain an answer: the possible ends of its conversation."""
     first = next((i for i, role in enumerate(roles) if role == "assistant"), len(roles))
     return list(chains[first + 1 :][-PREFIXES_MAX:])
 
@@ -140,11 +143,11 @@ class Candidate:
 def continued(
     candidates: Sequence[Candidate], chains: Sequence[bytes], *, system: str | None, retried: bool
 ) -> str | None:
-    """Which of the conversations, the latest first, a list goes on with.
+    """Return the conversation that a list continues; candidates are ordered latest first.
 
-    One whose first answer is in the list; or, where the client says that it sent the request before, one that began
-    with this very request. That others begin with the same words is no sign. Of several that say the same, one that
-    ends where the list goes on, before one in which the same was asked and answered; of those the longest.
+    It is one whose first answer is in the list or, for a request marked as a retry, one that began with this very
+    request. The same opening words are no evidence. Among several with the same content, one that ends where the list
+    continues wins over one in which the same question was asked and answered; among those, the longest.
     """
     place = {chain: index for index, chain in enumerate(chains)}
     known = [c for c in candidates if c.answered in place]
@@ -155,12 +158,21 @@ def continued(
 
 
 def newest_user_text(messages: Sequence[Mapping[str, Any]]) -> str | None:
-    """What the newest user message of a list says, in OpenAI form; None where there is none, or it says nothing."""
-    newest = next((message for message in reversed(messages) if message.get("role") == "user"), None)
-    content = newest.get("content") if newest is not None else None
+    """Return the text of a list's newest user message; None if there is none, or it is blank.
+
+    In Anthropic's form, a message with only tool results does not count.
+    """
+    said = (m.get("content") for m in reversed(messages) if m.get("role") == "user" and not _only_results(m))
+    content = next(said, None)
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
     return "\n".join(text for text in texts if isinstance(text, str)).strip() or None
+
+
+def _only_results(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return bool(parts) and all(isinstance(part, Mapping) and part.get("type") == "tool_result" for part in parts)
 
 
 # --- Whose calls ----------------------------------------------------------------------------------------
@@ -171,7 +183,7 @@ class Calls:
     """An answer's calls, each in OpenAI form."""
 
     inner: list[dict[str, Any]]
-    """To be run by Quire."""
+    """The calls for Quire to run."""
     outer: list[dict[str, Any]]
     """The client's."""
 
@@ -206,27 +218,33 @@ def sound_calls(calls: object) -> list[dict[str, Any]]:
 
 
 def names_of(tools: object) -> frozenset[str]:
-    """The names of tools in OpenAI form."""
+    """The names of tools in any dialect's form."""
     found = tools if isinstance(tools, list | tuple) else ()
-    functions = [tool.get("function") for tool in found if isinstance(tool, dict)]
-    return frozenset(f["name"] for f in functions if isinstance(f, dict) and isinstance(f.get("name"), str))
+    return frozenset(name for tool in found if (name := function_name(tool)) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tools of a request to the model."""
+
+    tools: list[dict[str, Any]]
+    calls: bool = True
+    """False: none is to be called."""
 
 
 def offered(
     client_tools: Sequence[dict[str, Any]], recall_tools: Sequence[dict[str, Any]], *, recalls: bool
-) -> dict[str, Any]:
-    """What a request to the model says of tools. A tool of the client's takes the place of Quire's of the same name.
+) -> Offered:
+    """The tools of a request to the model. A tool of the client's takes the place of Quire's of the same name.
 
-    Where no more is to be recalled, Quire's are taken away; where there are no others, their use is forbidden instead,
-    since some providers take no calls in the messages without tools beside them.
+    Once no more recalls are allowed, Quire's tools are removed; if there are no others, their use is forbidden instead,
+    since some providers reject calls in messages without tools.
     """
     own = names_of(client_tools)
     ours = [tool for tool in recall_tools if not names_of([tool]) <= own]
     if recalls or not client_tools:
-        tools = [*client_tools, *ours]
-        withheld = {"tool_choice": "none"} if ours and not recalls else {}
-        return {"tools": tools, **withheld} if tools else {}
-    return {"tools": list(client_tools)}
+        return Offered([*client_tools, *ours], recalls or not ours)
+    return Offered(list(client_tools))
 
 
 def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None:
@@ -246,7 +264,7 @@ def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None
 
 
 def joined(before: str, text: str) -> str:
-    """What was said before a recall and what after it, as the client sees them."""
+    """Join the texts before and after a recall, as the client sees them."""
     return f"{before}{PAUSE}{text}" if before and text else before or text
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.messages import ROLES, THINKING_PARTS, refusals
 from app.core.model import Language
@@ -25,47 +26,44 @@ class Said:
     text: str
 
 
-def page_text(page: int, said: Sequence[Said], since: datetime, language: Language) -> str:
+def page_text(page: int, messages: Sequence[Said], since: datetime, language: Language) -> str:
     """A page in full."""
     time = since.strftime("%Y-%m-%d %H:%M UTC")
-    title = f"第{page}页,{time}" if language == "zh" else f"page {page}, {time}"
-    lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in said)
+    title = wording.PAGE_TITLE.say(language, page=page, time=time)
+    lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in messages)
     return f"<quire-page {title}>\n{lines}\n</quire-page>"
 
 
 def archive_text(uuid: str, tool: str, text: str, part: str, language: Language) -> str:
-    """An archived result, or a part of it."""
-    title = f"工具结果 {uuid},{tool},{part}" if language == "zh" else f"tool result {uuid}, {tool}, {part}"
+    """Quote an archived result, or a part of it."""
+    title = wording.ARCHIVE_TITLE.say(language, uuid=uuid, tool=tool, part=part)
     return f"<quire-archive {titled(title)}>\n{neutral(text)}\n</quire-archive>"
 
 
 def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
     """A passage of an earlier message: what a search brought back."""
     time = since.strftime("%Y-%m-%d")
-    where = f"第{page}页" if language == "zh" else f"page {page}"
-    if not page:
-        where = "归档" if language == "zh" else "archive"
+    where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
     if elsewhere is not None:
-        where = f"另一对话 {titled(elsewhere)}" if language == "zh" else f"another conversation, {titled(elsewhere)}"
+        where = wording.ELSEWHERE.say(language, name=titled(elsewhere))
     return f"[{where}, {time}] {titled(role)}: {_said(role, text)}"
 
 
 def moments_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
-    """What stands once above the moments of a day, so that each needs no more than its page and who said it.
+    """Return the heading above the moments of a day, so that each needs only its page and speaker.
 
-    ``is_newest``: no other day is later, and so what it says holds where days contradict each other.
+    ``is_newest``: no other day is later, so it takes precedence if days contradict each other.
     """
-    if language == "zh":
-        time = f"{day}(最新)" if is_newest else day
-        return f"{time},按页:" if elsewhere is None else f"{time},另一对话 {titled(elsewhere)}:"
-    time = f"{day} (newest)" if is_newest else day
-    return f"{time}, by page:" if elsewhere is None else f"{time}, another conversation, {titled(elsewhere)}:"
+    day = wording.NEWEST_DAY.say(language, day=day) if is_newest else day
+    if elsewhere is None:
+        return wording.BY_PAGE.say(language, day=day)
+    return wording.BY_DAY_ELSEWHERE.say(language, day=day, name=titled(elsewhere))
 
 
 def moment_line(page: int, role: str, text: str) -> str:
     """A moment below its heading."""
-    said = f"{titled(role)}: {_said(role, text)}"
-    return f"[{page}] {said}" if page else said
+    quoted = f"{titled(role)}: {_said(role, text)}"
+    return f"[{page}] {quoted}" if page else quoted
 
 
 def _said(role: str, text: str) -> str:
@@ -74,13 +72,13 @@ def _said(role: str, text: str) -> str:
 
 
 def memories_text(title: str, lines: Sequence[str]) -> str:
-    """What a search brought back, an item for each memory; they are blocks already."""
+    """Quote search results, an item for each memory; the lines are blocks already."""
     quoted = "\n".join(lines)
     return f"<quire-memories {titled(title)}>\n{quoted}\n</quire-memories>"
 
 
 def result_text(text: str) -> str:
-    """What a model's code made of what it recalled."""
+    """Quote the result of a model's code."""
     return f"<quire-result>\n{neutral(text)}\n</quire-result>"
 
 
@@ -90,8 +88,9 @@ def plain_text(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def searchable_text(messages: Sequence[dict[str, Any]], recall_tools: Collection[str]) -> str:
-    """The plain text as search is to find it: blanks stand for calls of the recall tools, which say what was looked
-    for, not what is so. Every place in it is the same place in the plain text.
+    """Return the text that search indexes: calls of recall tools are blanked, because they hold queries, not facts.
+
+    Offsets in it are offsets in the plain text.
     """
     return "\n".join(text for message in messages for text in _texts(message, recall_tools))
 
@@ -110,8 +109,8 @@ def _texts(message: dict[str, Any], blanked: Collection[str] = ()) -> list[str]:
     texts += refusals(message)
     for call in message.get("tool_calls") or []:
         if (function := call.get("function")) is not None:
-            said = f"[calls {function['name']}({function['arguments']})]"
-            texts.append(" " * len(said) if function["name"] in blanked else said)
+            call_text = f"[calls {function['name']}({function['arguments']})]"
+            texts.append(" " * len(call_text) if function["name"] in blanked else call_text)
     return texts
 
 

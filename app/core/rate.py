@@ -1,4 +1,4 @@
-"""A token bucket: as many requests as it holds at once, and from then on as many as flow in."""
+"""A token bucket: it allows a burst up to its size, and then a steady rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 ROUNDING = 1e-6
-"""Of a token: who comes when told to must not be a rounding error too early."""
+"""A fraction of a token: a caller who comes exactly when told must not be a rounding error too early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Whether there was a token, and what is left. Times are seconds from now, rounded up."""
+    """Return whether the bucket had a token, and what is left. Times are seconds from now, rounded up."""
 
     allowed: bool
     bucket: Bucket
@@ -31,7 +31,7 @@ class Taken:
 
 
 def take(bucket: Bucket | None, now: float, per_minute: int) -> Taken:
-    """One token out of a bucket that holds a minute's worth and begins full."""
+    """Take one token from a bucket that holds a minute's worth and starts full."""
     flow = per_minute / 60
     held = min(per_minute, bucket.tokens + max(0.0, now - bucket.at) * flow) if bucket else float(per_minute)
     allowed = held > 1 - ROUNDING

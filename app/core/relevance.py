@@ -1,29 +1,28 @@
-"""How well a memory answers a query: the words they share and what they mean, on one scale.
+"""Relevance: shared words and closeness in meaning, on one scale.
 
-Two things are known of a memory. Its *coverage*, the part of the query's information (the sum of its terms' inverse
-document frequencies, BM25's saturation included) that its words carry. And its *closeness*, by how many standard
-deviations its vector is nearer to the query's than those of the owner's other memories are: raw cosines mean nothing
-by themselves, right pairs of one model are where wrong pairs of another are. The score is
+Two things are known of a memory. Its *coverage* is the part of the query's information (the sum of its terms' inverse
+document frequencies, with BM25's saturation) that its words carry. Its *closeness* is how many standard deviations its
+vector is nearer to the query's than those of the owner's other memories: raw cosines mean nothing by themselves, since
+matching pairs of one model score like unrelated pairs of another. The score is
 
     words * coverage + meaning * closeness
 
-A coverage does not grow with the number of memories. It falls where a query is a long text, a dialogue perhaps, of
-which nothing can carry much; but then chance carries less of it as well. So ``words`` is WORDS, or more where what a
-memory carries by chance (terms as common as they are, independent of each other) is less than usual: two rare words of
-a long text tell more than its length lets on. What is not known of a memory, because it has no vector yet or because a
-mode does not ask, is put in as what usually goes with the other (measured on dialogues). So a score means the same in
-every mode, and nothing is punished for a vector that is still to come.
+Coverage does not grow with the number of memories. It falls if the query is a long text, such as a dialogue, because
+no memory can carry much of it; but then chance carries less of it as well. So ``words`` is WORDS, or more if the
+coverage expected by chance (of equally common, independent terms) is lower than usual: two rare words of a long text
+tell more than its length suggests. An unknown part, because there is no vector yet or because the mode does not ask
+for it, is replaced by what usually goes with the other part (measured on dialogues). So a score means the same in
+every mode, and no memory is penalised for a missing vector.
 
-A turn of a dialogue earns a part of what its two neighbours score: an answer is found by its question.
+A turn of a dialogue earns a part of its two neighbours' scores: an answer is found by its question.
 
-Whether a query is answered at all is judged before anything enters a window. A best score alone cannot tell: among
-many memories one is always closest. What tells is how much of the query's information the owner's memories know at
-all, in whatever message: "How many moons does Neptune have?" holds words that nobody ever said there. So
+Whether a query is answered at all is judged before anything enters a window. The best score alone cannot tell: among
+many memories one is always closest. The better sign is how much of the query's information the owner's memories
+contain at all, in any message: "How many moons does Neptune have?" has words that nobody ever said there. So
 
     confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
 
-and below what is ``needed`` the query brings in nothing (measured on queries that nothing answers:
-docs/retrieval.md).
+and a query below ``needed`` brings in nothing (measured on queries that nothing answers: docs/retrieval.md).
 """
 
 from __future__ import annotations
@@ -33,15 +32,16 @@ from dataclasses import dataclass
 from math import exp, log
 
 WORDS = 10.0
-"""What a coverage of 1 counts, at the least."""
+"""The weight of a coverage of 1, at least."""
 CHANCE = 0.3
-"""What a standard deviation of the part that is carried by chance counts, where that is more."""
+"""The weight of a standard deviation of the coverage by chance, if that is more."""
 MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
-"""What a standard deviation counts. More in Chinese, where pairs of characters match by chance more than words do."""
+"""The weight of a standard deviation. More in Chinese, where pairs of characters match by chance more than words do."""
 
 PASSAGES = 0.5
-"""What of that it counts among the passages of one archive: each is many lines, of which a vector tells less than
-words do (docs/benchmarks.md)."""
+"""Factor for the passages of one archive: each has many lines, and a vector tells less about these than words do
+(docs/benchmarks.md).
+"""
 
 CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 """A memory with a coverage of a half is usually two standard deviations close."""
@@ -50,14 +50,14 @@ COVERAGE_PER_CLOSENESS = 0.05
 NEIGHBOUR = 0.35
 """The part of its neighbours' scores that a turn earns besides its own."""
 DIALOGUE_MESSAGES_A_PAGE = 1.25
-"""Where a conversation has hardly more messages than pages nobody answers: a list, and its neighbours are strangers."""
+"""A conversation with hardly more messages than pages is a list without answers, and neighbours in it are unrelated."""
 
 COMMON = 0.3
-"""How much of what all of an owner's vectors have in common is left out: it tells nothing apart."""
+"""The share of the mean of an owner's vectors to subtract: what they have in common distinguishes none."""
 FEW = 10
 """The owner's vectors are trusted to show their spread as much as the usual one when there are so many of them."""
 USUAL_MEAN, USUAL_DEVIATION = 0.3, 0.1
-"""Of the cosines of unrelated texts. Those of the E5 family lie closer together."""
+"""Cosines of unrelated texts. Those of the E5 family are closer together."""
 E5_MEAN, E5_DEVIATION = 0.79, 0.02
 
 HALF, SLOPE = 6.0, 1.5
@@ -65,23 +65,26 @@ FOUND_MIN = 0.05
 """Relevance from which on a memory without a word of the query counts as found."""
 
 KNOWN = 8.0
-"""What it counts that all of a query's information is known, in English."""
+"""The weight of knowing all of a query's information, in English."""
 ANSWERED, MANY = 7.0, 100
-"""Confidence from which on a query is answered, where there are so many memories."""
+"""The confidence from which a query counts as answered, with this many memories."""
 ANSWERED_FEW = 1.4
-"""The same where there are hardly any: of few memories none is close by chance. In Chinese it is more, by the square of
-what closeness counts, for Chinese texts lie closer together."""
+"""The same with hardly any memories: few of them are close by chance. In Chinese it is higher, by the square of the
+weight of closeness, because Chinese texts are closer together.
+"""
 LONG_TERMS, LONG_PART = 25, 0.7
-"""Terms from which on a query is long, of which nothing can carry or know much, and the part of the confidence that it
-needs."""
+"""The number of terms from which a query is long, so that no memory can carry or know much of it, and the factor for
+the confidence it needs.
+"""
 ELSEWHERE_PART = 0.55
-"""The part of that confidence that a passage of another conversation must score. Of the one that asks, a score over 0
-will do: more than what chance gives."""
+"""The share of that confidence that a passage of another conversation must score. A passage of the same conversation
+needs a score over 0: more than chance.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What relevance is judged by: one passage that a query found."""
+    """A passage that a query found, as relevance is judged."""
 
     score: float
     own: float
@@ -97,36 +100,36 @@ def needed(memories: int, weight: float, terms: int) -> float:
     ``memories``: how many the owner has, or at least so many. ``weight``: see ``meaning``. ``terms``: of the query.
     """
     few = ANSWERED_FEW * weight * weight
-    found = few + (ANSWERED - few) * min(1.0, memories / MANY)
-    return found * LONG_PART if terms >= LONG_TERMS else found
+    confidence_needed = few + (ANSWERED - few) * min(1.0, memories / MANY)
+    return confidence_needed * LONG_PART if terms >= LONG_TERMS else confidence_needed
 
 
-def confidence(found: Sequence[Scored], known: float, weight: float) -> float:
-    """How sure it is that some of the passages answer a query; minus infinity where there are none.
+def confidence(passages: Sequence[Scored], known_part: float, weight: float) -> float:
+    """Return how sure it is that some of the passages answer a query; minus infinity if there are none.
 
-    ``known``: the part of the query's information that the owner's newest memories know; a passage's own coverage
-    counts where that is more.
+    ``known_part`` is the part of the query's information that the owner's newest memories contain; a passage's own
+    coverage counts if it is more.
     """
-    if not found:
+    if not passages:
         return float("-inf")
-    known = min(1.0, max(known, *(one.coverage for one in found)))
-    return max(one.own for one in found) + KNOWN * weight * known
+    known_part = min(1.0, max(known_part, *(one.coverage for one in passages)))
+    return max(one.own for one in passages) + KNOWN * weight * known_part
 
 
 def is_worth_it(one: Scored, least: float) -> bool:
-    """Whether a passage of an answered query is worth its tokens. ``least``: the confidence that was needed."""
+    """Return whether a passage of an answered query is worth its tokens. ``least``: the confidence that was needed."""
     return one.score > (ELSEWHERE_PART * least if one.is_elsewhere else 0.0)
 
 
 def meaning(han: int, latin: int) -> float:
-    """What closeness counts for a query of so many ideographs and Latin words."""
+    """Return the weight of closeness for a query with so many ideographs and Latin words."""
     chinese = han / 1.6
     words = chinese + latin
     return MEANING_ENGLISH + (MEANING_CHINESE - MEANING_ENGLISH) * (chinese / words if words else 0.0)
 
 
 def spread(model: str) -> tuple[float, float]:
-    """Mean and standard deviation of the cosines of unrelated texts, as far as a model's name tells."""
+    """Return mean and standard deviation of the cosines of unrelated texts, as far as a model's name indicates."""
     return (E5_MEAN, E5_DEVIATION) if "e5" in model.lower() else (USUAL_MEAN, USUAL_DEVIATION)
 
 

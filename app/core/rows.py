@@ -26,7 +26,7 @@ class NewMessage:
     body: str
     """The message as sent, in canonical JSON; a reference stands for each archived text."""
     view: str | None
-    """As windows show it verbatim; None where that is the body."""
+    """The verbatim form in windows; None if it equals the body."""
     short: str | None
     """Condensed; None where that is no shorter."""
     loaded: str | None
@@ -69,7 +69,7 @@ class NewNote:
 
 @dataclass(frozen=True, slots=True)
 class NewArchive:
-    """An archive and its content. ``scope`` says who can read it."""
+    """An archive and its content. ``scope`` determines who can read it."""
 
     id: UUID
     scope: str
@@ -90,6 +90,8 @@ class NewArchive:
     nul_offsets: tuple[int, ...]
     length: int
     tokens: int
+    parts: str | None = None
+    """See ``core.fresh.stored_parts``; None where no window will show it fresh."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +114,34 @@ class NewMemory:
     """When it was said; searches for a time look at that in the id (``core.times.dated``)."""
 
 
+@dataclass(frozen=True, slots=True)
+class ArchivePlace:
+    """The scope of an archive, and its conversation and message where it has them."""
+
+    scope: str
+    conversation_id: str | None = None
+    seq: int | None = None
+
+
 def archive_row(
     card: ArchiveCard,
     text: str,
     tokens: int,
     tool_input: str,
-    scope: str,
-    place: tuple[str | None, int | None],
+    place: ArchivePlace,
     language: Language,
     expires_at: datetime | None,
+    parts: str | None = None,
 ) -> NewArchive:
-    """Return the row of an archived result. ``place`` is its conversation and message, where it has them."""
+    """Return the row of an archived result."""
     content, offsets = without_nul(text)
     return NewArchive(
         id=card.uuid,
-        scope=scope,
+        scope=place.scope,
         digest=hashlib.sha256(text.encode()).digest(),
-        user_id=user_of(scope),
-        conversation_id=place[0],
-        seq=place[1],
+        user_id=user_of(place.scope),
+        conversation_id=place.conversation_id,
+        seq=place.seq,
         tool_name=card.tool_name,
         tool_input=replace_nul(tool_input),
         query_summary=card.query_summary,
@@ -144,4 +155,5 @@ def archive_row(
         nul_offsets=offsets,
         length=card.length,
         tokens=tokens,
+        parts=parts,
     )

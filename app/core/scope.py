@@ -1,4 +1,4 @@
-"""Whose archives and memories something may use: the one rule, wherever it is asked."""
+"""The rule that decides which archives and memories are visible."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The rolling summary: when it is due, what it is made of, and how it is kept within its cap.
 
-* It is first written once a conversation has ``threshold`` messages, and again at each STEP messages more: then STEP
-  are not covered, besides the newest LEFT_OUT, which stay out of it since they are in view anyway.
+* It is first written once a conversation has ``threshold`` messages, and again after every STEP further messages. The
+  newest LEFT_OUT messages are never covered, because they are in view anyway.
 * A refresh is one call: the old summary and the new messages give the new one.
-* Is that over its cap, the old one is compressed to a third and merged again; is it still over, the whole is
-  compressed; and what is over even then is cut where a line ends. So a refresh takes four calls at the most.
+* If the result exceeds its cap, the old summary is compressed to a third and merged again; if it still exceeds it, the
+  whole is compressed; the rest is cut at the end of a line. So a refresh takes four calls at most.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+from app.core.days import DAY_TOKENS
 from app.core.excerpts import Excerpt
 
 LEFT_OUT = 6
@@ -25,19 +26,19 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def due_through(last_seq: int, covered: int, threshold: int) -> int:
-    """The ``seq`` that a refresh is to reach, or 0 while none is due."""
+    """Return the ``seq`` that a refresh must reach, or 0 if none is due."""
     target = _target(last_seq, threshold)
     return target if target - covered >= (STEP if covered else 1) else 0
 
 
 def lag(last_seq: int, covered: int, threshold: int) -> int:
-    """Messages that a summary ought to cover and does not."""
+    """Return how many messages a summary should cover and does not."""
     return max(0, _target(last_seq, threshold) - covered)
 
 
 def _target(last_seq: int, threshold: int) -> int:
-    """What was to be covered when the conversation last came to a multiple of STEP messages: that is when appends
-    ask for it.
+    """Return what was due when the conversation last reached a multiple of STEP messages, when appends enqueue a
+    refresh.
     """
     if last_seq < threshold:
         return 0
@@ -46,10 +47,12 @@ def _target(last_seq: int, threshold: int) -> int:
 
 
 def chunk(excerpts: Sequence[Excerpt], room: int, frame: int) -> int:
-    """How many of the messages go into one call: at least one, each with ``frame`` tokens around it."""
+    """Return how many of the messages go into one call: at least one, each with ``frame`` tokens around it."""
     used = taken = 0
+    day = ""
     for excerpt in excerpts:
-        used += excerpt.tokens + frame
+        used += excerpt.tokens + frame + (DAY_TOKENS if excerpt.day != day else 0)
+        day = excerpt.day
         if taken and used > room:
             break
         taken += 1
@@ -65,7 +68,7 @@ class Step(Enum):
 
 
 def next_step(taken: Sequence[Step], tokens: int, cap: int, *, has_old: bool) -> Step:
-    """What follows the steps taken, of which the last gave a text of ``tokens``."""
+    """Return the step after those taken; the last one gave a text of ``tokens``."""
     last = taken[-1] if taken else Step.COMPRESS_OLD
     if last is Step.COMPRESS_OLD:
         return Step.MERGE
@@ -77,8 +80,8 @@ def next_step(taken: Sequence[Step], tokens: int, cap: int, *, has_old: bool) ->
 
 
 def lines_of(reply: str) -> list[str]:
-    """The lines of a model's summary without bullets, headings, fences and repetition; none if it says nothing."""
-    found: dict[str, None] = {}
+    """Return the lines of a model's summary without bullets, headings, fences and repetitions; [] if it is empty."""
+    result: dict[str, None] = {}
     for raw in reply.splitlines():
         line = " ".join(raw.split())
         if line.startswith("```"):
@@ -87,8 +90,8 @@ def lines_of(reply: str) -> list[str]:
         if line.casefold().strip("\"'.`") in _NOTHING:
             continue
         for part in _parts(line):
-            found[part] = None
-    return list(found)[:LINES_MAX]
+            result[part] = None
+    return list(result)[:LINES_MAX]
 
 
 def _parts(line: str) -> list[str]:

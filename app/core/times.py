@@ -13,7 +13,7 @@ from app.errors import FieldError
 SAID_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 """No message can have been said before."""
 CLOCKS_DIFFER = timedelta(minutes=1)
-"""So far ahead of ours the clock of a sender can be."""
+"""How far a sender's clock can be ahead of ours."""
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 
 
@@ -24,10 +24,10 @@ def time_text(value: datetime) -> str:
 
 def said_at(value: Any) -> datetime:
     """Read when a message was said. Raises ValueError with the rule that is broken."""
-    found = _RFC_3339.fullmatch(value) if isinstance(value, str) else None
-    if found is not None and found[2] is None:
+    match = _RFC_3339.fullmatch(value) if isinstance(value, str) else None
+    if match is not None and match[2] is None:
         raise ValueError("must have an offset from UTC, such as Z or +08:00")
-    time = _utc(value) if found is not None else None
+    time = _utc(value) if match is not None else None
     if time is None:
         raise ValueError("must be a time as in RFC 3339, such as 2030-01-31T12:00:00Z")
     if time < SAID_FIRST:

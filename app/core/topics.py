@@ -33,11 +33,21 @@ class Topic:
     last_page: int
 
 
-def merged(known: Iterable[str], new: Iterable[str]) -> list[str]:
-    """The new topics, each under the name that it has already; every name once, in their order."""
-    names = {name: _features(name) for name in known}
+def counted(mentions: Iterable[tuple[str, int, int]]) -> list[Topic]:
+    """Return the topics of mentions (name, mentions so far, page), the latest first; as many as the largest count."""
+    by_name: dict[str, Topic] = {}
+    for name, count, page in mentions:
+        newer = by_name.get(name)
+        if newer is None or count > newer.mentions:
+            by_name[name] = Topic(name, count, newer.last_page if newer else page)
+    return list(by_name.values())
+
+
+def merged(existing: Iterable[str], new: Iterable[str]) -> list[str]:
+    """Return the new topics under the names they already have; every name once, in order."""
+    names = {name: _features(name) for name in existing}
     by_features = {features: name for name, features in reversed(names.items())}
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for topic in new:
         features = _features(topic)
         if not any(features):
@@ -45,18 +55,18 @@ def merged(known: Iterable[str], new: Iterable[str]) -> list[str]:
         name = by_features.get(features) or next((n for n, f in names.items() if _alike(features, f)), topic)
         names.setdefault(name, features)
         by_features.setdefault(features, name)
-        found[name] = None
-    return list(found)
+        result[name] = None
+    return list(result)
 
 
 def most_mentioned(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[Topic]:
-    """The topics to be named where there is little room: the most mentioned, the newer of equals first."""
+    """Return the topics to name in little space: the most mentioned, the newer of equals first."""
     return sorted(topics, key=lambda t: (-t.mentions, -t.last_page, t.name))[:limit]
 
 
 def says_no_more(text: str, than: str) -> bool:
-    """Whether every word (in Chinese, every pair of characters) and number of a text is in another as well, and no
-    more is denied in one than in the other.
+    """Return whether a text has no word (in Chinese, no pair of characters) or number that another lacks, and both
+    deny equally much.
     """
     one, other = _features(text), _features(than)
     if len(_NEGATION.findall(text)) != len(_NEGATION.findall(than)):
@@ -83,7 +93,7 @@ def _features(name: str) -> _Features:
 
 
 def _stem(word: str) -> str:
-    """Without a plural's ending."""
+    """Strip a plural's ending."""
     if word in _NO_PLURALS:
         return word
     if len(word) > 4 and word.endswith("ies"):
@@ -100,10 +110,10 @@ def _alike(one: _Features, other: _Features) -> bool:
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    """Dice's coefficient; 1 if both are empty."""
+    """Return Dice's coefficient; 1 if both are empty."""
     return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
 
 
 def named(topics: Sequence[Topic]) -> list[str]:
-    """How topics are listed: with the number of their mentions where that is more than one."""
+    """Format topics, with the number of mentions if it is more than one."""
     return [f"{t.name} ({t.mentions})" if t.mentions > 1 else t.name for t in topics]

@@ -1,9 +1,9 @@
-"""What of a memory, and of a query, a vector is made from.
+"""Build the texts that memories and queries are embedded as.
 
-A turn of a dialogue means little without what it answers: "Yes, last Friday!" Its text is therefore the line before
-it, shortened to its ends, and its own, each with who said it. (On dialogues that more than doubles what vectors find;
-the line after it would help a little more, but is not there yet when the vector is made.) Two messages in a row of
-the same role are not an exchange, so there the line before is left out.
+A turn of a dialogue means little without what it answers: "Yes, last Friday!" Its text is therefore the line before it,
+shortened to its ends, and its own, each with its speaker. (On dialogues this more than doubles what vectors find; the
+following line would help a little more, but does not exist yet when the vector is made.) Two consecutive messages of
+the same role are not an exchange, so there the previous line is omitted.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 _SAYS = re.compile(r"\s*([^\s:：][^:：\n]{0,39})[:：]")
 
 BEFORE_CHARACTERS = 240
-"""Of the message before; of a longer one, half of it from each end."""
+"""Characters of the previous message; of a longer one, half of them from each end."""
 
 
 QUERY_CHARACTERS = 600
-"""Of a query; of a longer one, half of it from each end: some 125 tokens, beyond which its vector finds no better
-(docs/retrieval.md) and costs four times as much.
+"""Characters of a query; of a longer one, half of them from each end: about 125 tokens. Beyond that its vector finds
+nothing more (docs/retrieval.md) and costs four times as much.
 """
 WIDE_CHARACTERS = 3
-"""As how many of these one of Chinese, Japanese or Korean counts, for it has so many tokens more."""
+"""The weight of a Chinese, Japanese or Korean character, which has more tokens."""
 _WIDE = re.compile("[\u3000-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
@@ -39,7 +39,7 @@ class Utterance:
 
 
 def turn_text(passage: Utterance, before: Utterance | None) -> str:
-    """Of a passage of a message; empty if it has nothing but blanks."""
+    """Return the embedding text of a message passage; "" if blank."""
     if not passage.text.strip():
         return ""
     own = f"{passage.speaker}: {passage.text}"
@@ -57,7 +57,7 @@ def _ends(text: str) -> str:
 
 
 def query_text(query: str) -> str:
-    """What of a query its vector is made from: where it is long, its ends, for a dialogue ends with what is wanted."""
+    """Return the embedding text of a query; of a long one only its ends, since dialogues end with the question."""
     room = QUERY_CHARACTERS // 2
     begun = _reach(query[: 2 * room], room)
     if _weight(query[begun : begun + 2 * room]) <= room:
@@ -66,7 +66,7 @@ def query_text(query: str) -> str:
 
 
 def _reach(text: str, room: int) -> int:
-    """How many characters of a text are within a room."""
+    """Return how many characters of a text fit a room."""
     end = min(len(text), room)
     while _weight(text[:end]) > room:
         end -= max(1, (_weight(text[:end]) - room) // WIDE_CHARACTERS)
@@ -78,21 +78,21 @@ def _weight(text: str) -> int:
 
 
 def result_text(tool: str, passage: str) -> str:
-    """Of a passage of an archived result."""
+    """Return the embedding text of a passage of an archived result; "" if blank."""
     return f"{tool}: {passage}" if passage.strip() else ""
 
 
 def last_speaker(query: str) -> str | None:
-    """Of a query that is a dialogue, ``name: words`` a line, what the one said who speaks last; None of any other.
+    """Return the words of the last speaker if the query is a dialogue of ``name: words`` lines; else None.
 
-    It is them who want something. What they hear is kept in the query, but its vector is moved towards their part.
+    The last speaker wants something. What they hear stays in the query, but its vector is moved towards their part.
     """
     turns: list[tuple[str, str]] = []
     for line in filter(str.strip, query.splitlines()):
-        said = _SAYS.match(line)
-        if said is None:
+        match = _SAYS.match(line)
+        if match is None:
             return None
-        turns.append((said[1], line))
+        turns.append((match[1], line))
     if len({speaker for speaker, _ in turns}) < 2:
         return None
     return "\n".join(line for speaker, line in turns if speaker == turns[-1][0])

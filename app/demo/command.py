@@ -1,12 +1,16 @@
 """`quire demo`: replay a transcript through a running Quire, on the terminal."""
 
+import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 import httpx
 from rich.console import Console
 
+from app.demo.frame import Report
 from app.demo.replay import ServiceError, replay
 from app.demo.service import NotStartedError, some_service
 from app.demo.transcript import TranscriptError
@@ -31,6 +35,7 @@ def demo(file: Path, url: str | None, budget: int, every_message: bool, api_key:
     try:
         with nullcontext(url) if url is not None else some_service(USUAL) as running:
             reports = replay(running, file, budget, Console(), every_message=every_message, api_key=api_key)
+            _show_links(running, reports, ends=running not in (url, USUAL))
     except (TranscriptError, ServiceError) as error:
         raise click.ClickException(str(error)) from error
     except NotStartedError as error:
@@ -39,3 +44,14 @@ def demo(file: Path, url: str | None, budget: int, every_message: bool, api_key:
         raise click.ClickException(f"no answer from {url or USUAL} ({error}); is `quire serve` running?") from error
     if not all(report.kept for report in reports):
         raise click.ClickException("a promise was broken, see the red lines above")
+
+
+def _show_links(url: str, reports: Sequence[Report], *, ends: bool) -> None:
+    """End with the way to the conversations. A service that ends with the demo waits for a key on a terminal."""
+    click.echo("\nSee what the model saw:")
+    for report in reports:
+        click.echo(f"  {url}/ui/conversations/{quote(report.conversation)}")
+    if ends and sys.stdin.isatty():
+        click.pause("Press any key to stop this Quire and delete its data.")
+    elif ends:
+        click.echo("This Quire is gone now. Run `quire serve` first to keep the conversations.")

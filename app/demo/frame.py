@@ -1,7 +1,6 @@
-"""One look at a context window, what must hold between two looks, and the sum of many.
+"""Frames: one window of a replay, the promises between two of them, and the totals of many.
 
-A window breaks its promise in two ways: it is larger than its budget, or, within an epoch,
-it does not begin with the stable part of the window before it, byte for byte.
+A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``core.promises``).
 """
 
 import json
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
+
+from app.core.promises import Prefix, breaks_prefix
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 
@@ -24,8 +25,7 @@ class Frame:
     saved: float
     epoch: int
     stable_tokens: int
-    stable: tuple[str, ...]
-    messages: tuple[str, ...]
+    prefix: Prefix
     seconds: float = 0.0
 
     @property
@@ -39,7 +39,12 @@ class Frame:
 
 def read_frame(turn: int, budget: int, context: dict[str, Any], seconds: float = 0.0) -> Frame:
     usage = context["usage"]
-    messages = tuple(json.dumps(message, ensure_ascii=False) for message in context["messages"])
+    prefix = Prefix(
+        context["epoch"],
+        fixed=json.dumps([context["tools"], context["system"]], ensure_ascii=False),
+        messages=tuple(json.dumps(message, ensure_ascii=False) for message in context["messages"]),
+        stable=context["stable_messages"],
+    )
     return Frame(
         turn=turn,
         budget=budget,
@@ -49,18 +54,15 @@ def read_frame(turn: int, budget: int, context: dict[str, Any], seconds: float =
         saved=usage["saved"],
         epoch=context["epoch"],
         stable_tokens=context["stable_tokens"],
-        stable=messages[: context["stable_messages"]],
-        messages=messages,
+        prefix=prefix,
         seconds=seconds,
     )
 
 
-def prefix_broken(before: Frame, after: Frame) -> bool:
-    return before.epoch == after.epoch and after.messages[: len(before.stable)] != before.stable
-
-
 def share_out(sections: dict[str, int], budget: int, width: int) -> dict[str, int]:
-    """Cells of a bar of `width` for a full budget: largest remainder first, never more than the width."""
+    """Return the cells per section of a bar of `width` for a full budget, by largest remainder; never more than the
+    width.
+    """
     scale = width / max(budget, sum(sections.values()), 1)
     exact = {name: tokens * scale for name, tokens in sections.items()}
     cells = {name: int(size) for name, size in exact.items()}
@@ -90,12 +92,12 @@ class Report:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise held."""
+        """Return whether every promise was kept."""
         return not self.over_budget and not self.prefix_breaks
 
 
 def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalled: str = "") -> Report:
-    """The report of at least one frame."""
+    """Summarise at least one frame."""
     last = frames[-1]
     return Report(
         conversation=conversation,
@@ -111,6 +113,6 @@ def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalle
         stable_share_mean=fmean(frame.stable_share for frame in frames),
         seconds_mean=fmean(frame.seconds for frame in frames),
         over_budget=sum(frame.over_budget for frame in frames),
-        prefix_breaks=sum(prefix_broken(*pair) for pair in pairwise(frames)),
+        prefix_breaks=sum(breaks_prefix(*pair) for pair in pairwise(frame.prefix for frame in frames)),
         recalled=recalled,
     )

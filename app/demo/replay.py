@@ -30,10 +30,10 @@ def replay(
     api_key: str | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> list[Report]:
-    """Replay each conversation of the file into a new conversation of the service; a report for each.
+    """Replay each conversation of the file into a new conversation of the service; return a report for each.
 
-    Raises TranscriptError for an unreadable file, ServiceError for an answer that is an error
-    and httpx.TransportError when the service cannot be reached.
+    Raises TranscriptError for an unreadable file, ServiceError for an error response, and httpx.TransportError if the
+    service cannot be reached.
     """
     plans = [
         (transcript, steps(transcript.messages, every_message)) for transcript in load(path) if transcript.messages
@@ -69,7 +69,7 @@ class ServiceError(Exception):
 
 
 class Service:
-    """The calls of the API that a replay needs. The run's mark keeps two replays apart."""
+    """The API calls that a replay needs. The run's mark keeps two replays apart."""
 
     def __init__(self, client: httpx.Client, run: str, clock: Callable[[], float] = time.perf_counter) -> None:
         self.client = client
@@ -105,12 +105,12 @@ class Service:
         answer = self.client.request(verb, path, **parts)
         if answer.is_error:
             raise ServiceError(f"{verb} {path} answered {answer.status_code}: {explanation(answer)}")
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
 
 def explanation(answer: httpx.Response) -> str:
-    """The detail of problem+json, or the beginning of whatever came instead."""
+    """Return the detail of a problem document, or the beginning of any other body."""
     try:
         problem = answer.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a replay looks like: a live table on a terminal, plain lines anywhere else."""
+"""Show a replay: a live table on a terminal, plain lines anywhere else."""
 
 from collections import deque
 from types import TracebackType
@@ -28,7 +28,7 @@ EXCERPT_CHARACTERS = 600
 
 
 class Screen:
-    """Shows frames as they come; use it as a context manager."""
+    """Show frames as they come; use as a context manager."""
 
     def __init__(self, console: Console, steps_total: int) -> None:
         self.console = console
@@ -52,7 +52,7 @@ class Screen:
             self.live.stop()
 
     def open(self, title: str) -> None:
-        """A new conversation begins."""
+        """Begin a new conversation."""
         self.title, self.epoch = title, None
         self.rows.clear()
         if not self.live:
@@ -91,10 +91,10 @@ def numbers(frame: Frame) -> tuple[Text, Text, Text, Text]:
 
 def coloured_bar(frame: Frame, width: int) -> Text:
     cells = share_out(frame.sections, frame.budget, width)
-    found = Text()
+    bar = Text()
     for name in SECTIONS:
-        found.append("█" * cells[name], style=COLOURS[name])
-    return found.append("·" * (width - sum(cells.values())), style="dim")
+        bar.append("█" * cells[name], style=COLOURS[name])
+    return bar.append("·" * (width - sum(cells.values())), style="dim")
 
 
 def plain_bar(frame: Frame, width: int = 40) -> str:
@@ -107,7 +107,7 @@ def epoch_mark(frame: Frame, new_epoch: bool) -> Text:
 
 
 def line(frame: Frame, new_epoch: bool) -> str:
-    """One frame as a line of plain text."""
+    """Format a frame as a line of plain text."""
     mark = " new epoch" if new_epoch else ""
     over = " OVER BUDGET" if frame.over_budget else ""
     sizes = f"turn {frame.turn:>4}  history {frame.history_tokens:>8}  window {frame.window_tokens:>6}"
@@ -115,11 +115,11 @@ def line(frame: Frame, new_epoch: bool) -> str:
 
 
 def legend(frame: Frame | None) -> Text:
-    found = Text()
+    text = Text()
     for name in SECTIONS:
         tokens = f" {frame.sections[name]:,}" if frame else ""
-        found.append("█ ", style=COLOURS[name]).append(f"{name}{tokens}   ")
-    return found
+        text.append("█ ", style=COLOURS[name]).append(f"{name}{tokens}   ")
+    return text
 
 
 def print_report(console: Console, report: Report) -> None:
@@ -138,7 +138,7 @@ def print_report(console: Console, report: Report) -> None:
 
 
 def report_rows(report: Report) -> list[tuple[str, str, bool | None]]:
-    """Name, value, and for a promise whether it was kept."""
+    """Return (name, value, kept) rows; ``kept`` tells whether a promise held and is None for other rows."""
     return [
         ("messages, turns", f"{report.messages}, {report.turns}", None),
         ("history at the end", f"{report.history_tokens:,} tokens", None),

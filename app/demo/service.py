@@ -1,4 +1,4 @@
-"""A Quire to show things on: the one that runs, or one of the demo's own."""
+"""A Quire for the demo: the running one, or one started for it."""
 
 import os
 import shutil
@@ -17,12 +17,12 @@ START_SECONDS = 60
 
 
 class NotStartedError(Exception):
-    """The demo's own service did not come up; the text is what it printed."""
+    """The demo's own service did not start; the text is its output."""
 
 
 @contextmanager
 def some_service(url: str) -> Iterator[str]:
-    """The URL of a Quire: the given one if it answers, else one that lives for the block, on an empty database."""
+    """Yield the URL of a Quire: the given one if it answers, else one started for the block on an empty database."""
     if _is_ready(url):
         yield url
         return

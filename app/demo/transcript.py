@@ -1,12 +1,12 @@
-"""Transcripts: JSON lines in two forms, as OpenAI chat messages cut into steps.
+"""Transcripts: JSON lines in two forms, read as OpenAI chat messages and split into steps.
 
-One message a line is one conversation. One conversation a line is `{"id", "messages"}`,
-whose tool calls may be flat (`{"id", "name", "arguments"}`), whose `thinking` is the
-assistant's reasoning and whose `dia_id` is the client's own id of the message.
+Either each line is a message of one conversation, or each line is a whole conversation, `{"id", "messages"}`. In the
+second form tool calls may be flat (`{"id", "name", "arguments"}`), `thinking` is the assistant's reasoning, and
+`dia_id` is the client's id of the message.
 
-Recorded transcripts lose ids. A result without one answers the oldest call of its turn that has no result;
-a call without one has made the first result after it that no other call of the transcript made. What is left
-gets an id of its own, and a call that lost its name is called `unnamed`: nothing is left out.
+Recorded transcripts lose ids. A result without an id answers the oldest call of its turn that has no result; a call
+without an id is matched with the first later result that no other call of the transcript claims. The rest get ids of
+their own, and a call without a name is called `unnamed`: nothing is left out.
 """
 
 import json
@@ -23,7 +23,7 @@ RENAMED = {"thinking": "reasoning_content", "dia_id": "client_id"}
 
 
 class TranscriptError(ValueError):
-    """The file is no transcript; the text names the line."""
+    """The file is not a transcript; the text names the line."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Step:
-    """What is appended before the next look at the window. Turns count from 1."""
+    """Messages to append before the next window. Turns count from 1."""
 
     turn: int
     messages: tuple[Message, ...]
@@ -54,12 +54,12 @@ def load(path: Path) -> list[Transcript]:
 
 def parse(line: str, number: int) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except ValueError as error:
         raise TranscriptError(f"line {number} is not JSON: {error}") from error
-    if not isinstance(found, dict) or not ("role" in found or "messages" in found):
+    if not isinstance(value, dict) or not ("role" in value or "messages" in value):
         raise TranscriptError(f"line {number} is neither a message nor a conversation")
-    return found
+    return value
 
 
 def transcript(identity: str, messages: Sequence[Message]) -> Transcript:
@@ -67,15 +67,15 @@ def transcript(identity: str, messages: Sequence[Message]) -> Transcript:
 
 
 def as_chat(message: Message) -> Message:
-    """The message in OpenAI chat form; fields that form does not know are left out."""
-    found = {key: message[key] for key in KEPT if key in message}
+    """Return the message in OpenAI chat form, without fields that this form lacks."""
+    chat = {key: message[key] for key in KEPT if key in message}
     for key in ("name", "tool_call_id"):
-        if key in found and not found[key]:
-            del found[key]
-    found |= {new: message[old] for old, new in RENAMED.items() if old in message}
+        if key in chat and not chat[key]:
+            del chat[key]
+    chat |= {new: message[old] for old, new in RENAMED.items() if old in message}
     if message.get("tool_calls"):
-        found["tool_calls"] = [as_call(call) for call in message["tool_calls"]]
-    return found
+        chat["tool_calls"] = [as_call(call) for call in message["tool_calls"]]
+    return chat
 
 
 def as_call(call: dict[str, Any]) -> dict[str, Any]:
@@ -88,10 +88,10 @@ def as_call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def paired(messages: Sequence[Message]) -> list[Message]:
-    """The messages with an id on each call and each result; see the module's docstring."""
+    """Return the messages with an id on each call and each result; see the module's docstring."""
     made = {call["id"] for message in messages for call in message.get("tool_calls", ())}
     fresh = (name for name in (f"unpaired-{number}" for number in count(1)) if name not in made)
-    found: list[Message] = []
+    result: list[Message] = []
     unanswered: list[str] = []
     for index, message in enumerate(messages):
         added: Message = {}
@@ -105,12 +105,12 @@ def paired(messages: Sequence[Message]) -> list[Message]:
             answered = message.get("tool_call_id") or (unanswered[0] if unanswered else next(fresh))
             added = {"tool_call_id": answered}
             unanswered = [call for call in unanswered if call != answered]
-        found.append({**message, **added})
-    return found
+        result.append({**message, **added})
+    return result
 
 
 def unclaimed(following: Sequence[Message], made: Container[str]) -> Iterator[str]:
-    """The ids of the results that follow at once and that no call made."""
+    """Yield the ids of the directly following results that no call claims."""
     for message in takewhile(lambda later: later["role"] == "tool", following):
         if message.get("tool_call_id") and message["tool_call_id"] not in made:
             yield message["tool_call_id"]
@@ -121,7 +121,7 @@ def with_ids(calls: Sequence[Message], unclaimed: Iterator[str], fresh: Iterator
 
 
 def groups(messages: Sequence[Message]) -> Iterator[tuple[Message, ...]]:
-    """Single messages, but an assistant's calls together with the results that follow."""
+    """Yield single messages, but an assistant's calls together with the results that follow."""
     group: list[Message] = []
     for message in messages:
         if group and message["role"] != "tool":
@@ -133,24 +133,24 @@ def groups(messages: Sequence[Message]) -> Iterator[tuple[Message, ...]]:
 
 
 def steps(messages: Sequence[Message], every_message: bool = False) -> list[Step]:
-    """Whole turns, each up to the next user message; or a step for each message or call group.
+    """Split messages into turns, each up to the next user message, or into single messages and call groups.
 
-    What comes before the first user message belongs to turn 1.
+    Messages before the first user message belong to turn 1.
     """
-    found: list[Step] = []
+    result: list[Step] = []
     turn = 0
     for group in groups(messages):
         turn += group[0]["role"] == "user"
         number = max(turn, 1)
-        if found and found[-1].turn == number and not every_message:
-            found[-1] = Step(number, found[-1].messages + group)
+        if result and result[-1].turn == number and not every_message:
+            result[-1] = Step(number, result[-1].messages + group)
         else:
-            found.append(Step(number, group))
-    return found
+            result.append(Step(number, group))
+    return result
 
 
 def batches(messages: Sequence[Message], size: int) -> Iterator[tuple[Message, ...]]:
-    """At most `size` messages each, cut between call groups; only a longer group exceeds it."""
+    """Yield batches of at most `size` messages, cut between call groups; only a longer group exceeds it."""
     batch: tuple[Message, ...] = ()
     for group in groups(messages):
         if batch and len(batch) + len(group) > size:

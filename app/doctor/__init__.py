@@ -1,5 +1,5 @@
-"""`quire doctor`: whether a deployment can do what it is for, and how to mend what it cannot.
+"""`quire doctor`: check whether a deployment works, and tell how to fix what does not.
 
-`probes.py` finds out and decides nothing; `checks.py` judges what was found and touches nothing; `examine.py` goes
-through them in order, leaving out what cannot be known where something before it is broken.
+`probes.py` collects facts and decides nothing; `checks.py` judges them and does no I/O; `examine.py` runs them in order
+and skips what depends on something broken. `walk.py` and `damage.py` do the same for the whole store (`--deep`).
 """

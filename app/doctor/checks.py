@@ -1,7 +1,7 @@
-"""Verdicts of the doctor: each check is a pure function of what the probes found.
+"""The doctor's checks: pure functions of what the probes found.
 
-`fail` keeps Quire from serving or from keeping its promises; `warn` works, but not as it should. Texts name settings
-and commands, and contain no passwords, keys or message content.
+`fail` keeps Quire from serving or from keeping its promises; `warn` means that it works, but not as it should. Texts
+name settings and commands, and contain no passwords, keys or message content.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from app.queue.table import UNCLAIMED_SECONDS, Depth
+from app.queue.depths import UNCLAIMED_SECONDS, Depth
 
 State = Literal["ok", "warn", "fail"]
 
 POSTGRES_MIN = 140_000
-"""As `server_version_num` has it. The tests run on 18."""
+"""In the form of `server_version_num`. The tests run on 18."""
 VECTOR_MIN = (0, 7)
 """`sparsevec` came with it."""
 SKEW_SECONDS = 2.0
 FREE_BYTES_MIN = 1 << 30
+REFUSED = "RefusedCaller"
+"""In the error of a job whose lane rests: see ``jobs.policy``."""
 MIGRATE = "Run `quire migrate` as the role that owns the tables (MIGRATION_DATABASE_URL)."
 GRANT = "As the tables' owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};"
 ROLES = "Connect as the role quire_app of deploy/roles.sql."
@@ -62,7 +64,7 @@ class Server:
     is_replica: bool
     connections_max: int
     vector: str | None
-    """Version of the extension in this database; None where it is not installed."""
+    """The extension's version in this database; None if it is not installed."""
     vector_available: str | None
     skew_seconds: float
     """Seconds that its clock is ahead of ours."""
@@ -151,7 +153,9 @@ def connections(server: Server, pool_size: int) -> Check:
 
 
 def migrations(found: str | None, wanted: str, known: Collection[str], *, embedded: bool) -> Check:
-    """``found``: None where the role may not see it. ``known``: every migration that this version has."""
+    """Check the schema's version. ``found`` is None if the role cannot read it; ``known`` are this version's
+    migrations.
+    """
     if found is None:
         said = "The role cannot read the tables: another role owns them, or they predate its default privileges."
         return Check("migrations", "fail", said, GRANT.format(role="quire_app"))
@@ -176,7 +180,7 @@ class Table:
 
 
 def protection(tables: Collection[Table]) -> Check:
-    """Of the tables that have a tenant."""
+    """Check that row-level security is forced on every tenant table."""
     open_ones = sorted(table.name for table in tables if not table.is_protected)
     if open_ones:
         said = f"Row-level security is not forced on: {', '.join(open_ones)}."
@@ -198,7 +202,7 @@ def grants(tables: Collection[Table], role: str) -> Check:
 
 
 def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
-    """``expired``: jobs whose worker was not heard of until its lease ended, and that nobody took back."""
+    """Check the backlog. ``expired`` counts jobs with an expired lease that no worker has taken over."""
     unclaimed = sum(depth.unclaimed for depth in lanes.values())
     dead = sum(depth.dead for depth in lanes.values())
     ages = [depth.oldest_pending_seconds or 0.0 for depth in lanes.values() if depth.unclaimed]
@@ -218,6 +222,10 @@ def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
         return Check("workers", "warn", f"{'; '.join(parts)}.{last}", fix)
     pending, running = (sum(getattr(d, name) for d in lanes.values()) for name in ("pending", "running"))
     said = f"{pending} waiting, {running} running, none stale."
+    refusing = [f"{lane}: {d.error}" for lane, d in sorted(lanes.items()) if d.error and REFUSED in d.error]
+    if refusing:
+        fix = "Correct the model's settings and restart the workers; the jobs then run by themselves."
+        return Check("workers", "warn", f"{said} A lane rests ({'; '.join(refusing)}).", fix)
     if dead:
         fix = "See `quire jobs list`; retry with `quire jobs retry --all-dead`."
         return Check("workers", "warn", f"{said} {dead} failed for good.", fix)
@@ -240,7 +248,7 @@ class Asked:
 
 
 def chat(asked: Asked | None) -> Check:
-    """None: no model is configured."""
+    """Check the chat model; None if none is configured."""
     if asked is None:
         said = "No chat model is configured: titles and summaries are extracted."
         return Check(
@@ -250,7 +258,7 @@ def chat(asked: Asked | None) -> Check:
 
 
 def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
-    """``current``: the model, and its dimensions, that stored vectors are of; None before the first."""
+    """Check the embedding model. ``current`` is the model and width of the stored vectors; None if there are none."""
     if asked is None:
         said = "No embedding model is in use: search is by keyword only."
         return Check("embeddings", "ok", said, "Unset MEMORY_EMBEDDING_MODEL to use the local model, or name another.")
@@ -275,7 +283,7 @@ def _answered(name: str, asked: Asked, settings: str) -> Check:
 
 
 def weights(reason: str | None) -> Check:
-    """Of the local embedding model; ``reason``: why they cannot be used."""
+    """Check the local embedding model; ``reason`` tells why its weights cannot be used."""
     if reason is None:
         return Check("local model", "ok", "The weights of the local embedding model are intact (SHA-256).")
     fix = "Reinstall the pinned requirements, configure an embedding API, or set MEMORY_EMBEDDING_MODEL=none."
@@ -283,7 +291,7 @@ def weights(reason: str | None) -> Check:
 
 
 def vocabulary(state: Literal["whole", "absent", "damaged", "unpackable"], *, writable: bool) -> Check:
-    """Of the tokenizer. ``unpackable``: the installed package does not carry the one that is expected."""
+    """Check the tokenizer. ``unpackable``: the installed package lacks the expected vocabulary."""
     if state == "whole":
         return Check("tokenizer", "ok", "The vocabulary is unpacked and intact; no network is needed.")
     if state == "unpackable":
@@ -302,14 +310,14 @@ class Folder:
     path: str
     exists: bool
     is_writable: bool
-    """It, or where it would be made."""
+    """Return whether the folder, or its future parent, is writable."""
     is_open_to_all: bool
     """Everybody on this machine may write into it."""
     free_bytes: int
 
 
 def data_dir(folder: Folder, *, embedded: bool, is_root: bool) -> Check:
-    """With an ``embedded`` database everything is in it, else next to nothing."""
+    """Check the data directory; it holds everything if the database is ``embedded``, and next to nothing otherwise."""
     if not folder.is_writable:
         state: State = "fail" if embedded else "warn"
         said = f"{folder.path} cannot be {'written' if folder.exists else 'created'}."
@@ -368,6 +376,13 @@ def door(found: Door, host: str) -> Check:
 
 
 Port = Literal["free", "any", "quire", "other", "forbidden", "nowhere"]
+
+
+def settings(misspelt: Mapping[str, str]) -> Check:
+    if not misspelt:
+        return Check("settings", "ok", "No variable looks like a misspelt setting.")
+    detail = f"These variables are not settings and have no effect: {', '.join(misspelt)}."
+    return Check("settings", "warn", detail, f"Did you mean {', '.join(misspelt.values())}?")
 
 
 def port(found: Port, host: str, number: int) -> Check:

@@ -1,4 +1,4 @@
-"""The doctor's round: probes, then checks, one after the other. Composition root of `quire doctor`."""
+"""Run the doctor: probes, then checks, in order. Composition root of `quire doctor`."""
 
 from __future__ import annotations
 
@@ -11,30 +11,35 @@ from pathlib import Path
 import asyncpg
 
 from app import errors
-from app.doctor import checks, probes
+from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Asked, Check
 from app.main import providers
 from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
+from app.postgres.programs import EmbeddedPostgresError
 from app.postgres.tenants import is_keyed
-from app.settings import Settings
+from app.settings import Settings, misspelt
 from app.signals import Stopping
 from app.text import tokens
 
 FIRST_START = "No database yet: the first `quire serve` creates an embedded PostgreSQL."
 
 
-def examine(settings: Settings, stopping: Stopping, *, is_loopback: bool, asks_models: bool) -> list[Check]:
-    """Every check that could be made, in the order in which things depend on each other.
+def examine(
+    settings: Settings, stopping: Stopping, *, is_loopback: bool, asks_models: bool, is_deep: bool = False
+) -> list[Check]:
+    """Return every check that could be made, in order of dependency.
 
-    An embedded database that exists is started for it, and left as it was; one that does not is not made.
+    An existing embedded database is started for this and left as it was; a missing one is not created.
+    ``is_deep`` reads the whole store, too.
     """
     here = _machine(settings)
-    with _database(settings) as found:
-        if isinstance(found, Check):
-            current, there = None, [found]
+    with _database(settings) as target:
+        if isinstance(target, Check):
+            current, there = None, [target]
         else:
-            current, there = stopping.run(_ask_database(settings, found, is_loopback=is_loopback))
+            asking = _ask_database(settings, target, is_loopback=is_loopback, is_deep=is_deep)
+            current, there = stopping.run(asking)
     models = stopping.run(_ask_models(settings, current)) if asks_models else []
     return [*here, *there, *models]
 
@@ -45,6 +50,7 @@ def _machine(settings: Settings) -> list[Check]:
     state = tokens.state(settings.quire_data_dir / "vocabularies")
     host, number = settings.quire_host, settings.quire_port
     return [
+        checks.settings(misspelt(os.environ)),
         checks.data_dir(folder, embedded=is_embedded, is_root=os.geteuid() == 0),
         checks.vocabulary(state, writable=folder.is_writable),
         checks.port(probes.port(host, number), host, number),
@@ -56,7 +62,7 @@ def _machine(settings: Settings) -> list[Check]:
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[str | Check]:
-    """Where it is, or why there is none."""
+    """Yield the database's DSN, or a check that tells why there is none."""
     if settings.database_url is not None:
         yield settings.database_url
         return
@@ -65,7 +71,7 @@ def _database(settings: Settings) -> Iterator[str | Check]:
         return
     try:
         postgres = embedded.start(settings.quire_data_dir)
-    except (embedded.EmbeddedPostgresError, OSError) as error:
+    except (EmbeddedPostgresError, OSError) as error:
         fix = f"See {settings.quire_data_dir / 'postgres' / 'log'}."
         yield Check("database", "fail", f"The embedded PostgreSQL did not start: {error}", fix)
         return
@@ -76,37 +82,37 @@ def _database(settings: Settings) -> Iterator[str | Check]:
 
 
 async def _ask_database(
-    settings: Settings, dsn: str, *, is_loopback: bool
+    settings: Settings, dsn: str, *, is_loopback: bool, is_deep: bool
 ) -> tuple[tuple[str, int] | None, list[Check]]:
-    """The embedding model that vectors are of, and the checks."""
+    """Return the model and width of the stored vectors, and the checks."""
     try:
         connection = await probes.connect(dsn)
     except refusals.KINDS as error:
         fix = "Check DATABASE_URL, that the server is running, and that it admits this machine."
         return None, [Check("database", "fail", refusals.why_not(error, dsn), fix)]
     try:
-        found, is_current = await _ask_server(settings, connection)
+        checked, is_current = await _ask_server(settings, connection)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
-        said = f"The database stopped answering ({type(error).__name__})."
-        return None, [Check("database", "fail", said, "Check its log.")]
+        detail = f"The database stopped answering ({type(error).__name__})."
+        return None, [Check("database", "fail", detail, "Check its log.")]
     finally:
         connection.terminate()
     if not is_current:
-        return None, found
+        return None, checked
     try:
-        current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback)
+        current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback, is_deep=is_deep)
     except errors.StorageUnavailable as error:
-        return None, [*found, Check("workers", "fail", error.detail, "Check the database's log.")]
-    return current, [*found, *more]
+        return None, [*checked, Check("workers", "fail", error.detail, "Check the database's log.")]
+    return current, [*checked, *more]
 
 
 async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tuple[list[Check], bool]:
-    """The checks, and whether the schema is the one that the others ask about."""
+    """Return the checks, and whether the schema has the version that the other checks query."""
     server = await probes.server(connection)
     revision = await probes.revision(connection)
     is_embedded = settings.database_url is None
     migrations = checks.migrations(revision, migrate.HEAD, migrate.known(), embedded=is_embedded)
-    found = [
+    checked = [
         checks.version(server),
         checks.role(server),
         checks.durability(server),
@@ -117,13 +123,15 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
     ]
     if migrations.state == "ok":
         tables = await probes.protected_tables(connection)
-        found += [checks.protection(tables), checks.grants(tables, server.role)]
-    is_usable = migrations.state == "ok" and found[-1].state == "ok"
-    return found, is_usable
+        checked += [checks.protection(tables), checks.grants(tables, server.role)]
+    is_usable = migrations.state == "ok" and checked[-1].state == "ok"
+    return checked, is_usable
 
 
-async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tuple[tuple[str, int] | None, list[Check]]:
-    """Raises StorageUnavailable."""
+async def _ask_schema(
+    settings: Settings, dsn: str, *, is_loopback: bool, is_deep: bool
+) -> tuple[tuple[str, int] | None, list[Check]]:
+    """Check what needs the schema; return the model of the stored vectors, too. Raises StorageUnavailable."""
     database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
     try:
         door = checks.door_of(
@@ -134,17 +142,29 @@ async def _ask_schema(settings: Settings, dsn: str, *, is_loopback: bool) -> tup
         )
         lanes, abandoned = await probes.work(database)
         current = await probes.current_embeddings(database)
+        deep = await _look_deep(database) if is_deep else []
     finally:
         await database.close()
-    return current, [checks.door(door, settings.quire_host), checks.jobs(lanes, abandoned)]
+    return current, [checks.door(door, settings.quire_host), checks.jobs(lanes, abandoned), *deep]
+
+
+async def _look_deep(database: Database) -> list[Check]:
+    are_on, failures = await walk.checksums(database)
+    shown, tables = await walk.visible(database)
+    faults, rows, tenants = await walk.walk(database)
+    return [
+        damage.checksums(are_on=are_on, failures=failures),
+        damage.enforcement(shown, tables),
+        *damage.store(faults, rows, tenants),
+    ]
 
 
 # --- Models -----------------------------------------------------------------------------------------
 
 
 async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> list[Check]:
-    """Each is asked something small."""
-    found = [] if settings.memory_embedding_model else [checks.weights(probes.local_weights())]
+    """Send a small request to each model."""
+    checked = [] if settings.memory_embedding_model else [checks.weights(probes.local_weights())]
     vocabularies = settings.quire_data_dir / "vocabularies"
     with tempfile.TemporaryDirectory(prefix="quire-doctor-") as elsewhere:
         is_there = tokens.state(vocabularies) == "whole"
@@ -153,11 +173,11 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
             chat, embedder = await providers(settings, counter)
         except (ValueError, tokens.VocabularyError) as error:
             return [
-                *found,
+                *checked,
                 Check("models", "fail", f"{error}.", "Check the MEMORY_LLM_… and MEMORY_EMBEDDING_… settings."),
             ]
     try:
-        asked: tuple[Asked | None, Asked | None] = (
+        answers: tuple[Asked | None, Asked | None] = (
             await probes.ask_chat(chat) if chat else None,
             await probes.ask_embedder(embedder) if embedder else None,
         )
@@ -165,4 +185,4 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
         for model in (chat, embedder):
             if model is not None:
                 await model.close()
-    return [*found, checks.chat(asked[0]), checks.embeddings(asked[1], current)]
+    return [*checked, checks.chat(answers[0]), checks.embeddings(answers[1], current)]

@@ -1,4 +1,4 @@
-"""Probe a deployment: return what there is as values for `checks`, and decide nothing."""
+"""Probe a deployment: return facts for `checks`, and decide nothing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from app.doctor.checks import Asked, Folder, Port, Server, Table
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.tenants import DEFAULT_TENANT, tenants
-from app.providers import Chat, Embedder, ProviderError, RefusedCaller, local_embeddings
-from app.queue import table
-from app.queue.table import Depth
+from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, local_embeddings
+from app.queue import depths
+from app.queue.depths import Depth
 from app.store import embeddings
 
 PROVIDER_SECONDS: Final = 20.0
@@ -57,22 +57,22 @@ SELECT c.relname AS name, c.relrowsecurity AND c.relforcerowsecurity AS is_prote
 
 
 async def connect(dsn: str) -> asyncpg.Connection:
-    """A connection of our own rather than a pool, whose errors would say less."""
+    """Open a single connection; a pool's errors would say less."""
     return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, command_timeout=CONNECT_SECONDS, statement_cache_size=0)
 
 
 async def server(connection: asyncpg.Connection) -> Server:
-    asked = time.time()
+    sent_at = time.time()
     row = await connection.fetchrow(SERVER)
     answered = time.time()
     assert row is not None
     values = dict(row)
     now: float = values.pop("now")
-    return Server(**values, skew_seconds=now - (asked + answered) / 2)
+    return Server(**values, skew_seconds=now - (sent_at + answered) / 2)
 
 
 async def revision(connection: asyncpg.Connection) -> str | None:
-    """Empty where there is no schema; None where the role may not see it."""
+    """Return the schema's version; "" if there is no schema, None if the role cannot read it."""
     try:
         return await connection.fetchval(REVISION) or ""
     except asyncpg.UndefinedTableError:
@@ -89,14 +89,14 @@ async def protected_tables(connection: asyncpg.Connection) -> list[Table]:
 
 
 async def work(database: Database) -> tuple[dict[str, Depth], int]:
-    """Of all tenants: work by lane, and how much was left by workers that died."""
+    """Return the work of all tenants by lane, and the number of jobs left by workers that died."""
     lanes: dict[str, Depth] = {}
     left = 0
     for tenant in await tenants(database):
         async with database.snapshot(tenant) as connection:
-            for lane, depth in (await table.depth(connection, tenant)).items():
+            for lane, depth in (await depths.by_lane(connection, tenant)).items():
                 lanes[lane] = _sum(lanes.get(lane, Depth()), depth)
-            left += await table.abandoned(connection, tenant)
+            left += await depths.abandoned(connection, tenant)
     return lanes, left
 
 
@@ -121,7 +121,7 @@ async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) 
 
 
 async def ask_chat(model: Chat) -> Asked:
-    """A word or two: a few dozen tokens are spent."""
+    """Send a short prompt to the chat model; costs a few dozen tokens."""
 
     async def ask() -> int:
         await model.complete([{"role": "user", "content": "Say ok."}], max_tokens=16)
@@ -146,12 +146,12 @@ async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> Asked:
     except TimeoutError:
         return Asked(name, error=f"no answer within {PROVIDER_SECONDS:.0f} s")
     except ProviderError as error:
-        return Asked(name, error=str(error), is_refusal=isinstance(error, RefusedCaller))
+        return Asked(name, error=str(error), is_refusal=isinstance(error, RefusedCaller | RefusedInput))
     return Asked(name, time.monotonic() - begun, dimensions)
 
 
 def local_weights() -> str | None:
-    """Why the local embedding model cannot be used, or None."""
+    """Return why the local embedding model cannot be used; None if it can."""
     return local_embeddings.why_not()
 
 
@@ -159,10 +159,10 @@ def local_weights() -> str | None:
 
 
 def folder(path: Path) -> Folder:
-    """Where it does not exist, its nearest parent that does says whether it can be made."""
+    """Describe a folder. If it does not exist, its nearest existing parent tells whether it can be created."""
     path = path.expanduser()
     exists = path.is_dir()
-    there = next(found for found in (path, *path.absolute().parents) if found.exists())
+    there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     mode = there.stat().st_mode
     return Folder(
         path=str(path),
@@ -174,7 +174,7 @@ def folder(path: Path) -> Folder:
 
 
 def port(host: str, number: int) -> Port:
-    """Tried by listening on it for a moment."""
+    """Probe a port by listening on it for a moment."""
     if number == 0:
         return "any"
     try:
@@ -193,7 +193,7 @@ def port(host: str, number: int) -> Port:
 
 
 def _is_quire(host: str, number: int) -> bool:
-    """Its problems have a type of their own, ready or not."""
+    """Return whether Quire answers there, ready or not: its problem documents have a type of their own."""
     url = healthcheck.url(host, str(number), "/readyz")
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - our own address

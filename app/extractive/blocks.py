@@ -1,7 +1,8 @@
-"""A message taken apart: what its author wrote, and what was pasted into it."""
+"""Split a message into what its author wrote and what was pasted into it."""
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 from app.text.language import sentences
 
@@ -54,6 +55,29 @@ _DEFINITION = re.compile(
     r"([A-Za-z_$][\w$.]*)[ \t]*(\([^()\n]{0,60}\))?",
     re.MULTILINE,
 )
+_LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "Python",
+        re.compile(
+            r"^\s*(?:def \w+\(.*:|from [\w.]+ import |import \w+$|class \w+.*:$|@\w+$|elif |if __name__)", re.MULTILINE
+        ),
+    ),
+    (
+        "TypeScript",
+        re.compile(r"^\s*(?:export )?(?:interface \w+ \{|type \w+ =)|: (?:string|number|boolean)[;,)=]", re.MULTILINE),
+    ),
+    (
+        "JavaScript",
+        re.compile(r"\b(?:const|let|var) \w+ =|=> \{|^\s*(?:async )?function \w*\(|require\(", re.MULTILINE),
+    ),
+    ("Go", re.compile(r"^package \w+$|^func (?:\(|\w+\()|:= ", re.MULTILINE)),
+    ("Rust", re.compile(r"\bfn \w+.*\{|\blet mut |\bimpl\b|#\[derive", re.MULTILINE)),
+    ("Java", re.compile(r"\bpublic (?:static |final )*(?:class|void|int|String)\b|^import java", re.MULTILINE)),
+    ("C/C++", re.compile(r"^\s*#include|\bstd::|^\s*(?:int|void|char|static) \*?\w+\(.*\)\s*\{?$", re.MULTILINE)),
+    ("SQL", re.compile(r"\b(?:SELECT .* FROM|CREATE TABLE|INSERT INTO)\b", re.IGNORECASE)),
+    ("CSS", re.compile(r"^[.#]?[\w-]+\s*\{$|^\s+[\w-]+:\s.*;$", re.MULTILINE)),
+    ("Shell", re.compile(r"^#!/bin/|^\s*(?:fi|done|esac)$|^\s*echo ", re.MULTILINE)),
+)
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _MARKS = frozenset("*_`#")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
@@ -72,7 +96,7 @@ class Blocks:
 
 
 def take_apart(text: str) -> Blocks:
-    """Sort every line of a text that was already cut to a window."""
+    """Sort every line of a text, already cut to a window, into its block."""
     if "<" in text:
         text = _spoken(text)
     blocks = Blocks()
@@ -112,42 +136,53 @@ def _sort(line: str, fenced: bool, blocks: Blocks, prose: list[str]) -> None:
 
 
 def _spoken(text: str) -> str:
-    """The text without the reasoning that some models put before their answer."""
+    """Return the text without the reasoning that some models put before their answer."""
     for tag in _THINKING:
-        kept: list[str] = []
+        pieces: list[str] = []
         at = 0
         while (start := text.find(f"<{tag}>", at)) >= 0 and (end := text.find(f"</{tag}>", start)) >= 0:
-            kept.append(text[at:start])
+            pieces.append(text[at:start])
             at = end + len(tag) + 3
-        text = "".join(kept) + text[at:]
+        text = "".join(pieces) + text[at:]
     return text
 
 
 def looks_like_code(line: str) -> bool:
-    """Whether one line is source code or a shell command rather than a sentence."""
+    """Return whether a line is source code or a shell command rather than a sentence."""
     return _CODE_LINE.match(line[:400]) is not None
 
 
 def looks_like_log(line: str) -> bool:
-    """Whether one line was written by a program that reports what it does."""
+    """Return whether a line is a program's log output."""
     return _LOG_LINE.match(line[:400]) is not None
 
 
 def definitions(code: str, limit: int = 8) -> list[str]:
-    """What a piece of source code defines: "class Cart", "def total(self, vat)"."""
-    found: list[str] = []
+    """Return the definitions in source code: "class Cart", "def total(self, vat)"."""
+    signatures: list[str] = []
     for match in _DEFINITION.finditer(code):
         kind, name, parameters = match.groups()
         signature = f"{kind} {name}{parameters or ''}"
-        if signature not in found:
-            found.append(signature)
-        if len(found) == limit:
+        if signature not in signatures:
+            signatures.append(signature)
+        if len(signatures) == limit:
             break
-    return found
+    return signatures
 
 
 def without_markup(sentence: str) -> str:
-    """Markdown as it reads: links by their text, no emphasis, no code marks."""
+    """Strip Markdown: links become their text; emphasis and code marks go."""
     if "](" in sentence:
         sentence = _LINK.sub(r"\1", sentence)
     return sentence if _MARKS.isdisjoint(sentence) else _EMPHASIS.sub("", sentence)
+
+
+def code_language(source: str) -> str:
+    """Return the programming language with the most tell-tale lines; "" if there are none."""
+    scores = [(_hits(pattern, source[:20_000]), name) for name, pattern in _LANGUAGES]
+    best = max(scores, key=lambda score: score[0])
+    return best[1] if best[0] else ""
+
+
+def _hits(pattern: re.Pattern[str], text: str) -> int:
+    return sum(1 for _ in islice(pattern.finditer(text), 50))

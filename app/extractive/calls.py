@@ -1,4 +1,4 @@
-"""A tool call on one line, and what it asked for."""
+"""Describe a tool call on one line, and what it asked for."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _TAG = re.compile(r"</?[A-Za-z_][\w-]{0,40}>")
 
 
 def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_chars: int = 110) -> str:
-    """A tool call on a line, the most telling arguments first: search_flights(origin=SFO, date=2024-05-20)."""
+    """Return a tool call on one line, the most telling arguments first: search_flights(origin=SFO, date=2024-05-20)."""
     label = one_line(name, max(max_chars // 2, 1)) or "tool"
     arguments = _arguments(arguments_json)
     if isinstance(arguments, str):
@@ -47,7 +47,7 @@ def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_char
 
 
 def query_summary(tool_name: str, arguments: Mapping[str, object] | str) -> str:
-    """What a call asked for, at most 120 characters: "web_search: population of Lyon", or its arguments."""
+    """Return what a call asked for, at most 120 characters: "web_search: population of Lyon", or its arguments."""
     parsed = _arguments(arguments)
     if isinstance(parsed, Mapping):
         leaves = [(key, value) for key, value in _leaves(parsed) if value not in (None, "", [], {})]
@@ -55,8 +55,8 @@ def query_summary(tool_name: str, arguments: Mapping[str, object] | str) -> str:
         question = next((value for key, value in telling if _QUESTION_KEYS.match(key) and isinstance(value, str)), None)
         if question is not None and (len(telling) == 1 or len(question) > 40):
             name = one_line(tool_name, 50)
-            asked = one_line(_TAG.sub(" ", question[:2000]), 120)
-            return one_line(f"{name}: {asked}" if name else asked, 120)
+            shown = one_line(_TAG.sub(" ", question[:2000]), 120)
+            return one_line(f"{name}: {shown}" if name else shown, 120)
     return call_line(tool_name, parsed, max_chars=120)
 
 
@@ -74,7 +74,7 @@ def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | 
 
 
 def _leaves(arguments: Mapping[str, object], depth: int = 2) -> Iterator[tuple[str, object]]:
-    """Arguments by name, those of nested objects under their own names; at most a hundred."""
+    """Yield arguments by name, those of nested objects under their own names; at most a hundred."""
     for key, value in islice(arguments.items(), 100):
         if isinstance(value, Mapping) and value and depth:
             yield from _leaves(value, depth - 1)

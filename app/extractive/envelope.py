@@ -1,7 +1,7 @@
-"""What a tool said, taken out of what protocols wrapped around it.
+"""Unwrap a tool's text from the protocol around it.
 
-MCP results reach us as ``{"content": [{"type": "text", "text": …}]}``, as the repr of
-Python objects (``[TextContent(type='text', text='…')]``), or one inside the other.
+MCP results arrive as ``{"content": [{"type": "text", "text": …}]}``, as the repr of Python objects
+(``[TextContent(type='text', text='…')]``), or one inside the other.
 """
 
 import json
@@ -35,8 +35,8 @@ def unwrap(text: str) -> str:
 def _peel(text: str) -> str | None:
     head = text[:400].lstrip()
     if "TextContent(" in head or "content=[" in head:
-        found = [_unescape(single or double) for single, double in _REPR_TEXT.findall(text)[:_MAX_PARTS]]
-        return "\n".join(found) if found else None
+        texts = [_unescape(single or double) for single, double in _REPR_TEXT.findall(text)[:_MAX_PARTS]]
+        return "\n".join(texts) if texts else None
     if not head.startswith(("{", "[")) or '"text"' not in text:
         return None
     value = parse_json(text)
@@ -48,7 +48,7 @@ def _peel(text: str) -> str | None:
 
 
 def _joined(parts: object) -> str | None:
-    """The text of a list of content parts, None when it is a list of anything else."""
+    """Return the joined text of a list of content parts; None for any other list."""
     if not isinstance(parts, list) or not parts:
         return None
     texts: list[str] = []
@@ -74,10 +74,9 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def parse_json(text: str) -> object | None:
-    """The value of a JSON object or array, None for everything else.
+    """Return the value of a JSON object or array; None for any other text.
 
-    Several objects, one a line, come as a list. A text cut off in the middle gives
-    what could be read of its outermost levels.
+    Several objects, one per line, become a list. A truncated text gives what its outermost levels still hold.
     """
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
@@ -90,7 +89,7 @@ def parse_json(text: str) -> object | None:
 
 
 def _lines(text: str) -> list[object] | None:
-    """JSON lines, if the first two lines are."""
+    """Parse JSON lines, if the first two lines are JSON; else None."""
     lines = [line for line in text[:WINDOW].splitlines() if line.strip()]
     if len(lines) < 2:
         return None
@@ -109,7 +108,7 @@ def _lines(text: str) -> list[object] | None:
 
 
 def _partial(text: str) -> object | None:
-    """What can be read of a JSON text that was cut off; None if it is something else."""
+    """Parse as much as possible of a truncated JSON text; None if it is not JSON."""
     try:
         return _open(text, 0, 6) or None
     except ValueError:
@@ -117,7 +116,7 @@ def _partial(text: str) -> object | None:
 
 
 def _open(text: str, at: int, depth: int) -> dict[str, object] | list[object]:
-    """The members of the container at ``at``, the last of them as far as it goes."""
+    """Return the members of the container at ``at``; the last one as far as it goes."""
     is_object = text[at] == "{"
     members: dict[str, object] = {}
     items: list[object] = []
@@ -143,7 +142,7 @@ def _open(text: str, at: int, depth: int) -> dict[str, object] | list[object]:
 
 
 def _is_cut(text: str, at: int) -> bool:
-    """Whether the value at ``at`` is a container that was cut; ValueError if it is no cut JSON at all."""
+    """Return whether the value at ``at`` is a container that was cut; ValueError if it is no cut JSON at all."""
     if text[at : at + 1] in ("{", "["):
         return True
     if len(text) - at > 30 and text[at] != '"':

@@ -1,9 +1,8 @@
-"""One line for one message: what it is about, not how it begins.
+"""Describe a message in one line: what it is about, not how it begins.
 
-Pasted blocks are set aside, every sentence that the author wrote is scored by what
-its role makes it worth (a request for a user, a conclusion for an assistant), and
-the best one is shown without its "Hi, could you". No segmentation happens here:
-this runs for every message that is appended.
+Pasted blocks are set aside. Each sentence that the author wrote is scored by what matters for the role (a request for a
+user, a conclusion for an assistant), and the best one is shown without its "Hi, could you". Nothing is segmented here:
+this runs for every appended message.
 """
 
 import re
@@ -34,7 +33,7 @@ _HAN_EMPTY = re.compile(
     "|怎么|都|就|也|还|给|要|想|会|有|没有|谢谢|继续|它|他|她|个"
 )
 
-# "Can you please help me to …": what comes after it is what is asked for.
+# "Can you please help me to …": the request is what follows.
 _ASKING = re.compile(
     r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
     r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe| at least)*+(?: (?:help|assist|tell|show"
@@ -69,7 +68,7 @@ _POLITE = (
     "thank you",
     "for me",
 )
-"""What a request ends with that says nothing of it."""
+"""Polite endings of requests."""
 _POLITE_MAX = max(map(len, _POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
@@ -102,14 +101,14 @@ def read(role: str, text: str) -> Reading:
 
 
 def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
-    """The sentence that says what this message is about, in its own language; "" for a blank text."""
+    """Return the sentence that tells what this message is about, in its own language; "" for a blank text."""
     if role in ("tool", "function"):
         return result_line("", text, max_chars=max_chars)
     return line_of(read(role, text), max_chars=max_chars)
 
 
 def line_of(message: Reading, *, max_chars: int = 110) -> str:
-    """As ``message_line``."""
+    """Return the line of a message that has been read; see ``message_line``."""
     seen, blocks = message.seen, message.blocks
     if blocks is None:
         return describe(examine(seen), max_chars=max_chars, language=language(seen))
@@ -122,12 +121,12 @@ def line_of(message: Reading, *, max_chars: int = 110) -> str:
 
 
 def page_title(user_text: str, assistant_text: str) -> str:
-    """At most 60 characters for a page: the request as a phrase, or the answer where the request says little."""
+    """Return a page title, at most 60 characters: the request as a phrase, or the answer if the request says little."""
     return title_of(read("user", user_text), assistant_text)
 
 
 def title_of(request: Reading, assistant_text: str = "") -> str:
-    """As ``page_title``."""
+    """Return the title for a request that has been read; see ``page_title``."""
     line = line_of(request, max_chars=200)
     title = _as_title(line)
     if assistant_text.strip() and not _telling(title, 1):
@@ -137,7 +136,7 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
 
 
 def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
-    """What a short tool result says: its first error, else what its kind makes worth saying."""
+    """Return the line of a short tool result: its first error, else a description of its content."""
     label = f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
     shape = examine(text)
     gist = describe(shape, max_chars=max(max_chars - len(label), 1), language=language(shape.body[:2000]))
@@ -163,7 +162,7 @@ def _ranked(role: str, prose: list[str]) -> list[str]:
 
 
 def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
-    """Sentences, each with what its label is worth: "Task:" before it, or below "INSTRUCTIONS:"."""
+    """Yield sentences with the weight of their label: "Task:" before one, or a heading like "INSTRUCTIONS:" above."""
     pending = False
     below_rules = 0.0
     for sentence in prose:
@@ -185,7 +184,7 @@ def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
 
 
 def _with_list(sentences: list[tuple[str, float]], at: int) -> str:
-    """The sentence, and where it ends in a colon what it introduces."""
+    """Return the sentence; if it ends in a colon, with what it introduces."""
     text = sentences[at][0]
     for following, _ in sentences[at + 1 : at + 6]:
         if not text.endswith((":", "：")) and not (text is not sentences[at][0] and len(text) < 80):
@@ -195,7 +194,7 @@ def _with_list(sentences: list[tuple[str, float]], at: int) -> str:
 
 
 def _place(role: str, at: int, total: int) -> float:
-    """What the place in a message is worth: people begin with what matters, or end with it."""
+    """Score the position in a message: people put what matters first or last."""
     first = 1.8 if role == "assistant" else 1.3
     return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
 
@@ -232,14 +231,14 @@ def _substance(seen: patterns.Seen) -> float:
 
 
 def _size(sentence: str) -> float:
-    """About how many words."""
+    """Estimate the number of words."""
     if sentence.isascii():
         return sentence.count(" ") + 1
     return sum(map(len, _HAN_RUN.findall(sentence))) / 1.6 + len(_LATIN_WORD.findall(sentence))
 
 
 def _telling(line: str, enough: int) -> int:
-    """How many words name something, counted up to ``enough``: "Can you fix this?" and 这个怎么解决 have none."""
+    """Count the words that name something, up to ``enough``: "Can you fix this?" and 这个怎么解决 have none."""
     seen = line[:_SEEN]
     telling = 0
     for word in _LATIN_WORD.finditer(seen):
@@ -254,7 +253,7 @@ def _telling(line: str, enough: int) -> int:
 
 
 def _completed(line: str, others: Sequence[str], blocks: Blocks, max_chars: int) -> str:
-    """A thin line with what it points at: what was pasted, else another sentence."""
+    """Return a thin line completed with what it refers to: pasted text, else another sentence."""
     pasted = _without_prose(blocks)
     if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
@@ -266,7 +265,7 @@ def _completed(line: str, others: Sequence[str], blocks: Blocks, max_chars: int)
 
 
 def _without_prose(blocks: Blocks) -> str:
-    """One line for what was pasted: the error, what the code defines, what the data is, the quotation."""
+    """Describe pasted text in one line: the error, what the code defines, what the data is, the quotation."""
     if not (blocks.logs or blocks.code or blocks.data):
         return next((line[:_SEEN] for line in (*blocks.quotes, *blocks.attachments) if line.strip()), "")
     for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
@@ -289,10 +288,10 @@ def _plain(sentence: str) -> str:
 
 def _as_title(line: str) -> str:
     """The line as a phrase: no "could you please", no question mark, its first clauses only."""
-    asked: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
-    phrase = asked(line)
+    strip_asking: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
+    phrase = strip_asking(line)
     phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))
-    phrase = asked(_ADVERB.sub("", phrase, count=1))
+    phrase = strip_asking(_ADVERB.sub("", phrase, count=1))
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
         phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase
@@ -300,7 +299,7 @@ def _as_title(line: str) -> str:
 
 
 def _without_thanks(phrase: str) -> str:
-    """Without closing marks and the polite words before them. (A pattern for it would be tried at each character.)"""
+    """Strip closing marks and the polite words before them. (A regular expression would be tried at each character.)"""
     phrase = phrase.rstrip(_CLOSING)
     while (tail := phrase[-_POLITE_MAX:].lower()).endswith(_POLITE):
         longest = max(len(words) for words in _POLITE if tail.endswith(words))

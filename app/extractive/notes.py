@@ -1,9 +1,8 @@
-"""Standing notes: what a user says once and expects to be obeyed for good.
+"""Find standing notes: what a user says once and expects to hold from then on.
 
-Precision comes first, a wrong note is in every window from then on. So a sentence
-must use one of a few wordings, and wordings that only look like them ("never mind",
-"I always wondered", "call me back") are ruled out first. Text that was pasted or
-quoted is not looked at.
+Precision comes first, because a wrong note is in every window from then on. A sentence must use one of a few wordings,
+and lookalikes ("never mind", "I always wondered", "call me back") are ruled out first. Pasted or quoted text is
+ignored.
 """
 
 import re
@@ -46,7 +45,9 @@ _LETTERS = re.compile("[a-z]+")
 
 
 def _wording(words: str, pattern: str) -> tuple[frozenset[str], re.Pattern[str]]:
-    """A pattern, and the words of which a sentence needs one: to search for all costs more than all else here."""
+    """Return a pattern with the words that must occur for it to match; searching for every pattern would dominate the
+    cost.
+    """
     return frozenset(words.split()), re.compile(pattern, re.IGNORECASE)
 
 
@@ -159,7 +160,7 @@ def standing_note(text: str) -> str | None:
 
 
 def note_in(prose: Iterable[str]) -> str | None:
-    """As ``standing_note``, from the sentences of a message."""
+    """Return the first standing note in the sentences of a message; see ``standing_note``."""
     for raw in prose:
         sentence = squeeze(raw)
         if 4 <= len(sentence) <= _MAX_SENTENCE and _holds_for_good(sentence):

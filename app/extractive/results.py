@@ -1,4 +1,4 @@
-"""What stands for a large tool result in its placeholder: its kind, a summary, its sources, what was asked."""
+"""Describe a large tool result for its placeholder: its kind, a summary, its sources and what was asked."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,27 +30,27 @@ _TITLE = re.compile(
 
 
 def kind(text: str) -> Kind:
-    """What the innermost text of a result is."""
+    """Return the kind of a result's innermost text."""
     return examine(text).kind
 
 
 def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:
-    """What is in the result, fitted to its kind, with labels in ``language``; "" for a blank one."""
+    """Summarise a result according to its kind, with labels in ``language``; "" for a blank one."""
     return describe(examine(text), max_chars=max_chars, language=language)
 
 
 def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
-    """Up to three places the result came from: those declared, else URLs, paths and titles found in it."""
+    """Return up to three places the result came from: those declared, else URLs, paths and titles found in it."""
     body = unwrap(text)[:WINDOW]
     candidates = _chain(declared, _urls(body), _paths(body), _titles(body))
-    kept: dict[str, None] = {}
+    chosen: dict[str, None] = {}
     for candidate in candidates:
         source = one_line(candidate, _SOURCE_CHARS)
         if source:
-            kept.setdefault(source)
-        if len(kept) == _MAX_SOURCES:
+            chosen.setdefault(source)
+        if len(chosen) == _MAX_SOURCES:
             break
-    return list(kept)
+    return list(chosen)
 
 
 def _chain(*groups: Iterable[str]) -> Iterator[str]:
@@ -59,13 +59,13 @@ def _chain(*groups: Iterable[str]) -> Iterator[str]:
 
 
 def _urls(body: str) -> Iterator[str]:
-    """URLs of pages, one a host before a second of the same."""
-    found = dict.fromkeys(
+    """Yield the URLs of pages; a second URL of a host comes after the first of every other."""
+    urls = dict.fromkeys(
         match[0].rstrip(".,;:!?*") for match in islice(_URL.finditer(body), 300) if not _ASSET.search(match[0])
     )
     hosts: set[str] = set()
     later: list[str] = []
-    for url in found:
+    for url in urls:
         host = url.split("/")[2]
         if host in hosts:
             later.append(url)

@@ -1,8 +1,7 @@
-"""What kind of thing a tool result is, and one line that says what is in it.
+"""Classify a tool result and describe its content in one line.
 
-``examine`` unwraps and classifies once; ``describe`` then writes the line that fits
-the kind. Both look at no more than the first 200,000 characters; only line breaks
-are counted over the whole.
+``examine`` unwraps and classifies once; ``describe`` then writes the line for that kind. Both read at most the first
+200,000 characters; only line breaks are counted over the whole.
 """
 
 import re
@@ -12,8 +11,9 @@ from itertools import islice
 from typing import Literal
 
 from app.extractive import patterns
-from app.extractive.blocks import definitions, looks_like_code, looks_like_log
+from app.extractive.blocks import code_language, definitions, looks_like_code, looks_like_log
 from app.extractive.envelope import WINDOW, parse_json, unwrap
+from app.extractive.markup import page_headings, page_title, visible_text
 from app.extractive.salient import best_sentences
 from app.text.language import Language, clip, one_line, squeeze
 
@@ -23,36 +23,9 @@ _MAX_LINES = 4_000
 _SEEN = 300
 
 _HTML = re.compile(r"<!doctype html|<html[\s>]|<(?:head|body|div|table|article|section|main)[\s>]", re.IGNORECASE)
-_HTML_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,400})", re.IGNORECASE)
-_HTML_HEADING = re.compile(r"<h[1-3](?:\s[^<>]{0,400})?>((?:[^<]|<(?!/h[1-3])){1,400})", re.IGNORECASE)
-_HTML_HIDDEN = ("script", "style", "noscript", "svg")
-_TAG = re.compile(r"<[^<>]{0,2000}>")
 _NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:[:|\t]|→| {2,})")
 _QUOTED_FIELD = re.compile(r'"[^"\n]*"')
 _MARKDOWN_RULE = re.compile(r"[\s|:-]+$")
-_LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "Python",
-        re.compile(
-            r"^\s*(?:def \w+\(.*:|from [\w.]+ import |import \w+$|class \w+.*:$|@\w+$|elif |if __name__)", re.MULTILINE
-        ),
-    ),
-    (
-        "TypeScript",
-        re.compile(r"^\s*(?:export )?(?:interface \w+ \{|type \w+ =)|: (?:string|number|boolean)[;,)=]", re.MULTILINE),
-    ),
-    (
-        "JavaScript",
-        re.compile(r"\b(?:const|let|var) \w+ =|=> \{|^\s*(?:async )?function \w*\(|require\(", re.MULTILINE),
-    ),
-    ("Go", re.compile(r"^package \w+$|^func (?:\(|\w+\()|:= ", re.MULTILINE)),
-    ("Rust", re.compile(r"\bfn \w+.*\{|\blet mut |\bimpl\b|#\[derive", re.MULTILINE)),
-    ("Java", re.compile(r"\bpublic (?:static |final )*(?:class|void|int|String)\b|^import java", re.MULTILINE)),
-    ("C/C++", re.compile(r"^\s*#include|\bstd::|^\s*(?:int|void|char|static) \*?\w+\(.*\)\s*\{?$", re.MULTILINE)),
-    ("SQL", re.compile(r"\b(?:SELECT .* FROM|CREATE TABLE|INSERT INTO)\b", re.IGNORECASE)),
-    ("CSS", re.compile(r"^[.#]?[\w-]+\s*\{$|^\s+[\w-]+:\s.*;$", re.MULTILINE)),
-    ("Shell", re.compile(r"^#!/bin/|^\s*(?:fi|done|esac)$|^\s*echo ", re.MULTILINE)),
-)
 _IDENTIFYING = re.compile(
     r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id"
     r"|number|code|key)$|url|date|status|message|type|symbol",
@@ -68,13 +41,13 @@ _PAIR = re.compile(r"\s*(?:[-*•]\s*)?([A-Za-z\u4e00-\u9fff][\w ./-]{0,30})[:�
 
 @dataclass(frozen=True)
 class Shape:
-    """A tool result as it was found: its innermost text, what kind that is, its JSON value if it has one."""
+    """A classified tool result: its innermost text, the kind of that text, and its JSON value if any."""
 
     kind: Kind
     body: str
     value: object | None
     lines: int
-    cut: bool  # there was more than was looked at
+    cut: bool  # there was more text than was read
 
 
 def examine(text: str) -> Shape:
@@ -89,7 +62,7 @@ def examine(text: str) -> Shape:
 
 
 def describe(shape: Shape, *, max_chars: int, language: Language) -> str:
-    """At most ``max_chars`` characters on what the result holds; "" for a blank one."""
+    """Describe what the result holds in at most ``max_chars`` characters; "" for a blank one."""
     writers: dict[Kind, Callable[[Shape, int, Language], str]] = {
         "json": _json,
         "table": _table,
@@ -189,7 +162,7 @@ def _container(key: str, item: list[object] | Mapping[str, object]) -> str:
 
 
 def _telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Members as they come, but those that identify the object before the rest and flags last."""
+    """Return the members in order, with identifying ones first and flags last."""
 
     def rank(member: tuple[str, object]) -> int:
         key, item = member
@@ -203,7 +176,7 @@ def _telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _main_text(value: Mapping[str, object]) -> tuple[str, str] | None:
-    """The member that is most of the object, where there is one (a crawled page, a file's content)."""
+    """Return the member that makes up most of the object, if one does (a crawled page, a file's content)."""
     texts = [(str(key), item) for key, item in islice(value.items(), 50) if isinstance(item, str) and len(item) > 300]
     if not texts:
         return None
@@ -230,7 +203,7 @@ def _keys(item: Mapping[str, object]) -> Iterator[str]:
 
 
 def _error_in(value: object, depth: int = 3) -> str:
-    """The message of a result that says it failed; "" where it does not."""
+    """Return the error message of a failed result; "" if it did not fail."""
     if not isinstance(value, Mapping) or depth == 0:
         return ""
     for key, item in islice(value.items(), 40):
@@ -272,7 +245,7 @@ def _fitted(parts: Iterable[str], room: int) -> str:
 
 
 def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
-    """(delimiter, rows) where most lines have the same number of columns; the header is the first row."""
+    """Return (delimiter, rows), header first, if most lines have the same number of columns."""
     marked = [line for line in lines if line.count("|") >= 2]
     if len(marked) >= 3 and len(marked) >= 0.6 * len(lines):
         return "|", [line for line in marked if not _MARKDOWN_RULE.match(line)]
@@ -291,16 +264,16 @@ def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
 
 
 def _is_header(line: str, delimiter: str) -> bool:
-    """Column names are short and do not end like a sentence."""
+    """Return whether a line holds column names: short, and not ending like a sentence."""
     fields = line[:2000].split(delimiter)
     return max(map(len, fields)) <= 50 and not line.rstrip().endswith((".", "。", ":", "?", "!", "{"))
 
 
 def _table(shape: Shape, max_chars: int, language: Language) -> str:
-    found = _table_rows([line for line in _lines(shape.body) if line.strip()])
-    if found is None:
+    table = _table_rows([line for line in _lines(shape.body) if line.strip()])
+    if table is None:
         return _prose(shape, max_chars, language)
-    delimiter, rows = found
+    delimiter, rows = table
     columns = _cells(rows[0], delimiter)
     count = len(rows) - 1
     if shape.lines > _MAX_LINES and delimiter != "|":
@@ -348,7 +321,7 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
     lines = list(_lines(shape.body))
     source = "\n".join(_unnumbered(line) for line in lines)[:60_000]
     header = f"{one_line(lines[0], 70)} " if lines and lines[0].startswith("[") else ""
-    name = _code_language(source)
+    name = code_language(source)
     size = _say(language, f"{name} 代码，{shape.lines} 行", f"{name} code, {shape.lines} lines".lstrip())
     room = max_chars - len(size) - len(header) - 4
     defined = definitions(source, limit=24)
@@ -358,42 +331,18 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
     return f"{header}{size}{_say(language, '：', ': ')}{one_line(_unnumbered(first), max(room, 20))}"
 
 
-def _code_language(source: str) -> str:
-    """The language with most tell-tale lines; "" where none has any."""
-    scores = [(_hits(pattern, source[:20_000]), name) for name, pattern in _LANGUAGES]
-    best = max(scores, key=lambda score: score[0])
-    return best[1] if best[0] else ""
-
-
-def _hits(pattern: re.Pattern[str], text: str) -> int:
-    return sum(1 for _ in islice(pattern.finditer(text), 50))
-
-
 def _html(shape: Shape, max_chars: int, language: Language) -> str:
     body = shape.body
-    title = _HTML_TITLE.search(body[:50_000])
-    name = one_line(_TAG.sub(" ", title[1]), max_chars // 2) if title else ""
+    name = one_line(page_title(body), max_chars // 2)
     head = _say(language, f"网页“{name}”" if name else "网页", f"HTML page “{name}”" if name else "HTML page")
-    found = (one_line(_TAG.sub(" ", match[1]), 60) for match in islice(_HTML_HEADING.finditer(body), 12))
+    heading_texts = (one_line(heading, 60) for heading in page_headings(body))
     headings = _fitted(
-        (heading for heading in dict.fromkeys(found) if heading and heading != name), max_chars - len(head) - 12
+        (heading for heading in dict.fromkeys(heading_texts) if heading and heading != name), max_chars - len(head) - 12
     )
     if headings:
         return head + _say(language, f"；标题：{headings}", f"; headings: {headings}")
     text = " ".join(best_sentences(visible_text(body), max_chars - len(head) - 2, limit=2))
     return f"{head}: {text}" if text else head
-
-
-def visible_text(html: str) -> str:
-    """What a page shows, roughly: no scripts, styles or tags."""
-    for tag in _HTML_HIDDEN:
-        kept: list[str] = []
-        at = 0
-        while (start := html.find(f"<{tag}", at)) >= 0 and (end := html.find(f"</{tag}", start)) >= 0:
-            kept.append(html[at:start])
-            at = end
-        html = "".join(kept) + html[at:]
-    return _TAG.sub("\n", html)
 
 
 def _prose(shape: Shape, max_chars: int, language: Language) -> str:
@@ -410,18 +359,18 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
 
 
 def first_error(lines: list[str]) -> str:
-    """The line that says what went wrong, "" where none does; after "ERRORS:" the line below it."""
-    found = [at for at, line in enumerate(lines[:2_000]) if patterns.ERROR_LINE.search(line[:_SEEN])]
-    if not found:
+    """Return the line with the first error, with the next line after a colon; "" if there is none."""
+    errors = [at for at, line in enumerate(lines[:2_000]) if patterns.ERROR_LINE.search(line[:_SEEN])]
+    if not errors:
         return ""
-    raised = [at for at in found if _RAISED.match(lines[at])]
-    at = raised[0] if raised else found[0]
+    raised = [at for at in errors if _RAISED.match(lines[at])]
+    at = raised[0] if raised else errors[0]
     below = lines[at + 1] if at + 1 < len(lines) and lines[at].rstrip().endswith((":", "：")) else ""
     return f"{lines[at][:_SEEN]} {below[:_SEEN]}".strip()
 
 
 def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language) -> str:
-    """Names one a line, or "key: value" lines; "" for anything else."""
+    """Describe names, one per line, or "key: value" lines; "" for anything else."""
     if len(lines) < 4:
         return ""
     size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")
@@ -431,10 +380,10 @@ def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language)
     pairs = [match.groups() for line in lines if (match := _PAIR.match(line[:_SEEN]))]
     if len(pairs) < 0.6 * len(lines):
         return ""
-    told = [one_line(value, 48) for key, value in pairs if _TITLE_KEYS.match(key.strip())]
-    if len(told) < 2:
-        told = [f"{key.strip()}={one_line(value, 40)}" for key, value in pairs]
-    return size + _fitted(dict.fromkeys(told), max_chars - len(size))
+    values = [one_line(value, 48) for key, value in pairs if _TITLE_KEYS.match(key.strip())]
+    if len(values) < 2:
+        values = [f"{key.strip()}={one_line(value, 40)}" for key, value in pairs]
+    return size + _fitted(dict.fromkeys(values), max_chars - len(size))
 
 
 def _say(language: Language, chinese: str, english: str) -> str:

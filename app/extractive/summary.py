@@ -1,4 +1,4 @@
-"""What a run of pages was about: its telling lines, its topics, its standing notes."""
+"""Summarise a run of pages: informative lines, topics and standing notes."""
 
 import math
 from collections import Counter
@@ -20,10 +20,9 @@ _ROLE_WEIGHT = {"user": 1.25, "assistant": 1.0, "tool": 0.75, "function": 0.75, 
 
 
 def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[str]:
-    """The most informative of (role, line) pairs, in their order, none saying what another said.
+    """Return the most informative of (role, line) pairs in order, without repetition.
 
-    ``max_chars`` bounds the total, with one character between lines. A line longer
-    than a fair share of it is cut.
+    ``max_chars`` bounds the total, with one character between lines. A line longer than a fair share of it is cut.
     """
     longest = min(_LINE_CHARS, max_chars)
     return [
@@ -33,7 +32,7 @@ def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_cha
 
 
 def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[int]:
-    """Positions of the lines that ``summarize_lines`` keeps, ascending."""
+    """Return the positions of the lines that ``summarize_lines`` keeps, ascending."""
     if max_items <= 0 or max_chars <= 0 or not lines:
         return []
     longest = min(_LINE_CHARS, max_chars)
@@ -54,7 +53,7 @@ def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: i
 
 
 def topics(texts: Sequence[str], n: int = 6) -> list[str]:
-    """Up to ``n`` terms that several titles or lines share, best first; then the most telling of single ones."""
+    """Return up to ``n`` terms shared by several titles or lines, best first; then the most telling other ones."""
     seen = [text[:_LINE_CHARS] for text in texts[-_MAX_TEXTS:]]
     spread: Counter[str] = Counter()
     for text in seen:
@@ -66,7 +65,7 @@ def topics(texts: Sequence[str], n: int = 6) -> list[str]:
 
 
 def _topic_score(term: str, spread: Counter[str]) -> float:
-    """Rarity × in how many texts, so that a term of two texts beats one of a single text."""
+    """Score a topic by rarity × number of texts that have it, so that a shared term beats one from a single text."""
     parts = content_words(term)
     if not parts:
         return 0.0

@@ -1,9 +1,8 @@
-"""Key terms: the few words by which a reader would know this text among many.
+"""Extract key terms: the few words that set a text apart from many others.
 
-A term's score is its frequency (dampened) × how specific it is × a little for
-coming early. Specific is what has a shape of its own (an identifier, an address, a
-code, a name) or is rare in the language; for Chinese the segmenter's dictionary
-says how rare a word is.
+A term's score is its frequency (dampened) × its specificity × a small bonus for coming early. Specific terms have a
+form of their own (an identifier, an address, a code, a name) or are rare in the language; for Chinese the segmenter's
+dictionary gives the rarity.
 """
 
 import heapq
@@ -56,7 +55,7 @@ _DICTIONARY_TOTAL = 6.0e7
 
 
 def key_terms(text: str, n: int = 15) -> list[str]:
-    """Up to ``n`` terms, best first, as they are written in the text; no near duplicates."""
+    """Return up to ``n`` terms, best first, as written in the text; no near duplicates."""
     if n <= 0:
         return []
     readable, keys = _readable(scalar(unwrap(text)))
@@ -74,18 +73,13 @@ def key_terms(text: str, n: int = 15) -> list[str]:
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a text without stop words, in order, lower case; what two texts are compared by."""
-    return [
-        word
-        for word in words(scalar(text))
-        if word not in ENGLISH
-        and (word.isascii() or simplified(word) not in CHINESE)
-        and (len(word) > 1 or word.isdigit())
-    ]
+    """Return the words of a text in order, in lower case and without stop words, for comparing texts."""
+    found = [word for word in words(scalar(text)) if word not in ENGLISH and (len(word) > 1 or word.isdigit())]
+    return found if text.isascii() else [word for word in found if word.isascii() or simplified(word) not in CHINESE]
 
 
 def rarity(word: str) -> float:
-    """How telling a single content word is: about 0.2 (要求, "table") to 2.5 (an identifier)."""
+    """Return how telling a content word is: from about 0.2 (要求, "table") to 2.5 (an identifier)."""
     if is_han(word):
         frequency = max(rjieba.suggest_freq(simplified(word)), 1)
         return min(max((math.log10(_DICTIONARY_TOTAL / frequency) - 3.0) / 2.2, 0.1), 1.8)
@@ -120,7 +114,7 @@ def _number(value: float) -> str:
 
 
 def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> dict[str, float]:
-    """Every single-word candidate with its score, in order of first appearance."""
+    """Score every single-word candidate, in order of first appearance."""
     counts: Counter[str] = Counter()
     for token, times in Counter(tokens).items():
         if token in segmented:
@@ -165,7 +159,7 @@ def _weighed(token: str) -> tuple[str, float]:
 
 
 def _shape(token: str) -> float:
-    """How specific a Latin token looks."""
+    """Score how specific a Latin token looks."""
     lower = token.lower()
     if lower in ENGLISH or len(token) < 2:
         return 0.0
@@ -193,10 +187,10 @@ def _plain(token: str, lower: str) -> float:
 
 
 def _phrases(text: str) -> Iterator[tuple[str, float]]:
-    """Names of several words, quoted titles, and numbers with their units."""
+    """Yield names of several words, quoted titles, and numbers with their units."""
     for pattern, weight in ((_NAME, 2.2), (_TITLED, 2.4), (_QUANTITY, 1.5)):
-        found = Counter(match[1] if pattern is _TITLED else match[0] for match in pattern.finditer(text))
-        for phrase, times in found.most_common(60):
+        counts = Counter(match[1] if pattern is _TITLED else match[0] for match in pattern.finditer(text))
+        for phrase, times in counts.most_common(60):
             trimmed = _without_stop_words(squeeze(phrase)) if pattern is _NAME else squeeze(phrase).rstrip(".,")
             if 2 < len(trimmed) <= _MAX_TERM or pattern is _QUANTITY:
                 yield trimmed, (1 + math.log2(times)) * weight
@@ -215,20 +209,20 @@ def _without_stop_words(name: str) -> str:
 def _pairs(
     tokens: Sequence[str], segmented: Mapping[str, list[str]], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, float]]:
-    """Two content words that stand together more than once ("connection pool", 外卖市场)."""
-    found: list[tuple[str, str]] = []
+    """Yield pairs of content words that occur together more than once ("connection pool", 外卖市场)."""
+    word_pairs: list[tuple[str, str]] = []
     previous = ""
     for token in tokens:
         if token in segmented:
-            found.extend(pair for pair in pairwise(segmented[token]) if pair[0] in scores and pair[1] in scores)
+            word_pairs.extend(pair for pair in pairwise(segmented[token]) if pair[0] in scores and pair[1] in scores)
             previous = ""
         elif token in scores and token.isalpha():
             if previous:
-                found.append((previous, token))
+                word_pairs.append((previous, token))
             previous = token
         else:
             previous = ""
-    pairs = Counter(found)
+    pairs = Counter(word_pairs)
     for (first, second), times in pairs.most_common(80):
         if times < 2:
             break
@@ -238,8 +232,8 @@ def _pairs(
 
 
 def _distinct(ranked: Iterator[str], n: int) -> list[str]:
-    """The first ``n`` terms of which none is another's plural, part or whole."""
-    kept: list[str] = []
+    """Return the first ``n`` terms, skipping plurals, parts and extensions of earlier ones."""
+    chosen: list[str] = []
     keys: list[str] = []
     quantities = 0
     for term in ranked:
@@ -247,12 +241,12 @@ def _distinct(ranked: Iterator[str], n: int) -> list[str]:
         is_quantity = term[0] in "$€£¥" or term[0].isdigit()
         if any(_near(key, other) for other in keys) or (is_quantity and quantities >= max(n // 3, 1)):
             continue
-        kept.append(term)
+        chosen.append(term)
         keys.append(key)
         quantities += is_quantity
-        if len(kept) == n:
+        if len(chosen) == n:
             break
-    return kept
+    return chosen
 
 
 def _singular(key: str) -> str:

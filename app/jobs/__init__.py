@@ -1,8 +1,8 @@
-"""What is done in the background: a module for each kind of job.
+"""Background jobs: a module for each kind.
 
-A handler reads, calls its provider while it holds no connection, then opens the one transaction that writes the
-result and, as its last statement, finishes the job. It may run twice, so what it writes it must be able to write
-again; what it raises is judged in ``policy``.
+A handler reads, calls its provider without holding a connection, then opens the one transaction that writes the result
+and, as its last statement, finishes the job. It may run twice, so its writes must be repeatable; ``policy`` judges its
+errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the jobs that ask a model share: how much of a conversation fits a prompt, and what it has cost."""
+"""Shared by jobs that call a model: how much of a conversation fits a prompt, and what the calls cost."""
 
 from __future__ import annotations
 
@@ -8,35 +8,54 @@ from typing import Any
 
 from asyncpg import Record
 
+from app.core.days import day_of
 from app.core.excerpts import Excerpt
-from app.providers import Chat, ProviderError, Reply
+from app.core.model import UNZONED
+from app.core.replies import Covered, wording_of
+from app.jobs.policy import fault_of_all, refuses_most
+from app.providers import Chat, ProviderError, RefusedInput, Reply, UnusableReply
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.memory.recalling import said_text
 from app.store import spending
+from app.text.language import script_counts
 
 PROMPT_TOKENS_MAX = 6_000
-"""Of a conversation that go into one prompt: more would cost more than it is worth."""
+"""Tokens of a conversation in one prompt: more would cost more than it is worth."""
 PROMPT_SHARE = 0.5
-"""Of the model's context window, which holds the instructions and the reply too."""
+"""Share of the model's context window, which must also hold the instructions and the reply."""
 MESSAGE_CHARACTERS_MAX = 100_000
+HARMLESS_REQUEST = "Answer with the JSON object {}."
 MESSAGE_FRAME = 6
 """Tokens around each message in a prompt."""
 
 
 def prompt_room(chat: Chat) -> int:
-    """Tokens that messages may take of a prompt."""
+    """Return how many tokens of a prompt messages may take."""
     return min(PROMPT_TOKENS_MAX, int(chat.context_window * PROMPT_SHARE))
 
 
 def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
-    """Messages as a model sees them, without what no model sees and what a recall tool brought in; not weighed yet."""
-    found = [
-        Excerpt(row["seq"], "tool" if row["kind"] == "result" else row["role"], text[:MESSAGE_CHARACTERS_MAX], 0)
+    """Return the messages to show a model, without those models never see and recalled ones; not weighed yet."""
+    excerpts = [
+        Excerpt(
+            row["seq"],
+            "tool" if row["kind"] == "result" else row["role"],
+            text[:MESSAGE_CHARACTERS_MAX],
+            0,
+            day=day_of(row["said_at"] or row["created_at"]),
+        )
         for row in rows
-        if row["kind"] not in ("prompt", "orphan") and not row["loaded_tokens"] and (text := said_text(row))
+        if row["kind"] not in UNZONED and not row["loaded_tokens"] and (text := said_text(row))
     ]
-    return [e for e in found if e.text.strip()]
+    return [e for e in excerpts if e.text.strip()]
+
+
+def covered_by(shown: Sequence[Excerpt]) -> Covered:
+    """Return what a reply about these messages covers. Results of tools do not tell its language."""
+    counts = [script_counts(message.text) for message in shown if message.role != "tool"]
+    scripts = sum(han for han, _ in counts), sum(latin for _, latin in counts)
+    return Covered(wording_of("\n".join(message.text for message in shown)), scripts)
 
 
 async def weighed(runtime: Runtime, excerpts: Sequence[Excerpt]) -> list[Excerpt]:
@@ -52,7 +71,35 @@ async def ask(
     max_tokens: int,
     json_object: bool = False,
 ) -> Reply:
-    """The model's reply; what it has cost is counted, whatever comes of it. Raises a ProviderError."""
+    """Return the model's reply. Its cost is counted, whatever the outcome.
+
+    Raises a ProviderError: RefusedInput only if the model takes the same request with harmless words; otherwise the
+    fault is the provider's or the settings'.
+    """
+    try:
+        return await _ask(runtime, claimed, request, max_tokens=max_tokens, json_object=json_object)
+    except RefusedInput as refusal:
+        harmless = [m if m["role"] == "system" else {**m, "content": HARMLESS_REQUEST} for m in request]
+        takes = True
+        try:
+            await _ask(runtime, claimed, harmless, max_tokens=max_tokens, json_object=json_object)
+        except RefusedInput:
+            takes = False
+        except UnusableReply:
+            takes = True  # an answer all the same
+        if refuses_most(1, 0, takes_harmless=takes):
+            raise fault_of_all(refusal) from None
+        raise
+
+
+async def _ask(
+    runtime: Runtime,
+    claimed: Claimed,
+    request: Sequence[Mapping[str, Any]],
+    *,
+    max_tokens: int,
+    json_object: bool,
+) -> Reply:
     assert runtime.chat is not None
     try:
         with runtime.tracing.span("chat", kind="CLIENT", model=runtime.chat.model, job_kind=claimed.kind):

@@ -1,12 +1,13 @@
-"""Giving vectors to an owner's new memories.
+"""Embed an owner's new memories.
 
-The append marks what wants a vector in ``unembedded``. Batches are taken from there, embedded while no connection is
-held, and written in a transaction that takes the marks away; the last one finishes the work. After some batches the
-work is handed back and enqueued again, so that an owner with many memories does not keep others waiting.
+The append records what needs a vector in ``unembedded``. Batches are read from there, embedded without holding a
+connection, and written in a transaction that removes the records; the last one finishes the job. After some batches the
+job is enqueued again, so that an owner with many memories does not delay others.
 
-A text that the provider will never take costs its memory the vector, not its neighbours theirs: the batch is halved
-until it is alone. So is, at the last attempt, a batch of which no answer can be used, for one text may be the cause.
-Blank texts are never sent.
+A text that the provider will never accept costs only its own memory the vector: the batch is halved until the text is
+alone. If the provider refuses most texts, or a harmless one, they are not at fault: they still need vectors, and the
+lane pauses (``jobs.policy``). The same happens at the last attempt to a batch with an unusable answer, since a single
+text may be the cause. Blank texts are never sent.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from asyncpg import Record
@@ -21,9 +23,10 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.nul import with_nul
 from app.core.vector_text import Utterance, result_text, turn_text
+from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
 from app.postgres.database import Connection
 from app.postgres.tenants import tenants
-from app.providers import Embedder, ProviderError, RefusedInput, UnusableReply, Vector
+from app.providers import Embedder, ProviderError, RefusedCaller, RefusedInput, UnusableReply, Vector
 from app.queue import enqueue
 from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
 from app.runtime import Runtime
@@ -39,7 +42,9 @@ _logger = logging.getLogger(__name__)
 
 
 async def embed(runtime: Runtime, claimed: Claimed) -> None:
-    """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays."""
+    """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
+    then still wants one.
+    """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
     for _ in range(BATCHES_MAX if embedder else 0):
         assert embedder is not None
@@ -48,20 +53,20 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
             texts = await _texts(connection, tenant, rows)
         if not rows:
             break
-        vectors = await _vectors(
-            runtime,
-            embedder,
-            [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text],
-            is_last=claimed.counted >= ATTEMPTS_MAX,
-        )
+        wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
+        found = await _vectors(runtime, embedder, wanted, is_last=claimed.counted >= ATTEMPTS_MAX)
+        fault = await _fault(embedder, found)
+        kept = found.refused if fault is not None else {}
         model = embeddings.model_id(embedder.model, embedder.dimensions)
-        settled = [row["id"] for row in rows]
+        settled = [row["id"] for row in rows if row["id"] not in kept]
         async with runtime.database.begin(tenant) as connection:
             await locks.share_owner(connection, tenant, owner)
-            await embeddings.write(connection, tenant, owner, model, vectors, settled)
-            if len(rows) < embedder.batch:
+            await embeddings.write(connection, tenant, owner, model, found.vectors, settled)
+            if len(rows) < embedder.batch and fault is None:
                 await finish(connection, claimed)
                 return
+        if fault is not None:
+            raise fault
     async with runtime.database.begin(tenant) as connection:
         if embedder is not None and await embeddings.waiting(connection, tenant, owner, FIRST, 1):
             await requeue(connection, claimed)
@@ -69,12 +74,42 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
             await finish(connection, claimed)
 
 
-async def _vectors(
-    runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
-) -> list[tuple[UUID, Vector]]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Vectors of texts, and the texts that the provider refused, each by itself."""
+
+    vectors: list[tuple[UUID, Vector]] = field(default_factory=list)
+    refused: dict[UUID, RefusedInput] = field(default_factory=dict)
+
+    def __add__(self, other: _Found) -> _Found:
+        return _Found([*self.vectors, *other.vectors], {**self.refused, **other.refused})
+
+
+async def _fault(embedder: Embedder, found: _Found) -> RefusedCaller | None:
+    """Return the fault of a provider that refuses most texts; None if those that it refused are to blame."""
+    if not found.refused:
+        return None
+    refusal = next(iter(found.refused.values()))
+    takes = bool(found.vectors) or await _takes_harmless(embedder)
+    if refuses_most(len(found.refused), len(found.vectors), takes_harmless=takes):
+        return fault_of_all(refusal)
+    _logger.warning("the embedding provider refuses %d memories: they stay without a vector", len(found.refused))
+    return None
+
+
+async def _takes_harmless(embedder: Embedder) -> bool:
+    """Return whether the provider embeds a harmless text. Raises a ProviderError other than RefusedInput."""
+    try:
+        await embedder.embed_passages([HARMLESS])
+    except RefusedInput:
+        return False
+    return True
+
+
+async def _vectors(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool) -> _Found:
     """The vectors of all texts that the provider takes. Raises a ProviderError if it gives none that can be used."""
     if not texts:
-        return []
+        return _Found()
     try:
         with runtime.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
             vectors = await embedder.embed_passages([text for _, text in texts])
@@ -82,19 +117,16 @@ async def _vectors(
     except ProviderError as error:
         runtime.metrics.provider_call("embed", type(error).__name__)
         if isinstance(error, RefusedInput) and len(texts) == 1:
-            _logger.warning("the embedding provider refuses memory %s: it stays without a vector", texts[0][0])
-            return []
+            return _Found(refused={texts[0][0]: error})
         if len(texts) > 1 and (isinstance(error, RefusedInput) or (is_last and isinstance(error, UnusableReply))):
             return await _halves(runtime, embedder, texts, is_last=is_last)
         raise
-    return [(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)]
+    return _Found([(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)])
 
 
-async def _halves(
-    runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
-) -> list[tuple[UUID, Vector]]:
-    """One half may do without the other, where that has vectors."""
-    found: list[tuple[UUID, Vector]] = []
+async def _halves(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool) -> _Found:
+    """Embed two halves separately; on the last attempt one may fail if the other has vectors."""
+    found = _Found()
     unusable: UnusableReply | None = None
     half = len(texts) // 2
     for part in (texts[:half], texts[half:]):
@@ -105,13 +137,13 @@ async def _halves(
                 raise
             _logger.warning("memories %s to %s get no usable vector: %s", part[0][0], part[-1][0], error)
             unusable = error
-    if unusable is not None and not found:
+    if unusable is not None and not found.vectors:
         raise unusable
     return found
 
 
 async def _texts(connection: Connection, tenant: UUID, rows: Sequence[Record]) -> list[str]:
-    """What the vectors of some memories are made from; empty for what has nothing to be found by."""
+    """Return the texts to embed for some memories; "" for one without searchable text."""
     places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
     told = await messages.by_place(connection, tenant, sorted(places))
@@ -151,7 +183,7 @@ def _text(
 
 
 def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
-    """Those of some ordered offsets that are in a stretch, from its start."""
+    """Return the ordered offsets that lie between ``start`` and ``end``, relative to ``start``."""
     return [offset - start for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]]
 
 
@@ -169,7 +201,7 @@ async def reembed(runtime: Runtime) -> None:
     if embedder is None:
         return
     if not embedder.dimensions:
-        await embedder.embed_query("dimensions")  # of a width that nobody knows, no vector would be the model's
+        await embedder.embed_query("dimensions")  # of an unknown width: no vector could be the model's
     for tenant in await tenants(runtime.database):
         async with runtime.database.begin(tenant) as connection:
             model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)
@@ -179,4 +211,3 @@ async def reembed(runtime: Runtime) -> None:
                 found = await embeddings.mark(connection, tenant, model, after, MARKED_AT_ONCE)
                 await enqueue.enqueue(connection, tenant, [enqueue.embed(owner) for owner in sorted(found.owners)])
             after = found.through
-        runtime.work_came.set()

@@ -32,11 +32,12 @@ from app.jobs.page_reply import TOPIC_CHARACTERS, CurrentNote, MemoryFound, Page
 from app.postgres.database import Connection
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
-from app.queue import enqueue, table
+from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime
+from app.services.memory import insertion
 from app.services.memory.archiving import vectors
-from app.store import conversations, messages, notes, page_index, remembered
+from app.store import conversations, messages, notes, page_index
 from app.store.page_index import NewPageIndex, Unindexed
 from app.store.remembered import Remembered
 from app.store.windows import LINES_PER_PAGE
@@ -45,7 +46,7 @@ from app.text.language import one_line
 REPLY_TOKENS = 400
 REPLY_TOKENS_LINE = 80
 MESSAGES_EACH = 100
-"""From the beginning and from the end of a page that the model is shown."""
+"""Messages shown to the model from the beginning and from the end of a page."""
 NOTES_SHOWN = 12
 TOPICS_SHOWN = 12
 EXTRACTIVE_TOPICS = 3
@@ -55,19 +56,19 @@ ERROR_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a model is shown of the page, besides what every index is made of."""
+    """The parts of the page that only a model is shown."""
 
     conversation: Conversation
     excerpts: Sequence[Excerpt]
     """Its messages, without what a recall tool brought in; not weighed yet."""
     notes: Sequence[CurrentNote]
     said_at: Mapping[int, datetime]
-    """When its messages were said, by seq, of those that have a time."""
+    """The times of its messages by seq, where known."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What is known of the page before anything is decided."""
+    """Everything known of the page before any decision."""
 
     conversation_id: str
     uid: UUID
@@ -79,7 +80,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Indexed:
-    """What is to be stored."""
+    """The result to store."""
 
     index: NewPageIndex
     reply: PageReply | None = None
@@ -90,7 +91,7 @@ class _Indexed:
 
 
 async def index_page(runtime: Runtime, claimed: Claimed) -> None:
-    """Raises LeaseLost, or a ProviderError: RefusedInput, or one that is worth another try."""
+    """Index a closed page. Raises LeaseLost or a ProviderError: RefusedInput, or a transient one."""
     page = await _gather(runtime, claimed)
     if page is None:
         async with runtime.database.begin(claimed.tenant) as connection:
@@ -104,7 +105,7 @@ async def index_page(runtime: Runtime, claimed: Claimed) -> None:
 
 
 async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
-    """None if there is nothing to do: the page is indexed already, or is gone."""
+    """Gather the page; None if it is already indexed, or gone."""
     name, number = claimed.conversation_id, int(claimed.args["page"])
     assert name is not None
     uid = UUID(claimed.subject.split(":")[0])
@@ -118,8 +119,9 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
 
 
 async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _Shown | None:
-    """None if the conversation is gone, whoever has its id by now; what else has changed since the page was looked at
-    shows in the end.
+    """Gather what a model is shown; None if the conversation is gone, even if its id is in use again.
+
+    Any other change since the page was read is detected when the result is applied.
     """
     async with runtime.database.snapshot(tenant) as connection:
         conversation = await conversations.find(connection, tenant, conversation_id)
@@ -160,14 +162,14 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
     topics = page.found.topics[:TOPICS_SHOWN]
     request = prompts.page_request(excerpts, [n.text for n in shown.notes], topics, last_line, language)
     max_tokens = REPLY_TOKENS + REPLY_TOKENS_LINE * min(len(excerpts), LINES_PER_PAGE)
-    roles = {e.seq: e.role for e in excerpts}
     error, asked = "", request
     for _ in range(TRIES):
         text = ""
         try:
             answer = await ask(runtime, claimed, asked, max_tokens=max_tokens, json_object=True)
             text = answer.text
-            reply = judge(object_of(text), roles, shown.notes)
+            characters = len(text) + sum(len(e.text) for e in excerpts)
+            reply = await run_in_thread_if_large(characters, judge, object_of(text), excerpts, shown.notes)
         except UnusableReply as unusable:
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
@@ -219,7 +221,7 @@ async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -
     room -= len(excerpts) * MESSAGE_FRAME
     whole = await weighed(runtime, excerpts)
     shown = whole
-    for tighter in (1.0, 0.8, 0.6, 0.4):  # what is kept of a text may be denser than the whole
+    for tighter in (1.0, 0.8, 0.6, 0.4):  # the remaining part of a text may have more tokens per character
         if sum(e.tokens for e in shown) <= room:
             break
         keep = rooms(whole, int(room * tighter))
@@ -244,8 +246,6 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
             await _learn(runtime, connection, tenant, name, indexed, indexed.reply, revision)
         if revision is not None and indexed.refused is None:
             await table.finish(connection, claimed)
-    if indexed.memories:
-        runtime.work_came.set()
     if revision is not None and indexed.refused is not None:
         raise indexed.refused
 
@@ -259,12 +259,8 @@ async def _learn(
     reply: PageReply,
     revision: int,
 ) -> None:
-    """What the model found besides the page's own entry."""
+    """Store what the model found besides the page's own entry."""
     found = [(uuid7(), n.seq, n.text, t) for n, t in zip(reply.notes, indexed.note_tokens, strict=True)]
     replaced = [note for n in reply.notes for note in n.replaces]
     await notes.find_more(connection, tenant, conversation_id, revision, found, replaced)
-    embeds = runtime.embedder is not None
-    for memory in indexed.memories:
-        await remembered.insert(connection, tenant, memory, embeds=embeds)
-    if embeds and indexed.memories:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(indexed.memories[0].owner)])
+    await insertion.insert_remembered(runtime, connection, tenant, indexed.memories)

@@ -1,4 +1,4 @@
-"""Going on with the index of a text that was too long for its append."""
+"""Continue the index of a text that was too long for its append."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.services.memory.indexing import Text, index_rest
 
 
 async def index_passages(runtime: Runtime, claimed: Claimed) -> None:
-    """Each step keeps its own result; a job that is cut off goes on where the last one came to."""
+    """Index the rest of a text. Each step commits its own result, so an interrupted job resumes after the last one."""
     if "archive" in claimed.args:
         text = Text(archive=UUID(claimed.args["archive"]))
     else:
@@ -20,5 +20,3 @@ async def index_passages(runtime: Runtime, claimed: Claimed) -> None:
     await index_rest(runtime, claimed.tenant, text)
     async with runtime.database.begin(claimed.tenant) as connection:
         await table.finish(connection, claimed)
-    if runtime.embedder is not None:
-        runtime.work_came.set()

@@ -1,8 +1,9 @@
-"""What becomes of a job, by what it failed on.
+"""Decide what becomes of a failed job.
 
-Trouble that is the provider's or the database's is excused: it passes, and however long it takes, the job is there
-when it has. What the provider will never take kills the one job; where it does not take us at all, the lane rests.
-Anything else may be a fault of ours that one input brings out, so it has a limited number of attempts.
+Failures of the provider or the database are transient: the job is retried for as long as they last. Input that the
+provider will never accept kills only its job; if the provider rejects our credentials or nearly everything, the lane
+pauses; a harmless text tells one bad input from a provider, or settings, that refuse all. Anything else may be a bug of
+ours that one input triggers, so the number of attempts is limited.
 """
 
 from __future__ import annotations
@@ -15,9 +16,26 @@ from app.queue import table
 from app.queue.table import Claimed
 from app.queue.verdict import DeadLetter, StopLane, TryAgain, Verdict
 
+HARMLESS = "dimensions"
+"""A text that every provider takes."""
+REFUSED_MIN = 4
+"""Fewer refused texts are no sign against the provider where it takes the harmless one."""
+
+
+def refuses_most(refused: int, taken: int, *, takes_harmless: bool) -> bool:
+    """Return whether refusals are the provider's or the settings' fault, and not that of what was sent."""
+    if not refused:
+        return False
+    return not takes_harmless or (refused >= REFUSED_MIN and refused > taken)
+
+
+def fault_of_all(refusal: RefusedInput) -> RefusedCaller:
+    """Return what to raise where nearly every input is refused: its lane rests."""
+    return RefusedCaller(f"{refusal}, as to nearly everything it is asked: check the model and its settings")
+
 
 def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:
-    """``random`` is from 0 to 1."""
+    """Judge an error. ``random`` is from 0 to 1."""
     words = describe(error)
     match error:
         case RefusedCaller():
@@ -35,8 +53,9 @@ def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:
 
 
 def describe(error: BaseException) -> str:
-    """For people who look at a dead letter. The words of an error that is not ours may quote what somebody said, so
-    of those only the class and the place are told.
+    """Describe an error for people who look at a dead job.
+
+    The text of a foreign error may quote user content, so only its class and place are kept.
     """
     kind = type(error).__name__
     if isinstance(error, ProviderError | StorageUnavailable):

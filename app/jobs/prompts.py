@@ -1,4 +1,4 @@
-"""What jobs ask of a model: the instructions, and after them what it is given."""
+"""The prompts of jobs: instructions, followed by the material."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDS: dict[Language, dict[str, str]] = {
     },
 }
 WORDS_PER_TOKEN: dict[Language, float] = {"en": 0.65, "zh": 1.1}
-"""A little fewer than a token holds, so that a reply to the length it was told fits."""
+"""Slightly fewer words than a token holds, so that a reply of the requested length fits."""
 
 
 def page_request(
@@ -35,13 +35,13 @@ def page_request(
 ) -> list[dict[str, Any]]:
     """The chat messages that ask for a page's index. ``notes`` are numbered from 1; ``last_line`` is a ``seq``."""
     words = _WORDS[language]
-    parts = [framed(excerpts)]
+    parts = [framed(excerpts, language)]
     if notes:
         numbered = "\n".join(f"{number}. {flat(note)}" for number, note in enumerate(notes, 1))
         parts.append(f"{words['notes']}\n<quire-notes>\n{numbered}\n</quire-notes>")
     if topics:
-        known = flat("; ".join(topics))
-        parts.append(words["topics"].format(f"<quire-topics>{known}</quire-topics>"))
+        listed = flat("; ".join(topics))
+        parts.append(words["topics"].format(f"<quire-topics>{listed}</quire-topics>"))
     parts.append(words["lines"].format(excerpts[0].seq, last_line))
     return _chat(prompt("page", language), "\n\n".join(parts))
 
@@ -49,13 +49,13 @@ def page_request(
 def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, language: Language) -> list[dict[str, Any]]:
     """The same request with the reply that cannot be used and why."""
     again = {"role": "user", "content": _WORDS[language]["again"].format(error)}
-    said = [{"role": "assistant", "content": reply}] if reply else []
-    return [*request, *said, again]
+    reply_messages = [{"role": "assistant", "content": reply}] if reply else []
+    return [*request, *reply_messages, again]
 
 
 def summary_request(old: str, excerpts: Sequence[Excerpt], cap: int, language: Language) -> list[dict[str, Any]]:
     parts = [_summary(old)] if old else []
-    return _chat(prompt("summary", language), "\n\n".join([*parts, framed(excerpts), _length(cap, language)]))
+    return _chat(prompt("summary", language), "\n\n".join([*parts, framed(excerpts, language), _length(cap, language)]))
 
 
 def compress_request(text: str, cap: int, language: Language) -> list[dict[str, Any]]:

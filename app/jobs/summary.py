@@ -1,7 +1,7 @@
-"""Bringing a conversation's rolling summary up to date: see app.core.summarising for when and how.
+"""Update a conversation's rolling summary; app.core.summarising decides when and how.
 
-What cannot be used of a reply, an empty one, "None", leaves the summary as it was, and the queue tries again later. A
-long backlog (an imported conversation) is covered some thousand tokens at a time, each time by a job of its own.
+An unusable reply (empty, a loop, far too short: ``core.replies``) leaves the summary as it was, and the queue retries
+later. A long backlog (an imported conversation) is covered some thousand tokens at a time, each by a job of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.concurrency import run_in_thread_if_large
-from app.core import summarising
+from app.core import replies, summarising
 from app.core.conversation import Conversation
 from app.core.excerpts import Excerpt, cut
 from app.core.model import Language
@@ -20,19 +20,19 @@ from app.core.profile import policy_of
 from app.core.summarising import Step
 from app.extractive.summary import summarize_lines
 from app.jobs import prompts
-from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
+from app.jobs.asking import MESSAGE_FRAME, ask, covered_by, excerpts_of, prompt_room, weighed
 from app.providers import Chat, RefusedInput, UnusableReply
 from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.store import conversations, messages, page_index, summaries
 from app.store.summaries import Summary
-from app.text.language import scalar
+from app.text.language import scalar, script_counts
 
 MESSAGES_AT_ONCE = 100
 USER_TOKENS_MAX = 1_500
 OTHER_TOKENS_MAX = 500
-"""Of one message that go into the prompt."""
+"""Tokens of one message in the prompt."""
 THIRD_MIN = 30
 REPLY_TOKENS = 200
 REPLY_SLACK = 2
@@ -50,7 +50,7 @@ class _Due:
     excerpts: Sequence[Excerpt]
     """The messages after the old summary, a bounded number of them; not weighed yet."""
     through: int
-    """What they reach to."""
+    """The last seq that they cover."""
     cap: int
 
     @property
@@ -59,7 +59,7 @@ class _Due:
 
 
 async def refresh_summary(runtime: Runtime, claimed: Claimed) -> None:
-    """Raises LeaseLost, or a ProviderError: then the summary stays as it was."""
+    """Update the summary. Raises LeaseLost or a ProviderError; the summary then stays as it was."""
     due = await _gather(runtime, claimed)
     if due is None or runtime.chat is None:
         async with runtime.database.begin(claimed.tenant) as connection:
@@ -81,7 +81,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
             return None
         policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
         old = await summaries.newest(connection, tenant, conversation.id)
-        threshold = runtime.settings.memory_summary_threshold
+        threshold = runtime.defaults.summary_threshold
         through = summarising.due_through(conversation.totals.last_seq, old.through_seq, threshold)
         if not through or not policy.summary_enabled:
             return None
@@ -94,7 +94,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
 
 
 async def _within(runtime: Runtime, chat: Chat, due: _Due) -> _Due:
-    """As many of the messages as one call can hold, each cut to a bounded length."""
+    """Return as many of the messages as one call can hold, each cut to a bounded length."""
     room = prompt_room(chat)
     bounds = {"user": min(USER_TOKENS_MAX, room // 2)}
     excerpts = [
@@ -125,9 +125,9 @@ async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> Summary:
 
 
 def _extractive(due: _Due) -> list[str]:
-    """What stands for messages that the model refuses: their telling lines, after those of the old summary."""
-    said = [(e.role, " ".join(e.text.split())[:LINE_CHARACTERS]) for e in due.excerpts]
-    new = summarize_lines(said, max_items=max(1, len(said) // 3), max_chars=due.cap)
+    """Summarise without the model what it refuses: the telling lines, after those of the old summary."""
+    lines = [(e.role, " ".join(e.text.split())[:LINE_CHARACTERS]) for e in due.excerpts]
+    new = summarize_lines(lines, max_items=max(1, len(lines) // 3), max_chars=due.cap)
     old = due.old.text.split("\n") if due.old.text else []
     return [*new, *old] if len(old) > len(new) else [*old, *new]
 
@@ -143,26 +143,52 @@ async def _written(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[
         match step:
             case Step.MERGE:
                 request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
-                lines, model = await _lines(runtime, claimed, request, due.cap)
+                about = [*due.excerpts, _as_excerpt(old)]
+                lines, model = await _lines(runtime, claimed, request, due.cap, about, _content(old))
             case Step.COMPRESS_OLD:
                 third = max(THIRD_MIN, due.old.tokens // 3)
-                request = prompts.compress_request(old, third, due.language)
-                old = "\n".join((await _lines(runtime, claimed, request, third))[0])
+                old = "\n".join((await _compressed(runtime, claimed, old, third, due.language))[0])
             case Step.COMPRESS:
-                request = prompts.compress_request("\n".join(lines), due.cap, due.language)
-                lines, model = await _lines(runtime, claimed, request, due.cap)
+                lines, model = await _compressed(runtime, claimed, "\n".join(lines), due.cap, due.language)
             case Step.CUT | Step.DONE:
                 return lines, model
 
 
-async def _lines(
-    runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int
+async def _compressed(
+    runtime: Runtime, claimed: Claimed, text: str, cap: int, language: Language
 ) -> tuple[list[str], str]:
+    (tokens,) = await runtime.tokens.count_many([text])
+    expected = _content(text) * cap // max(cap, tokens)
+    request = prompts.compress_request(text, cap, language)
+    return await _lines(runtime, claimed, request, cap, [_as_excerpt(text)], expected)
+
+
+async def _lines(
+    runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int,
+    about: Sequence[Excerpt], content_expected: int,
+) -> tuple[list[str], str]:  # fmt: skip
+    """Return the lines of a usable reply, and the model's name. Raises a ProviderError."""
     reply = await ask(runtime, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
     lines = summarising.lines_of(reply.text)
     if not lines:
         raise UnusableReply("the summary says nothing")
+    characters = len(reply.text) + sum(len(e.text) for e in about)
+    fault = await run_in_thread_if_large(characters, _fault, reply.text, about, content_expected)
+    if fault is not None:
+        raise UnusableReply(f"the summary {fault}")
     return lines, reply.model
+
+
+def _fault(text: str, about: Sequence[Excerpt], content_expected: int) -> str | None:
+    return replies.summary_fault(text, script_counts(text), covered_by(about), content_expected)
+
+
+def _as_excerpt(summary: str) -> Excerpt:
+    return Excerpt(0, "assistant", summary, 0)
+
+
+def _content(summary: str) -> int:
+    return replies.wording_of(summary).content
 
 
 # --- Apply ------------------------------------------------------------------------------------------
@@ -171,7 +197,7 @@ async def _lines(
 async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: Summary) -> None:
     tenant, conversation = claimed.tenant, due.conversation
     generation = conversation.totals.generation
-    threshold = runtime.settings.memory_summary_threshold
+    threshold = runtime.defaults.summary_threshold
     async with runtime.database.begin(tenant) as connection:
         revision = await page_index.begin_revision(connection, tenant, conversation.id, conversation.uid, generation)
         if revision is not None:

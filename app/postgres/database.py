@@ -35,6 +35,11 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Check: TypeAlias = Callable[[Connection], Awaitable[None]]
 
 ACQUIRE_SECONDS = 5.0
+"""Wait for a connection to write with."""
+READ_ACQUIRE_SECONDS = 1.0
+FIRST_SECONDS = 2.0
+"""Limit of a transaction's first statement and of a read that is one statement. None of them takes long, so a database
+that hangs is noticed by it: a read waits three seconds for a connection and an answer."""
 STATEMENT_SECONDS = 7.0
 SERVER_TIMEOUTS = {
     "statement_timeout": "5s",
@@ -80,6 +85,13 @@ _CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InternalCli
 
 _logger = logging.getLogger(__name__)
 
+_with_work: set[Connection] = set()
+
+
+def wake_at_commit(connection: Connection) -> None:
+    """Set `Database.work_came` when this transaction is committed: it enqueued work."""
+    _with_work.add(connection)
+
 
 class Database:
     """A pool of connections, lent out for one transaction or one statement at a time."""
@@ -89,6 +101,8 @@ class Database:
         self._ordered = ordered
         self._preamble = preamble
         self._check = check
+        self.work_came = asyncio.Event()
+        """Set after a commit that enqueued work, so that a worker in the same process need not wait for its poll."""
 
     @classmethod
     async def connect(
@@ -113,7 +127,9 @@ class Database:
 
     def after(self, check: Check) -> "Database":
         """Return the same pool, which runs a check before it lends a connection; the check can raise."""
-        return Database(self._pool, self._ordered, preamble=self._preamble, check=check)
+        checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check)
+        checked.work_came = self.work_came
+        return checked
 
     def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """Open a READ COMMITTED transaction of one tenant, committed when the block ends, not later.
@@ -121,16 +137,16 @@ class Database:
         Raises OutcomeUnknown if the reply to the commit is lost. A statement begins it, so `connection.transaction()`
         cannot be nested in it.
         """
-        return self._transaction("READ COMMITTED READ WRITE", tenant, _may_be_done)
+        return self._transaction("READ COMMITTED READ WRITE", tenant, _may_be_done, ACQUIRE_SECONDS)
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """Open a read-only transaction of one tenant that sees the database as of its first statement."""
-        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext)
+        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, READ_ACQUIRE_SECONDS)
 
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant."""
-        async with self._lent(self._pool) as connection:
-            return await connection.fetchrow(sql, *args)
+        async with self._lent(self._pool, READ_ACQUIRE_SECONDS) as connection:
+            return await connection.fetchrow(sql, *args, timeout=FIRST_SECONDS)
 
     async def write_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """Do as `fetch_row`, for a statement that writes. Raises OutcomeUnknown if the reply is lost."""
@@ -140,8 +156,8 @@ class Database:
 
     async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """Do as `fetch_row`, and return every row."""
-        async with self._lent(self._pool) as connection:
-            return await connection.fetch(sql, *args)
+        async with self._lent(self._pool, READ_ACQUIRE_SECONDS) as connection:
+            return await connection.fetch(sql, *args, timeout=FIRST_SECONDS)
 
     async def fetch_ordered(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """Do as `fetch_all`, reading tables in the order of the ORDER BYs, whatever the planner's statistics.
@@ -196,13 +212,17 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(
-        self, mode: str, tenant: UUID, committing: Callable[[Connection], AbstractContextManager[object]]
+        self,
+        mode: str,
+        tenant: UUID,
+        committing: Callable[[Connection], AbstractContextManager[object]],
+        acquire_seconds: float,
     ) -> AsyncIterator[Connection]:
         # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{own}"
-        async with self._lent(self._pool) as connection:
-            await connection.execute(begin)
+        async with self._lent(self._pool, acquire_seconds) as connection:
+            await connection.execute(begin, timeout=FIRST_SECONDS)
             try:
                 yield connection
             except _CUT_SHORT:
@@ -216,23 +236,26 @@ class Database:
             if status != "COMMIT":
                 # A statement failed and its error was swallowed, so PostgreSQL rolled back everything.
                 raise RuntimeError("the transaction was rolled back by an error that its block did not raise")
+            if connection in _with_work:
+                self.work_came.set()
 
     @asynccontextmanager
-    async def _lent(self, pool: Pool) -> AsyncIterator[Connection]:
+    async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:
         with _translated():
             # With an idle connection there is no wait, and a timer would cost more than taking it.
-            waits = None if pool.get_idle_size() else ACQUIRE_SECONDS
+            waits = None if pool.get_idle_size() else acquire_seconds
             connection = await pool.acquire(timeout=waits)
             try:
                 if self._check is not None:
                     await self._check(connection)
                 yield connection
             except _CUT_SHORT:
-                # Close at once, before asyncpg asks the server to cancel: else a commit that waits for a synchronous
-                # standby would count without it, and be acknowledged when it is sent again.
+                # Close at once, before asyncpg asks the server to cancel. Otherwise a commit that waits for a
+                # synchronous standby would take effect without it, and be acknowledged when it is repeated.
                 connection.terminate()
                 raise
             finally:
+                _with_work.discard(connection)
                 await pool.release(connection, timeout=STATEMENT_SECONDS)
 
 

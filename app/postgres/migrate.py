@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
-HEAD = "0011"
+HEAD = "0014"
 """The newest migration; a test compares it with the scripts."""
 SCRIPTS = Path(__file__).parent / "migrations"
 
@@ -40,7 +40,7 @@ def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
 
 
 async def _revision(dsn: str) -> str:
-    """The migration that the schema is at, or an empty string where there is none."""
+    """Return the schema's migration; "" if there is no schema."""
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
     except KINDS as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from app import errors
 from app.postgres import embedded, migrate
 from app.postgres.migrate import Run
+from app.postgres.programs import EmbeddedPostgresError
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def provided(database_url: str | None, data_dir: Path, run: Run = asyncio.run) -
         return
     try:
         postgres = embedded.start(data_dir)
-    except (embedded.EmbeddedPostgresError, OSError) as error:
+    except (EmbeddedPostgresError, OSError) as error:
         raise errors.StorageUnavailable(f"The embedded PostgreSQL could not be started. {error}") from error
     try:
         migrate.upgrade(postgres.owner_dsn, run)

@@ -72,14 +72,14 @@ class Replica:
         if self.usable:
             position = await self._position()
             try:
-                found = await work(self._at(position, wait_seconds))
+                result = await work(self._at(position, wait_seconds))
             except BehindError:
                 pass
             except errors.StorageUnavailable as error:
                 self._give_up(error)
             else:
                 self._on_read("replica")
-                return found
+                return result
         self._on_read("primary")
         return await work(self._primary)
 

@@ -1,4 +1,4 @@
-"""What models are told, in files: ``name.language.md``."""
+"""Prompts for models, in files: ``name.language.md``."""
 
 from functools import cache
 from importlib.resources import files

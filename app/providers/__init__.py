@@ -1,7 +1,7 @@
-"""What Quire asks of models: chat completions and embeddings, from wherever they come.
+"""The interface to models: chat completions and embeddings, whoever provides them.
 
-Handlers of jobs and the recall agent see these types only. Every call is bounded in time and size, and fails with
-one of four errors that say what to do next; the window and the append never call a provider.
+Job handlers and the recall agent see only these types. Every call is bounded in time and size, and fails with one of
+four errors that tell what to do next. Windows and appends never call a provider.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Vector = Sequence[float]
-"""Of unit length."""
+"""A vector of unit length."""
 
 
 class ProviderError(Exception):
-    """The provider did not give what was asked for."""
+    """The provider did not deliver what was requested."""
 
     spent: tuple[int, int] | None = None
     """Tokens of the prompt and of the answer, where one came that is paid for all the same."""
@@ -30,8 +30,12 @@ class TemporaryError(ProviderError):
         """Seconds that the provider asked to be left alone, already bounded; None if it said nothing."""
 
 
+class UnreachableError(TemporaryError):
+    """No connection could be made."""
+
+
 class UnusableReply(ProviderError):
-    """An answer came, and was paid for, that cannot be used: empty, cut off, too large, not what was asked for."""
+    """The reply was paid for but cannot be used: empty, cut off, too large, or not what was requested."""
 
 
 class RefusedInput(ProviderError):
@@ -59,7 +63,7 @@ class Reply:
     model: str
     prompt_tokens: int
     completion_tokens: int
-    """As the provider reports, else as counted by us."""
+    """As reported by the provider, else as counted by us."""
 
 
 class Chat(Protocol):
@@ -77,7 +81,7 @@ class Chat(Protocol):
         json_object: bool = False,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Reply:
-        """One completion of OpenAI-form messages. Raises a ProviderError."""
+        """Complete a list of messages in OpenAI form. Raises a ProviderError."""
 
     async def close(self) -> None: ...
 
@@ -91,8 +95,11 @@ class Embedder(Protocol):
     batch: int
     """Texts that one call may carry."""
 
+    async def prepare(self) -> None:
+        """Load now what the first text would wait for."""
+
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector for each text, in order. Raises a ProviderError."""
+        """Return one vector for each text, in order. Raises a ProviderError."""
 
     async def embed_query(self, text: str) -> Vector:
         """The vector of a query, which some models embed differently. Raises a ProviderError."""

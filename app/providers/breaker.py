@@ -51,7 +51,7 @@ class Admitted:
 @dataclass(frozen=True, slots=True)
 class Refused:
     seconds: float
-    """How long to stay away; above zero."""
+    """How long to pause; above zero."""
 
 
 def admit(state: State, now: float, policy: BreakerPolicy) -> tuple[State, Admitted | Refused]:
@@ -81,5 +81,5 @@ def failed(state: State, call: Admitted, now: float, policy: BreakerPolicy) -> S
 
 
 def abandoned(state: State, call: Admitted, now: float) -> State:
-    """Nothing is known of a cancelled probe, so the next call is one."""
+    """Let the next call be the probe: a cancelled probe tells nothing."""
     return Open(now) if call.probe else state

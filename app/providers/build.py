@@ -1,7 +1,7 @@
-"""The providers that a deployment configures, from plain values.
+"""Build the providers that a deployment configures, from plain values.
 
-Each provider is imported when it is built: the openai package takes a quarter of a second of CPU, and a service without
-models needs none of it.
+Each provider is imported when it is built: importing the openai package takes a quarter of a second of CPU, and a
+service without models needs none of it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from app.core.budget import model_window
 from app.providers import Embedder, local_embeddings
+from app.providers.model_api import OPENAI, ModelApi
 
 if TYPE_CHECKING:
     from app.providers.openai_chat import OpenAIChat
-
-BASE_URL = "https://api.openai.com/v1"
-"""Where no base URL is configured."""
 
 WINDOW_DEFAULT = 32_768
 """The context window of a model that is not known, in tokens: small enough for most."""
@@ -28,44 +26,34 @@ NO_EMBEDDINGS = "none"
 def chat_of(
     *,
     model: str | None,
-    base_url: str | None,
-    api_key: str | None,
+    api: ModelApi,
     context_window: int,
-    timeout_seconds: float,
-    concurrency: int,
     count: Callable[[str], int],
 ) -> OpenAIChat | None:
-    """The chat model; None if none is configured. A ``context_window`` of 0 is inferred from the model's name."""
+    """Return the chat model; None if none is configured. ``context_window`` 0 is inferred from the model's name."""
     if not model:
         return None
     from app.providers.openai_chat import OpenAIChat
 
     return OpenAIChat(
         model=model,
-        base_url=base_url or BASE_URL,
-        api_key=api_key,
+        api=api.or_else(OPENAI),
         context_window=context_window or model_window(model) or WINDOW_DEFAULT,
         count=count,
-        timeout_seconds=timeout_seconds,
-        concurrency=concurrency,
     )
 
 
 def embedder_of(
     *,
     model: str | None,
-    base_url: str | None,
-    api_key: str | None,
-    chat_base_url: str | None,
-    chat_api_key: str | None,
+    api: ModelApi,
+    chat_api: ModelApi,
     dimensions: int,
     batch: int,
-    timeout_seconds: float,
-    concurrency: int,
 ) -> Embedder | None:
-    """The embedding model: that of an API if one is named, else the local one if there is one.
+    """Return the embedding model: an API's if one is named, else the local one if there is one.
 
-    What is not set for the API is taken from the chat's. Loading the local model may take seconds of CPU.
+    Address and key that ``api`` lacks are the chat's.
     """
     if not model:
         return local_embeddings.load()
@@ -75,10 +63,7 @@ def embedder_of(
 
     return OpenAIEmbedder(
         model=model,
-        base_url=base_url or chat_base_url or BASE_URL,
-        api_key=api_key or chat_api_key,
+        api=api.or_else(chat_api).or_else(OPENAI),
         dimensions=dimensions,
         batch=batch,
-        timeout_seconds=timeout_seconds,
-        concurrency=concurrency,
     )

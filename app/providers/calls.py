@@ -1,4 +1,4 @@
-"""Calls to one provider: no more at once than allowed, tried again a few times, within a time, through a breaker."""
+"""Calls to one provider: limited concurrency, a few retries, a deadline, and a circuit breaker."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from app.providers.retry import pause_seconds
 T = TypeVar("T")
 
 GIVEN_UP_SECONDS = 4.0
-"""A call that is cancelled later has failed: its caller has less patience than we, as one who searches has."""
+"""A call cancelled after this time counts as failed: its caller, such as a search, is less patient than we are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,11 @@ class Clock:
     """Seconds since 1970."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
-    """From 0 to 1."""
+    """Returns a random number from 0 to 1."""
 
 
 class Calls:
-    def __init__(
-        self,
-        *,
-        timeout_seconds: float,
-        concurrency: int,
-        policy: breaker.BreakerPolicy,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, timeout_seconds: float, concurrency: int, policy: breaker.BreakerPolicy, clock: Clock) -> None:
         self._timeout_seconds = timeout_seconds
         self._slots = asyncio.Semaphore(concurrency)
         self._policy = policy
@@ -46,13 +39,13 @@ class Calls:
 
     @property
     def state(self) -> breaker.State:
-        """Whether the provider is being left alone."""
+        """Return whether the provider is being left alone."""
         return self._state
 
     async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What the attempt returns, tried again after a TemporaryError.
+        """Return what the attempt returns; retry it after a TemporaryError.
 
-        Waits at most the time-out for its turn, and as long again for the answer with all tries and pauses.
+        Waits at most the time-out for a slot, and as long again for the answer, including all retries and pauses.
         """
         async with self._slot():
             deadline = self._clock.monotonic() + self._timeout_seconds
@@ -82,7 +75,7 @@ class Calls:
             self._slots.release()
 
     def _refuse_if_open(self) -> None:
-        """Before the wait for a slot, so that nobody queues for a provider that is down."""
+        """Refuse before waiting for a slot, so that no call queues for a provider that is down."""
         _, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
         if isinstance(answer, breaker.Refused):
             raise _open(answer)
@@ -94,7 +87,7 @@ class Calls:
         return answer
 
     async def _try(self, attempt: Callable[[], Awaitable[T]], call: breaker.Admitted, seconds: float) -> T:
-        """Every way out reports to the breaker; any answer at all shows that the provider is there."""
+        """Make one attempt. Every way out reports to the breaker; any answer at all shows that the provider is up."""
         begun = self._clock.monotonic()
         try:
             async with asyncio.timeout(seconds):

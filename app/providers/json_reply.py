@@ -1,8 +1,8 @@
-"""The JSON object in a model's answer, or why there is none.
+"""Extract the JSON object from a model's reply, or tell why there is none.
 
-Models put prose and fences around what was asked for, and think aloud before it: all that is passed over. The object
-itself must be JSON to the letter, for a guess at what was meant may be wrong: trailing commas, comments, duplicate keys
-and NaN are refused, and so is an answer with several objects, or with one that was cut off.
+Models wrap the object in prose and fences, and reason before it; all of that is skipped. The object itself must be
+strict JSON, because guessing at the intention can go wrong: trailing commas, comments, duplicate keys and NaN are
+refused, and so is a reply with several objects or a truncated one.
 """
 
 import json
@@ -31,22 +31,22 @@ def object_of(text: str, *, depth_max: int = DEPTH_MAX) -> dict[str, Any]:
     a duplicate key.
     """
     text = without_thoughts(text)
-    found: dict[str, Any] | None = None
+    result: dict[str, Any] | None = None
     at = 0
     while start := _START.search(text, at):
         if text[start.start()] == "[":
             raise UnusableReply("the answer is a list; it must be one JSON object")
-        if found is not None:
+        if result is not None:
             raise UnusableReply("the answer has more than one JSON object")
         at = _end(text, start.start(), depth_max)
-        found = _parse(text[start.start() : at])
-    if found is None:
+        result = _parse(text[start.start() : at])
+    if result is None:
         raise UnusableReply("the answer has no JSON object")
-    return found
+    return result
 
 
 def _end(text: str, start: int, depth_max: int) -> int:
-    """Where the object that starts there ends."""
+    """Return the end of the object that starts at ``start``."""
     depth = 0
     for step in _STEP.finditer(text, start):
         if step[0] in "{[":

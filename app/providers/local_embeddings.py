@@ -7,6 +7,7 @@ less), so they rank and mean nothing by themselves. Nothing is downloaded, and n
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 import os
 import threading
@@ -15,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from app.providers import Embedder, Vector
+from app.providers import Embedder, RefusedCaller, Vector
+from app.providers.e5 import files
 
 if TYPE_CHECKING:
     from app.providers.e5.model import Model
@@ -23,39 +25,33 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 MODEL = "multilingual-e5-small"
+DIMENSIONS = 384
 BATCH = 64
+NEEDED = ("numpy", "onnxruntime")
 NICENESS = 10
-"""Of the thread that embeds passages: whoever waits for an answer comes first."""
+"""Niceness of the thread that embeds passages: callers that wait for an answer come first."""
 
 
 def load(*, threads: int = 1) -> Embedder | None:
-    """The model, or None with the reason logged, if it is not installed or not the one we know.
+    """Return the model, or None with the reason logged if it is not installed or its weights are not the known ones.
 
-    Takes up to a second, and blocks; each call loads another one, of about 120 MB. Threads: for one text; a query and
-    a passage run side by side all the same.
+    Blocks for a tenth of a second. The model itself (half a second, 120 MB) is loaded by `prepare` or the first text.
+    It uses so many threads for one text; a query and a passage run side by side all the same.
     """
-    try:
-        from app.providers.e5 import model, weights  # 60 MB, and not on every platform
-    except ImportError as missing:
-        _logger.warning("no local embeddings: %s is not installed", missing.name)
-        return None
-    try:
-        found = weights.open_weights(weights.find())
-    except weights.Unusable as reason:
+    if (reason := why_not()) is not None:
         _logger.warning("no local embeddings: %s", reason)
         return None
-    return LocalEmbeddings(model.Model(found, threads))
+    return LocalEmbeddings(threads)
 
 
 def why_not() -> str | None:
-    """Why there is no local model, or None where there is one. Reads the weights, and keeps nothing."""
+    """Return why the local model is unavailable; None if it is available. Reads the weights and keeps nothing."""
+    for needed in NEEDED:
+        if importlib.util.find_spec(needed) is None:
+            return f"{needed} is not installed"
     try:
-        from app.providers.e5 import model, weights  # noqa: F401 - as above
-    except ImportError as missing:
-        return f"{missing.name} is not installed"
-    try:
-        weights.open_weights(weights.find())
-    except weights.Unusable as reason:
+        files.verify(files.find())
+    except files.Unusable as reason:
         return str(reason)
     return None
 
@@ -63,30 +59,56 @@ def why_not() -> str | None:
 class LocalEmbeddings:
     """An Embedder. It never refuses a text: of a long one it reads the first 512 pieces, of an empty one its kind.
 
-    Queries and passages each have a lane of one text at a time, off the event loop, so that a query waits for other
-    queries only.
+    Queries and passages are embedded one at a time each, off the event loop, so that a query waits for other queries
+    only.
     """
 
     model = MODEL
+    dimensions = DIMENSIONS
     batch = BATCH
 
-    def __init__(self, model: Model) -> None:
-        self.dimensions = model.dimensions
-        self._model = model
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._loading = threading.Lock()
+        self._model: Model | None = None
         self._queries = ThreadPoolExecutor(1, "embed-query")
         self._passages = ThreadPoolExecutor(1, "embed-passages", _give_way)
 
+    async def prepare(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._passages, self._loaded)
+
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         loop = asyncio.get_running_loop()
-        return [await loop.run_in_executor(self._passages, self._model.passage, text) for text in texts]
+        return [await loop.run_in_executor(self._passages, self._passage, text) for text in texts]
 
     async def embed_query(self, text: str) -> Vector:
-        return await asyncio.get_running_loop().run_in_executor(self._queries, self._model.query, text)
+        return await asyncio.get_running_loop().run_in_executor(self._queries, self._query, text)
 
     async def close(self) -> None:
-        """Texts that nobody waits for any more are not begun."""
-        for lane in (self._queries, self._passages):
-            lane.shutdown(wait=False, cancel_futures=True)
+        """Drop the texts that nobody waits for any more."""
+        for executor in (self._queries, self._passages):
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def _passage(self, text: str) -> Vector:
+        return self._loaded().passage(text)
+
+    def _query(self, text: str) -> Vector:
+        return self._loaded().query(text)
+
+    def _loaded(self) -> Model:
+        with self._loading:
+            if self._model is None:
+                self._model = _load_model(self._threads)
+            return self._model
+
+
+def _load_model(threads: int) -> Model:
+    try:
+        from app.providers.e5 import model, weights  # 60 MB, and not on every platform
+
+        return model.Model(weights.open_weights(files.find()), threads)
+    except (ImportError, OSError) as error:
+        raise RefusedCaller(f"The local embedding model cannot be loaded: {error}") from error
 
 
 def _give_way() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from app.providers import ProviderError, Reply
 from app.providers.breaker import BreakerPolicy, State
 from app.providers.calls import Calls, Clock
+from app.providers.model_api import ModelApi
 from app.providers.refusals import RefusedParameters
 from app.providers.replies import prompt_tokens, reply_of, spent
 from app.providers.wire import Wire
@@ -21,33 +22,32 @@ class OpenAIChat:
         self,
         *,
         model: str,
-        base_url: str,
-        api_key: str | None,
+        api: ModelApi,
         context_window: int,
         count: Callable[[str], int],
-        timeout_seconds: float = 60.0,
-        concurrency: int = 4,
         policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
         clock: Clock = Clock(),  # noqa: B008 - a frozen value
     ) -> None:
-        """``count`` counts the tokens of a text, for providers that do not report any. See `Calls` for the times."""
+        """Configure the client. ``count`` counts tokens if the provider reports no usage. See `Calls` for the times."""
         self.model = model
         self.context_window = context_window
         self._count = count
         self._dialect = Dialect()
-        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, clock=clock)
+        self._calls = Calls(
+            timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
+        )
         self._wire = Wire(
-            base_url=base_url,
-            api_key=api_key,
+            base_url=api.url,
+            api_key=api.key,
             answer_bytes_max=ANSWER_BYTES_MAX,
-            timeout_seconds=timeout_seconds,
-            connections=concurrency,
+            timeout_seconds=api.timeout_seconds,
+            connections=api.concurrency,
             epoch=clock.epoch,
         )
 
     @property
     def state(self) -> State:
-        """Of the circuit breaker, to be shown."""
+        """Return the state of the circuit breaker."""
         return self._calls.state
 
     async def complete(
@@ -76,7 +76,7 @@ class OpenAIChat:
         await self._wire.close()
 
     async def _ask(self, request: Mapping[str, Any], max_tokens: int, *, json_object: bool) -> Mapping[str, Any]:
-        """In the provider's dialect, found by trial and remembered once it has been understood."""
+        """Send the request in the provider's dialect, which is found by trial and then remembered."""
         dialect = self._dialect
         while True:
             optional = dialect.parameters(max_tokens, json_object=json_object)
@@ -94,7 +94,7 @@ class OpenAIChat:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Which optional parameters a provider takes."""
+    """The optional parameters that a provider accepts."""
 
     json_mode: bool = True
     limit: str = "max_tokens"

@@ -6,6 +6,7 @@ from typing import Any
 from app.providers import UnusableReply, Vector
 from app.providers.breaker import BreakerPolicy, State
 from app.providers.calls import Calls, Clock
+from app.providers.model_api import ModelApi
 from app.providers.refusals import RefusedParameters
 from app.providers.vectors import WIDTH_MAX, Vectors, reduced, vectors_of
 from app.providers.wire import Wire
@@ -14,7 +15,7 @@ WIDTH_UNKNOWN = 8192
 """The widest vector that is read when no width is configured."""
 
 NUMBER_BYTES = 32
-"""What JSON spends on a number with its comma and some space, at most."""
+"""The most that JSON spends on a number with its comma and some space."""
 
 ENVELOPE_BYTES = 65_536
 
@@ -32,39 +33,41 @@ class OpenAIEmbedder:
         self,
         *,
         model: str,
-        base_url: str,
-        api_key: str | None,
+        api: ModelApi,
         dimensions: int = 0,
         batch: int = 64,
-        timeout_seconds: float = 60.0,
-        concurrency: int = 2,
         policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
         clock: Clock = Clock(),  # noqa: B008 - a frozen value
     ) -> None:
-        """``dimensions`` asks the provider for that width and takes no other; 0 takes the model's own."""
+        """Configure the client. ``dimensions`` requests that width and accepts no other; 0 accepts the model's own."""
         self.model = model
         self.batch = batch
         self._asked = dimensions
         self._width = dimensions or None
         self.dimensions = min(dimensions, WIDTH_MAX)
         self._optional = frozenset(OPTIONAL if dimensions else OPTIONAL[:1])
-        self._calls = Calls(timeout_seconds=timeout_seconds, concurrency=concurrency, policy=policy, clock=clock)
+        self._calls = Calls(
+            timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
+        )
         self._wire = Wire(
-            base_url=base_url,
-            api_key=api_key,
+            base_url=api.url,
+            api_key=api.key,
             answer_bytes_max=batch * (dimensions or WIDTH_UNKNOWN) * NUMBER_BYTES + ENVELOPE_BYTES,
-            timeout_seconds=timeout_seconds,
-            connections=concurrency,
+            timeout_seconds=api.timeout_seconds,
+            connections=api.concurrency,
             epoch=clock.epoch,
         )
 
     @property
     def state(self) -> State:
-        """Of the circuit breaker, to be shown."""
+        """Return the state of the circuit breaker."""
         return self._calls.state
 
+    async def prepare(self) -> None:
+        """Do nothing: the model is elsewhere."""
+
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector for each of at most `batch` texts. Raises ValueError for more, and for a text of space only."""
+        """Return a vector for each of at most `batch` texts. Raises ValueError for more, and for a blank text."""
         if len(texts) > self.batch:
             raise ValueError(f"{len(texts)} texts in a batch of at most {self.batch}")
         if not all(text.strip() for text in texts):
@@ -75,15 +78,15 @@ class OpenAIEmbedder:
         # The width may have become known while the call was under way.
         vectors = vectors_of(body, count=len(texts), width=self._width)
         self._learn(vectors)
-        found: list[Vector] = reduced(vectors).tolist()
-        return found
+        embedded: list[Vector] = reduced(vectors).tolist()
+        return embedded
 
     async def embed_query(self, text: str) -> Vector:
         [vector] = await self.embed_passages([text])
         return vector
 
     async def discover(self) -> int:
-        """`dimensions`, asked of the provider if not known yet. Raises a ProviderError."""
+        """Return `dimensions`, asking the provider if they are not known yet. Raises a ProviderError."""
         if self._width is None:
             await self.embed_query("dimensions")
         return self.dimensions
@@ -99,7 +102,7 @@ class OpenAIEmbedder:
         self.dimensions = min(width, WIDTH_MAX)
 
     async def _ask(self, texts: Sequence[str]) -> Mapping[str, Any]:
-        """With the optional parameters that the provider takes, found by trial and remembered."""
+        """Send the request with the optional parameters that the provider accepts, found by trial and remembered."""
         values = {"encoding_format": "base64", "dimensions": self._asked}
         optional = self._optional
         while True:

@@ -1,7 +1,7 @@
-"""What an answer that is an error means for us.
+"""Translate a provider's error responses into our errors.
 
-Nothing that a provider writes in prose is passed on: it quotes keys and what people said. Of an error only its status
-and its identifiers (code, type, parameter) are told.
+Prose from providers is never passed on: it quotes keys and user content. Only the status and the identifiers of an
+error (code, type, parameter) are kept.
 """
 
 import re
@@ -12,7 +12,7 @@ from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryE
 OPTIONAL_PARAMETERS = frozenset(
     {"response_format", "max_tokens", "max_completion_tokens", "dimensions", "encoding_format"}
 )
-"""What some providers take and some do not."""
+"""Parameters that not every provider accepts."""
 
 _CALLER = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410})
 _TEMPORARY = frozenset({408, 409, 425, 429})
@@ -28,7 +28,32 @@ _CALLER_CODES = frozenset(
         "model_not_found",
     }
 )
-_INPUT_CODES = frozenset({"content_filter", "content_policy_violation", "context_length_exceeded"})
+INPUT_CODES = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "context_length_exceeded",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_content_policy_violation",
+        "image_file_not_found",
+        "image_file_too_large",
+        "image_parse_error",
+        "image_too_large",
+        "image_too_small",
+        "invalid_base64_image",
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_image_mode",
+        "invalid_image_url",
+        "invalid_prompt",
+        "request_too_large",
+        "unsupported_image_media_type",
+    }
+)
+"""Codes that refuse what is asked, whatever the status."""
+INPUT_TYPE = "invalid_request_error"
+"""The type of an error of Messages that refuses what is asked. OpenAI's errors of this type have a code or param."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z][\w.\-\[\]]{0,63}")
 _WORD = re.compile(r"[a-z_]+")
@@ -40,7 +65,7 @@ class RefusedParameters(RefusedInput):
     def __init__(self, message: str, parameters: frozenset[str]) -> None:
         super().__init__(message)
         self.parameters = parameters
-        """Those that its answer names."""
+        """The parameters that the answer names."""
 
 
 def refusal(status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError:
@@ -48,7 +73,7 @@ def refusal(status: int, body: object, *, retry_after: float | None, key: str | 
     identifiers = list(_identifiers(body, key))
     codes = {name.lower() for name in identifiers}
     message = f"the provider answered {status}" + (f" ({', '.join(identifiers)})" if identifiers else "")
-    if codes & _INPUT_CODES and status < 500:
+    if codes & INPUT_CODES and status < 500:
         return RefusedInput(message)
     if codes & _CALLER_CODES and status < 500:
         return RefusedCaller(message)
@@ -61,9 +86,9 @@ def refusal(status: int, body: object, *, retry_after: float | None, key: str | 
 
 
 def refusal_in_200(body: Mapping[str, object], *, key: str | None) -> ProviderError | None:
-    """The error that an answer with status 200 says it is; None if it does not.
+    """Return the error in a response with status 200; None if it contains none.
 
-    Gateways put the status of whom they asked into its code; otherwise nothing is known but that it cannot be used.
+    Gateways put the upstream status into its code; without one, all we know is that the response cannot be used.
     """
     error = body.get("error")
     if not error:
@@ -74,6 +99,8 @@ def refusal_in_200(body: Mapping[str, object], *, key: str | None) -> ProviderEr
     if isinstance(code, int) and 400 <= code <= 599:
         return refusal(code, body, retry_after=None, key=key)
     identifiers = list(_identifiers(body, key))
+    if identifiers == [INPUT_TYPE] or INPUT_CODES.intersection(name.lower() for name in identifiers):
+        return RefusedInput(f"the provider refused ({', '.join(identifiers)})")
     return UnusableReply("the answer is an error" + (f" ({', '.join(identifiers)})" if identifiers else ""))
 
 

@@ -10,7 +10,7 @@ from app.text.language import scalar
 
 MODEL_NAME_CHARACTERS = 200
 MESSAGE_TOKENS = 4
-"""What chat formats spend on a message besides its text, about."""
+"""Approximate tokens of a message's frame in chat formats."""
 
 _NOTHING = frozenset({"", "none", "null", "undefined"})
 _THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL)
@@ -48,7 +48,7 @@ def reply_of(body: Mapping[str, Any], *, model: str, count: Callable[[str], int]
 
 
 def spent(body: Mapping[str, Any], prompt: Callable[[], int]) -> tuple[int, int]:
-    """Tokens of the prompt and of an answer that is no `Reply`; of the latter only what the provider reports."""
+    """Return the prompt and answer tokens of an unusable answer; for the answer, only what the provider reports."""
     usage = _usage(body)
     return _tokens(usage.get("prompt_tokens"), prompt), _tokens(usage.get("completion_tokens"), lambda: 0)
 
@@ -66,7 +66,7 @@ def without_thoughts(text: str) -> str:
 def prompt_tokens(
     messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]
 ) -> int:
-    """About what a provider counts for a request."""
+    """Estimate the prompt tokens that a provider counts for a request."""
     parts = [
         part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
         for message in messages
@@ -86,7 +86,7 @@ def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(content: object) -> str:
-    """Of a string, or of the text parts of a list."""
+    """Return a string, or the text parts of a list, as text."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
         return "".join(_text(part.get("text")) for part in parts)
@@ -120,8 +120,8 @@ def _usage(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return reported if isinstance(reported, Mapping) else {}
 
 
-def _model(reported: object, asked: str) -> str:
-    return reported[:MODEL_NAME_CHARACTERS] if isinstance(reported, str) and reported else asked
+def _model(reported: object, requested: str) -> str:
+    return reported[:MODEL_NAME_CHARACTERS] if isinstance(reported, str) and reported else requested
 
 
 def _tokens(reported: object, count: Callable[[], int]) -> int:

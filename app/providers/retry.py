@@ -1,4 +1,4 @@
-"""How long to wait before a call is tried again, and when not to wait in the call at all."""
+"""Decide how long to wait before a retry, and when to give up instead."""
 
 import re
 from datetime import UTC
@@ -21,9 +21,9 @@ _SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,9})?")
 
 
 def asked_seconds(retry_after: str | None, now: float) -> float | None:
-    """What a Retry-After asks for, as seconds or as an HTTP date, at ``now`` in seconds since 1970.
+    """Parse a Retry-After, in seconds or as an HTTP date; ``now`` is in seconds since 1970.
 
-    From 0 to `ASKED_MAX_SECONDS`; None if there is none, or none that makes sense.
+    The result is between 0 and `ASKED_MAX_SECONDS`; None if the header is absent or malformed.
     """
     if retry_after is None:
         return None
@@ -40,13 +40,13 @@ def asked_seconds(retry_after: str | None, now: float) -> float | None:
 
 
 def pause_seconds(error: TemporaryError, retried: int, left: float, chance: float) -> float | None:
-    """How long to wait before the next try of a call that was retried so often, or None to give up.
+    """Return how long to wait before the next attempt after ``retried`` retries, or None to give up.
 
-    Doubling with full jitter, on top of what the provider asked for. ``left`` is the rest of the call's time and
+    Doubles with full jitter, on top of what the provider asked for. ``left`` is what remains of the call's time, and
     ``chance`` a random number from 0 to 1.
     """
-    asked = error.retry_after or 0.0
-    if retried >= RETRIES or asked > WAIT_MAX_SECONDS:
+    retry_after = error.retry_after or 0.0
+    if retried >= RETRIES or retry_after > WAIT_MAX_SECONDS:
         return None
-    seconds = asked + chance * min(BACKOFF_SECONDS * 2**retried, BACKOFF_MAX_SECONDS)
+    seconds = retry_after + chance * min(BACKOFF_SECONDS * 2**retried, BACKOFF_MAX_SECONDS)
     return seconds if seconds < left else None

@@ -1,4 +1,4 @@
-"""The model behind the proxy: any OpenAI-compatible chat API, asked what a client asked, as it asked it."""
+"""The model behind the proxy: an API of any dialect, asked what a client asked."""
 
 from __future__ import annotations
 
@@ -6,50 +6,84 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from app.providers import ProviderError, TemporaryError
+from app.core.dialects import asked_chat, asked_messages, asked_responses
+from app.core.dialects.question import Asked, Dialect
+from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
+from app.providers.raw import RawAnswer
+from app.providers.refusals import INPUT_CODES, refusal_in_200
 from app.text.language import scalar
 
+ASKED: Mapping[Dialect, Asked] = {
+    how.dialect: how for how in (asked_chat.ASKED, asked_messages.ASKED, asked_responses.ASKED)
+}
+FAILED = ("error", "response.failed")
+"""Events that end a stream of Responses without an answer."""
+VERSION = "2023-06-01"
+"""Of Anthropic's API, where the client names none."""
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 MESSAGE_CHARACTERS_MAX = 1000
 TOLD = frozenset({400, 404, 409, 413, 422})
-"""Statuses whose words speak of the client's request. Those of others may quote a key, or say whose it is."""
+"""Statuses with messages about the client's request. Other messages may quote a key, or tell whose it is."""
+FINAL = frozenset({400, 413, 415, 422})
+"""Statuses that refuse what is asked, not who asks it or when."""
 KEY_PIECE = 6
-"""So many characters of a key in a row are not told."""
+"""A message with this many consecutive characters of a key is not passed on."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_][\w.\-\[\]]{0,127}")
 
 
 class RefusalError(ProviderError):
-    """The provider answered with an error; what of it may be told."""
+    """The provider answered with an error; holds the parts of it that may be passed on."""
 
     def __init__(self, status: int, message: str, retry_after: float | None, **identifiers: str | None) -> None:
         super().__init__(f"the provider answered {status}")
         self.status = status
         self.message = message
-        """Its words; empty where they are not to be told."""
+        """The provider's message; empty if it must not be passed on."""
         self.retry_after = retry_after
         self.identifiers = identifiers
-        """``type``, ``code`` and ``param``, where it gave them."""
+        """``type``, ``code`` and ``param``, if the provider sent them."""
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether what was asked will be refused again: not where only a parameter beside it is wrong."""
+        if self.identifiers.get("code") in INPUT_CODES:
+            return self.status < 500
+        param = self.identifiers.get("param")
+        return self.status in FINAL and (param is None or param.startswith(("messages", "input", "content")))
 
 
 class OverdueError(TemporaryError):
     """The answer did not end in time."""
 
 
+def is_final(error: Exception) -> bool:
+    """Return whether a model's API refused for good what was asked."""
+    return isinstance(error, RefusedInput) or (isinstance(error, RefusalError) and error.is_final)
+
+
 def refused(status: int, body: object, *, retry_after: float | None, key: str | None) -> RefusalError:
     error = body.get("error", body) if isinstance(body, Mapping) else None
-    said = error if isinstance(error, Mapping) else {}
-    message = said.get("message")
-    told = scalar(message)[:MESSAGE_CHARACTERS_MAX] if status in TOLD and isinstance(message, str) else ""
-    found = {name: said.get(name) for name in ("type", "code", "param")}
+    fields = error if isinstance(error, Mapping) else {}
+    message = fields.get("message")
+    text = scalar(message)[:MESSAGE_CHARACTERS_MAX] if status in TOLD and isinstance(message, str) else ""
+    members = {name: fields.get(name) for name in ("type", "code", "param")}
     identifiers = {
         name: value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) and not _shows(value, key) else None
-        for name, value in found.items()
+        for name, value in members.items()
     }
-    return RefusalError(status, "" if _shows(told, key) else told, retry_after, **identifiers)
+    return RefusalError(status, "" if _shows(text, key) else text, retry_after, **identifiers)
+
+
+def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
+    """Return the error that ends a stream of Responses."""
+    response = event.get("response", {"error": event})
+    error = response.get("error") if isinstance(response, Mapping) else None
+    named = {name: error.get(name) for name in ("code", "param")} if isinstance(error, Mapping) else {}
+    return refusal_in_200({"error": named}, key=key) or UnusableReply("the answer failed")
 
 
 def _shows(text: str, key: str | None) -> bool:
-    """Whether a text holds a piece of the key."""
+    """Return whether a text holds a piece of the key."""
     pieces = (key[i : i + KEY_PIECE] for i in range(max(1, len(key) - KEY_PIECE + 1))) if key else ()
     return any(piece in text for piece in pieces)
 
@@ -57,26 +91,46 @@ def _shows(text: str, key: str | None) -> bool:
 class Upstream:
     """Made and closed in the event loop that uses it."""
 
-    def __init__(self, *, base_url: str, api_key: str | None, timeout_seconds: float, connections: int) -> None:
-        """``timeout_seconds``: the longest silence. Who asks bounds the whole."""
+    def __init__(
+        self, *, base_url: str, api_key: str | None, timeout_seconds: float, connections: int, dialect: Dialect = "chat"
+    ) -> None:
+        """Configure the client. ``timeout_seconds`` is the longest silence; the caller bounds the total time."""
         from app.providers.wire import Wire  # brings the openai package, which most deployments do without
 
+        self.asked = ASKED[dialect]
+        self._key = api_key
+        self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
-            connections=connections, refuse=refused,
+            connections=connections, refuse=refused, key_header="x-api-key" if dialect == "messages" else None,
         )  # fmt: skip
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raises a ProviderError."""
-        return await self._wire.post("/chat/completions", request)
+        """Complete a request. Raises a ProviderError."""
+        return await self._wire.post(self.asked.path, request, self._headers)
 
-    def stream(self, request: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
-        """Its chunks. Raises a ProviderError, also within the stream."""
-        return self._wire.stream("/chat/completions", request)
+    async def stream(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
+        """The events of the answer. Raises a ProviderError, also within the stream."""
+        async for event in self._wire.stream(self.asked.path, request, {**self._headers, **headers}):
+            if event.get("type") in FAILED:
+                raise _failed(event, self._key)
+            yield event
+
+    async def raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> RawAnswer:
+        """Ask with a body as it is. Raises TemporaryError if the API cannot be reached."""
+        return await self._wire.raw(path, body, {**self._headers, **headers})
+
+    async def count_tokens(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> Mapping[str, Any]:
+        """Ask a Messages API. Raises a ProviderError."""
+        return await self._wire.post("/messages/count_tokens", request, {**self._headers, **headers})
+
+    async def embed(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask for embeddings. Raises a ProviderError."""
+        return await self._wire.post("/embeddings", request, self._headers)
 
     async def models(self) -> Mapping[str, Any]:
-        """Raises a ProviderError."""
-        return await self._wire.get("/models")
+        """List the models. Raises a ProviderError."""
+        return await self._wire.get("/models", self._headers)
 
     async def close(self) -> None:
         await self._wire.close()

@@ -19,7 +19,7 @@ WIDTH_MAX = 1024
 """The widest half-precision vector that an entry of the covering index holds."""
 
 COSINE_ERROR = 0.15
-"""How far `reduced` moves the cosine of two vectors, at most: no more than 0.141 was seen in eight million pairs."""
+"""The most by which `reduced` changes the cosine of two vectors: 0.141 was the maximum in eight million pairs."""
 
 COSINE_ERROR_TYPICAL = 0.032
 """The same in the root mean square, at any width: 1 / sqrt(WIDTH_MAX)."""
@@ -28,9 +28,9 @@ _SEED = b"quire: projection of wide vectors, 1"
 
 
 def vectors_of(body: Mapping[str, Any], *, count: int, width: int | None) -> Vectors:
-    """The vectors of an answer in the order of the texts, each of unit length.
+    """Return the vectors of an answer in the order of the texts, each of unit length.
 
-    ``width``: that of every vector; None takes what comes, if they agree. Raises UnusableReply.
+    ``width`` is required of every vector; None accepts any width that all of them share. Raises UnusableReply.
     """
     items = body.get("data")
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
@@ -46,7 +46,7 @@ def vectors_of(body: Mapping[str, Any], *, count: int, width: int | None) -> Vec
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Scaled to length 1. Raises UnusableReply for what has no direction: NaN, infinity, zero."""
+    """Scale vectors to length 1. Raises UnusableReply for vectors without a direction: NaN, infinity, zero."""
     scale = np.abs(vectors).max(axis=1, keepdims=True)
     if not np.isfinite(scale).all():
         raise UnusableReply("a vector has NaN or infinity in it")
@@ -57,23 +57,23 @@ def unit(vectors: Vectors) -> Vectors:
 
 
 def reduced(vectors: Vectors) -> Vectors:
-    """Vectors no wider than `WIDTH_MAX`, of unit length, with cosines kept within `COSINE_ERROR`.
+    """Return unit vectors no wider than `WIDTH_MAX`, with cosines preserved within `COSINE_ERROR`.
 
-    Wider ones go through a projection that is the same on every machine and in every version: random signs, a
-    Walsh-Hadamard transform that spreads each vector over all coordinates, and a random choice of those.
+    Wider ones are projected, identically on every machine and in every version: random signs, a Walsh-Hadamard
+    transform that spreads each vector over all coordinates, and a random choice of those.
     """
     width = vectors.shape[1]
     if width <= WIDTH_MAX:
         return vectors
-    signs, kept = _projection(width)
+    signs, coordinates = _projection(width)
     spread = np.zeros((len(vectors), _power_of_two(width)))
     spread[:, :width] = vectors * signs
-    return unit(_hadamard(spread)[:, kept])
+    return unit(_hadamard(spread)[:, coordinates])
 
 
 @cache
 def _projection(width: int) -> tuple[Vectors, NDArray[np.intp]]:
-    """Signs for each coordinate, and which coordinates are kept. From a hash: numpy's random numbers may change."""
+    """Return a sign for each coordinate and the coordinates to keep, from a hash: numpy's random numbers may change."""
     size = _power_of_two(width)
     stream = hashlib.shake_256(_SEED + size.to_bytes(4, "big")).digest(size + 8 * size)
     signs = np.where(np.frombuffer(stream[:size], np.uint8) & 1, 1.0, -1.0)
@@ -107,7 +107,7 @@ def _in_order(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _row(embedding: object) -> NDArray[np.float64]:
-    """From a list of numbers, or from single-precision floats in base64."""
+    """Parse a vector from a list of numbers or from single-precision floats in base64."""
     if isinstance(embedding, list) and embedding and set(map(type, embedding)) <= {int, float}:
         try:
             return np.array(embedding, np.float64)

@@ -14,14 +14,15 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from app.providers import ProviderError, TemporaryError, UnusableReply
+from app.providers import ProviderError, TemporaryError, UnreachableError, UnusableReply
+from app.providers.raw import RawAnswer, passed_headers
 from app.providers.refusals import refusal, refusal_in_200
 from app.providers.retry import asked_seconds
 from app.text.language import scalar
 
 CONNECT_SECONDS = 5.0
 ERROR_BYTES_MAX = 16_384
-"""What is read of an answer whose status is an error; the rest is left."""
+"""Bytes read of an error response; the rest is discarded."""
 
 NO_KEY = "none"
 """The openai package wants a key, and would take one from the environment that was meant for somebody else."""
@@ -46,34 +47,38 @@ class Wire:
         connections: int,
         epoch: Callable[[], float] = time.time,
         refuse: Refuse = refusal,
+        key_header: str | None = None,
     ) -> None:
-        """``epoch`` tells seconds since 1970, for a Retry-After that is a date. ``refuse`` judges answers that are
-        errors.
+        """Configure the client. ``epoch`` returns seconds since 1970, for a Retry-After that is a date. ``refuse``
+        turns error responses into errors. ``key_header`` is the header of the key; None: the key is the bearer token.
         """
         _check_base_url(base_url)
         self._refuse = refuse
         self._key = api_key
         self._answer_bytes_max = answer_bytes_max
         self._epoch = epoch
+        self._key_headers = _key_headers(key_header, api_key)
+        self._key_header = key_header
+        self._base_url = base_url.rstrip("/")
+        self._http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
+            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
+            headers={"Accept-Encoding": "identity"},
+            follow_redirects=False,
+            event_hooks={"response": [self._bound]},
+        )
         self._client = openai.AsyncOpenAI(
-            api_key=api_key or NO_KEY,
-            base_url=base_url,
-            max_retries=0,
-            http_client=httpx2.AsyncClient(
-                timeout=httpx2.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
-                limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
-                headers={"Accept-Encoding": "identity"},
-                follow_redirects=False,
-                event_hooks={"response": [self._bound]},
-            ),
+            api_key=api_key or NO_KEY, base_url=base_url, max_retries=0, http_client=self._http
         )
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def post(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> Mapping[str, Any]:
         """The JSON object that is answered with status 200. Raises a ProviderError."""
         failure: ProviderError
         try:
             response = await self._client.post(
-                path, body=_scalar(body), cast_to=httpx2.Response, options={"follow_redirects": False}
+                path, body=_scalar(body), cast_to=httpx2.Response, options=self._options(headers)
             )
         except (openai.OpenAIError, httpx2.RequestError) as error:
             failure = self._failure(error)
@@ -82,24 +87,26 @@ class Wire:
         # Outside of the handler, so that no request with its headers hangs on the error as its context.
         raise failure
 
-    async def get(self, path: str) -> Mapping[str, Any]:
-        """As ``post``."""
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """Send a GET; like ``post``."""
         failure: ProviderError
         try:
-            response = await self._client.get(path, cast_to=httpx2.Response, options={"follow_redirects": False})
+            response = await self._client.get(path, cast_to=httpx2.Response, options=self._options(headers))
         except (openai.OpenAIError, httpx2.RequestError) as error:
             failure = self._failure(error)
         else:
             return self._envelope(response.content)
         raise failure
 
-    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+    async def stream(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Mapping[str, Any]]:
         """The JSON objects of a stream, as they come. Raises a ProviderError, also within it."""
         failure: ProviderError
         try:
             chunks = await self._client.post(
                 path, body=_scalar(body), cast_to=object, stream=True, stream_cls=openai.AsyncStream[object],
-                options={"follow_redirects": False},
+                options=self._options(headers),
             )  # fmt: skip
             async with chunks:
                 async for chunk in chunks:
@@ -113,16 +120,35 @@ class Wire:
             return
         raise failure
 
+    async def raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> RawAnswer:
+        """Send a body as it is, and return what is answered, whatever it is. ``headers`` may have a key of their own.
+
+        Raises TemporaryError if there is no connection.
+        """
+        own = {self._key_header: self._key} if self._key_header else {"Authorization": f"Bearer {self._key or NO_KEY}"}
+        keys = {} if {"authorization", "x-api-key"} & set(headers) else own
+        sent = {name: value for name, value in {**keys, **headers}.items() if value}
+        request = self._http.build_request("POST", f"{self._base_url}{path}", content=body, headers=sent)
+        try:
+            response = await self._http.send(request, stream=True)
+        except httpx2.RequestError as error:
+            failure = _no_connection(error)
+        else:
+            return RawAnswer(response.status_code, passed_headers(response.headers), _parts_of(response))
+        raise failure
+
+    def _options(self, headers: Mapping[str, str] | None) -> openai.RequestOptions:
+        return {"follow_redirects": False, "headers": {**self._key_headers, **(headers or {})}}
+
     def _failure(self, error: Exception) -> ProviderError:
         match error:
             case openai.APIStatusError():
-                asked = asked_seconds(error.response.headers.get("Retry-After"), self._epoch())
-                return self._refuse(error.status_code, error.body, retry_after=asked, key=self._key)
+                retry_after = asked_seconds(error.response.headers.get("Retry-After"), self._epoch())
+                return self._refuse(error.status_code, error.body, retry_after=retry_after, key=self._key)
             case openai.APITimeoutError():
                 return TemporaryError("the provider took too long")
             case openai.APIConnectionError() | httpx2.RequestError():
-                name = type(error.__cause__ or error).__name__
-                return TemporaryError(f"no connection to the provider ({name})")
+                return _no_connection(error.__cause__ or error)
             case openai.APIError():  # within a stream
                 body = {"error": error.body} if isinstance(error.body, Mapping) else {"error": True}
                 return refusal_in_200(body, key=self._key) or UnusableReply("the answer is an error")
@@ -144,7 +170,7 @@ class Wire:
         return body
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Runs between the head of an answer and its body."""
+        """Bound the body of a response before it is read."""
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
         if not response.is_success:
@@ -153,6 +179,23 @@ class Wire:
             raise UnusableReply("the answer is compressed, which was not asked for")
         else:
             response.stream = _Bounded(stream, self._answer_bytes_max)
+
+
+def _no_connection(why: BaseException) -> TemporaryError:
+    kind = UnreachableError if isinstance(why, httpx2.ConnectError | httpx2.ConnectTimeout) else TemporaryError
+    return kind(f"no connection to the provider ({type(why).__name__})")
+
+
+async def _parts_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    try:
+        async for part in response.aiter_raw():
+            yield part
+    finally:
+        await response.aclose()
+
+
+def _key_headers(name: str | None, key: str | None) -> dict[str, Any]:
+    return {} if name is None else {"Authorization": openai.Omit(), **({name: key} if key else {})}
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -175,7 +218,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _Beginning(_Bounded):
-    """A body of which no more than the limit is read."""
+    """A body that is read up to the limit only."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._bytes_max
@@ -187,7 +230,7 @@ class _Beginning(_Bounded):
 
 
 def _check_base_url(base_url: str) -> None:
-    """Raises ValueError, which does not quote the URL: it may hold a password."""
+    """Check a base URL. Raises ValueError without quoting the URL, which may hold a password."""
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
@@ -196,7 +239,7 @@ def _check_base_url(base_url: str) -> None:
 
 
 def _scalar(value: Any) -> Any:
-    """The same without lone surrogates, which cannot be sent."""
+    """Return a value without lone surrogates, which cannot be sent."""
     match value:
         case str():
             return scalar(value)

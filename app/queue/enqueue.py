@@ -1,8 +1,8 @@
-"""Putting work on the table, in the statement or transaction that makes it necessary.
+"""Enqueue work, in the statement or transaction that makes it necessary.
 
-One row stands for a tenant, kind and subject. Enqueueing what is there already bumps the row's version: whoever
-works on it finds at the end that it has to be done once more, so nothing that arrives meanwhile is forgotten. A dead
-letter comes back to life by it, since what it failed on may be different now.
+There is one row for each tenant, kind and subject. Enqueueing an existing row bumps its version: the worker that has it
+finds at the end that it must run again, so nothing that arrives meanwhile is lost. A dead job is revived, because what
+it failed on may have changed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.database import Connection, wake_at_commit
 
 Kind = Literal["page", "summary", "embed", "passages"]
 Lane = Literal["llm", "embedding", "local"]
-"""The provider that work needs, if any: while one is down, the others' work goes on."""
+"""The provider that work needs, if any: while one is down, work for the others continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewWork:
-    """A row of ``work``. Subject and arguments hold ids and numbers only, never what somebody said."""
+    """A row of ``work``. Subject and arguments contain ids and numbers only, never user content."""
 
     kind: Kind
     subject: str
@@ -43,7 +43,7 @@ AGAIN = """ON CONFLICT (tenant_id, kind, subject) DO UPDATE
            created_at = CASE WHEN work.failed_at IS NULL THEN work.created_at ELSE now() END,
            attempts = CASE WHEN work.failed_at IS NULL THEN work.attempts ELSE 0 END,
            excused = CASE WHEN work.failed_at IS NULL THEN work.excused ELSE 0 END"""
-"""What follows an INSERT INTO work of COLUMNS."""
+"""Follows an INSERT INTO work of COLUMNS."""
 
 ENQUEUE = f"""
 INSERT INTO work (tenant_id, {", ".join(COLUMNS)})
@@ -53,8 +53,11 @@ SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::tex
 
 
 async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork]) -> None:
-    """In the transaction that makes the work necessary. What is named twice is enqueued once."""
+    """Enqueue rows in the transaction that makes them necessary; duplicates are enqueued once."""
+    if not rows:
+        return
     some = in_lock_order(rows)
+    wake_at_commit(connection)
     await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in some] for name in COLUMNS))
 
 
@@ -65,32 +68,32 @@ def in_lock_order(rows: Sequence[NewWork]) -> list[NewWork]:
 
 
 def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
-    """Work that knows the trace of the request that made it necessary."""
+    """Attach the trace of the request that made the work necessary."""
     if traceparent is None:
         return list(rows)
     return [replace(row, args=dumps({**json.loads(row.args), "traceparent": traceparent})) for row in rows]
 
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
-    """Indexing a closed page."""
+    """Index a closed page."""
     return NewWork("page", f"{uid}:{number}", uuid7(), "llm", conversation_id, f'{{"page":{number}}}')
 
 
 def summary(conversation_id: str, uid: UUID) -> NewWork:
-    """Bringing the rolling summary up to date."""
+    """Update the rolling summary."""
     return NewWork("summary", str(uid), uuid7(), "llm", conversation_id, "{}")
 
 
 def archive_passages(archive: UUID, conversation_id: str | None) -> NewWork:
-    """Indexing what an append or archiving left of a very long result."""
+    """Index what an append or an archiving left of a very long result."""
     return NewWork("passages", str(archive), uuid7(), "local", conversation_id, f'{{"archive":"{archive}"}}')
 
 
 def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
-    """The same for a very long message."""
+    """Return the work that indexes the passages of a very long message."""
     return NewWork("passages", f"{uid}:{seq}", uuid7(), "local", conversation_id, f'{{"seq":{seq}}}')
 
 
 def embed(owner: UUID) -> NewWork:
-    """Giving vectors to an owner's new memories."""
+    """Embed an owner's new memories."""
     return NewWork("embed", str(owner), uuid7(), "embedding", None, "{}")

@@ -1,14 +1,14 @@
-"""Doing the work: claims it, keeps its leases alive, and settles what becomes of it.
+"""The worker's loop: claim jobs, keep their leases alive, and settle their outcomes.
 
-One loop looks for work: of all tenants when it is told that some came, and once a second; of one tenant when a job of
-it has ended, which may have kept others waiting. Lanes have slots of their own, so that a provider that is slow or away
-holds up nobody else's work. Tenants take turns at free slots, and where there are several, no one of them may have all
-of a lane, or more of it than the settings say.
+One loop looks for work: for all tenants when it is notified of new work and once a second; for one tenant when one of
+its jobs has ended, which may have blocked others. Each lane has its own slots, so that a slow or failing provider
+delays no other work. Tenants take turns at free slots; if there are several, none can fill a lane or exceed the share
+in the settings.
 
-A lane whose provider does not take us rests: its jobs are given back untried, and once a minute one of them probes.
-It works again as soon as a job of it ends well.
+A lane whose provider rejects our credentials pauses: its jobs are released without counting the attempt, and once a
+minute one of them probes. The lane resumes as soon as one of its jobs succeeds.
 
-Whatever fails here is logged and tried again; nothing that a job does ends the loop.
+Every failure here is logged and retried; no job can end the loop.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often what is done; tests are in more of a hurry."""
+    """The loop's intervals; tests use shorter ones."""
 
     lease: float = table.LEASE_SECONDS
     poll: float = POLL_SECONDS
@@ -55,6 +55,24 @@ class Pace:
     probe: float = PROBE_SECONDS
     grace: float = GRACE_SECONDS
     job_max: float = JOB_SECONDS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The number of jobs of each lane that run at once."""
+
+    lanes: Mapping[Lane, int]
+    share: int = 0
+    """A tenant's, at most, in a lane; 0 for no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The handlers of jobs by kind, the judge of their failures, and a callback for their ends."""
+
+    handlers: Mapping[str, Do]
+    judge: Judge
+    on_outcome: Outcome | None = None
 
 
 @dataclass
@@ -84,19 +102,16 @@ class Loop:
         self,
         database: Database,
         tenants: Callable[[], Awaitable[Sequence[UUID]]],
-        lanes: Mapping[Lane, int],
-        handlers: Mapping[str, Do],
-        judge: Judge,
+        slots: Slots,
+        jobs: Jobs,
         *,
         came: asyncio.Event,
         random: Callable[[], float],
         stopped: dict[str, str] | None = None,
-        on_outcome: Outcome | None = None,
         pace: Pace | None = None,
-        share: int = 0,
     ) -> None:
-        """``tenants`` is asked once a poll, ``came`` set when there is work; ``stopped`` says which lanes rest,
-        and why; ``share`` is how many slots of a lane one tenant may have, if it is not 0.
+        """Configure the loop. ``tenants`` is called once per poll; ``came`` is set when there is work; ``stopped``
+        receives the paused lanes with their reasons.
         """
         self._database = database
         self._list_tenants = tenants
@@ -104,22 +119,20 @@ class Loop:
         self._list_at = 0.0
         self._look_at = 0.0
         self._ended = asyncio.Event()
-        self._lanes = [_LaneState(name, slots) for name, slots in lanes.items()]
-        self._handlers = handlers
-        self._judge = judge
+        self._lanes = [_LaneState(name, count) for name, count in slots.lanes.items()]
+        self._jobs = jobs
         self._came = came
         self._random = random
         self._stopped = stopped if stopped is not None else {}
-        self._on_outcome = on_outcome
         self._pace = pace or Pace()
-        self._share = share
+        self._share = slots.share
         self._reap_at = 0.0
         self._troubles = 0
         self._lost: set[asyncio.Task[None]] = set()
         self._is_ending = False
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until ``stop`` is set; then what is under way has a moment to end, and is given back after it."""
+        """Run until ``stop`` is set; then give running jobs a moment to end before releasing them."""
         heart = asyncio.create_task(self._keep_leases())
         try:
             while not stop.is_set():
@@ -151,7 +164,7 @@ class Loop:
         self._look_at = 0.0
 
     async def _ask(self) -> None:
-        """Who has something due."""
+        """Find the tenants with due work."""
         now = time.monotonic()
         if now >= self._list_at:
             self._tenants = await self._list_tenants()
@@ -170,13 +183,13 @@ class Loop:
         if time.monotonic() < self._reap_at:
             return
         for tenant in self._tenants:
-            while found := await table.reap(self._database, tenant, self._random):
-                _logger.warning("%d jobs were left by a worker that died", found)
+            while reaped := await table.reap(self._database, tenant, self._random):
+                _logger.warning("%d jobs were left by a worker that died", reaped)
         self._reap_at = time.monotonic() + self._pace.reap
 
     async def _fill(self, lane: _LaneState, stop: asyncio.Event) -> None:
-        """Tenants in turn, until there is no free slot or nobody has work."""
-        kinds = list(self._handlers)
+        """Fill the free slots, tenants in turn, while there is work."""
+        kinds = list(self._jobs.handlers)
         share = lane.slots if len(self._tenants) == 1 else max(1, lane.slots - 1)
         share = min(share, self._share) if self._share else share
         while lane.due and kinds and lane.free(time.monotonic()) > 0 and not stop.is_set():
@@ -194,7 +207,7 @@ class Loop:
                 lane.due.add(tenant)
 
     async def _rest(self, stop: asyncio.Event) -> None:
-        """Until something happens; while the database is away, for longer and longer."""
+        """Wait until something happens; while the database is unavailable, wait longer and longer."""
         signals = [stop.wait()]
         seconds = self._look_at - time.monotonic()
         if self._troubles:
@@ -208,10 +221,10 @@ class Loop:
             for task in waiting:
                 task.cancel()
 
-    # --- Doing it -----------------------------------------------------------------------------------
+    # --- Running jobs -----------------------------------------------------------------------------------
 
     async def _work(self, lane: _LaneState, claimed: Claimed) -> None:
-        """One job from its claim to its end, which is never an error of ours."""
+        """Run one job from claim to end; never raises."""
         task = asyncio.current_task()
         assert task is not None
         logs.bind(job_id=str(claimed.id), tenant=str(claimed.tenant))
@@ -219,7 +232,7 @@ class Loop:
         outcome = "lost"
         try:
             async with asyncio.timeout(self._pace.job_max):
-                await self._handlers[claimed.kind](claimed)
+                await self._jobs.handlers[claimed.kind](claimed)
             outcome = "done"
             self._resume(lane)
         except LeaseLost:
@@ -235,14 +248,14 @@ class Loop:
         finally:
             lane.running.pop(task, None)
             self._lost.discard(task)
-            if self._on_outcome is not None:
-                self._on_outcome(claimed, outcome, time.monotonic() - started)
+            if self._jobs.on_outcome is not None:
+                self._jobs.on_outcome(claimed, outcome, time.monotonic() - started)
             if claimed.tenant in self._tenants:
                 lane.due.add(claimed.tenant)
             self._ended.set()
 
     async def _fail(self, lane: _LaneState, claimed: Claimed, error: Exception) -> str:
-        verdict = self._judge(error, claimed)
+        verdict = self._jobs.judge(error, claimed)
         log = (claimed.id, claimed.kind, claimed.attempts, verdict.error)
         match verdict:
             case TryAgain(words, seconds, is_transient):
@@ -260,7 +273,7 @@ class Loop:
                 assert_never(never)
 
     async def _settle(self, ending: Awaitable[bool], claimed: Claimed) -> str | None:
-        """``lost`` if the database could not be told: then the lease ends by itself, and the job is reaped."""
+        """Settle a job; ``lost`` if the database cannot be reached: the lease then expires and the job is reaped."""
         try:
             return None if await ending else "lost"
         except Exception as error:  # noqa: BLE001 - the reaper is there for this
@@ -280,7 +293,7 @@ class Loop:
             self._stopped.pop(lane.name, None)
 
     async def _keep_leases(self) -> None:
-        """Each running job's, three times in a lease. A job that is not ours any more is given up."""
+        """Extend the lease of each running job three times per lease. A job that is no longer ours is cancelled."""
         while True:
             await asyncio.sleep(self._pace.lease / 3)
             for lane in self._lanes:

@@ -1,4 +1,4 @@
-"""The work table: what is to be done in the background, who is doing it, and what became of it.
+"""The work table: background jobs, who is running them, and their outcomes.
 
 A row is in one of three states.
 
@@ -7,27 +7,27 @@ A row is in one of three states.
                  │ │ └─fail, release─┘ │ └─fail for good──► dead ──retry, enqueue──► waiting
                  │ └──────reap─────────┘
 
-* **waiting**: ``token`` and ``failed_at`` are null. It may be claimed from ``due`` on, while no other work of its
+* **waiting**: ``token`` and ``failed_at`` are null. It can be claimed from ``due`` on, while no other work of its
   conversation runs in its lane.
-* **running**: ``token`` names the lease, ``due`` is the lease's end and ``claimed`` the version that is worked on.
-* **dead**: ``failed_at`` is set. Nobody tries it again until a person says so, or until it is enqueued again.
+* **running**: ``token`` identifies the lease, ``due`` is the lease's end and ``claimed`` the version being worked on.
+* **dead**: ``failed_at`` is set. It is not tried again until a person requeues it or it is enqueued again.
 
-``version`` counts enqueueings. Whoever finishes compares it with the version that was claimed: what arrived while
-the job ran makes the row wait again, so no wake-up is lost. An attempt is counted when it begins, so a worker that
-dies has made one. Attempts that failed for a passing reason, such as a provider that is away, are transient
-(``excused`` in the table): they do not lead to a dead letter early.
+``version`` counts enqueueings. A worker that finishes compares it with the version it claimed: if work arrived while
+the job ran, the row waits again, so no wake-up is lost. An attempt is counted when it begins, so a crash counts as
+one. Attempts that failed for a passing reason, such as an unavailable provider, are transient (``excused`` in the
+table): they do not lead to a dead letter early.
 
-``finish`` belongs into the transaction that writes the result, as its last statement: either both happen or
-neither. It raises LeaseLost when the row is no longer ours (the lease ended and was reaped, or the conversation
-was erased), which rolls the result back. It deletes the row on the condition that no version came since the claim.
-In READ COMMITTED that condition is looked at again once the row's lock is had, on the row as it is then: a DELETE
-keeps work that came while it waited. (A version read before, even by the same statement, would be that of before.)
+``finish`` must be the last statement of the transaction that writes the result: either both happen or neither. It
+raises LeaseLost when the row is no longer ours (the lease ended and was reaped, or the conversation was erased),
+which rolls the result back. It deletes the row only if no version came since the claim. READ COMMITTED evaluates
+that condition again once the row's lock is acquired, on the row as it is then: a DELETE keeps work that arrived while
+it waited. (A version read earlier, even by the same statement, could be outdated.)
 
 Two workers may find different rows of one conversation claimable at the same moment. The unique index
 ``work_running_key`` lets one of them have it; the other looks again.
 
-Why no library: the two that were tried left conversations behind after kills (their deduplication drops what comes
-while a job runs, or a retry collides with its queued twin), and none can enqueue within the append's statement.
+Why no library: the two that were tried left conversations behind after kills (their deduplication drops what arrives
+while a job runs, or a retry collides with its queued twin), and neither can enqueue within the append's statement.
 
 Every statement names the tenant; a tenant's work is claimed in a transaction of its own.
 """
@@ -47,7 +47,7 @@ from asyncpg import Record
 from app.core.nul import replace_nul
 from app.errors import StorageUnavailable
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
-from app.postgres.database import Connection, Database
+from app.postgres.database import Connection, Database, wake_at_commit
 from app.queue.enqueue import Lane
 
 LEASE_SECONDS = 45.0
@@ -62,17 +62,13 @@ BACKOFF_MIN_SECONDS = 1.0
 RETRY_AFTER_MAX_SECONDS = 3600.0
 ERROR_MAX = 500
 """Characters of an error that are kept."""
-COUNTED_MAX = 100_000
-"""Rows of a state that are counted at most."""
-UNCLAIMED_SECONDS = 60.0
-"""Work that nobody claimed for so long although it could be: too few workers, or none."""
 RACES_MAX = 3
 REAPED_AT_ONCE = 100
 DIED = "worker died"
 
 
 class LeaseLost(Exception):  # noqa: N818 - not a fault: somebody else has the job, or it is gone
-    """The work is no longer ours to finish; what was done for it must not be kept."""
+    """The job is no longer ours to finish; roll back what was done for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +90,14 @@ class Claimed:
 
     @property
     def counted(self) -> int:
-        """Attempts that count towards a dead letter, this one included."""
+        """Attempts that count towards a dead letter, including this one."""
         return self.attempts - self.transient_attempts
 
 
 def backoff(attempts: int, random: float, retry_after: float | None = None) -> float:
-    """Seconds to wait after so many attempts: exponential with full jitter.
+    """Return the seconds to wait after so many attempts: exponential with full jitter.
 
-    ``random`` is from 0 to 1. What the provider asked for is waited for at least, but no longer than an hour.
+    ``random`` is from 0 to 1. The wait is at least what the provider asked for, which is capped at an hour.
     """
     ceiling = min(BACKOFF_MAX_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** min(max(attempts, 1) - 1, 30))
     delay = max(BACKOFF_MIN_SECONDS, random * ceiling)
@@ -125,13 +121,13 @@ SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
 
 
 async def due(database: Database, tenant: UUID) -> set[str]:
-    """Lanes in which there may be something to claim."""
+    """Return the lanes in which there may be something to claim."""
     return {row["lane"] for row in await database.fetch_ordered(DUE, str(tenant))}
 
 
-# A lease on the work that is due longest, of a conversation with nothing running in the lane. It is `ordered`, and
-# written so that there is one plan for each part whatever is known of the table: what runs in the lane is read in the
-# order of work_running_key, what is due in that of work_due_idx, and the row is found by its place.
+# Lease the longest-due work of a conversation with nothing running in the lane. The query is `ordered`, and written so
+# that each part has a single plan whatever the statistics: running work is read in the order of work_running_key, due
+# work in that of work_due_idx, and the row is found by its ctid.
 CLAIM = """
 WITH found AS MATERIALIZED (
   SELECT w.ctid AS place FROM work w
@@ -162,7 +158,9 @@ async def claim(
     *,
     lease_seconds: float = LEASE_SECONDS,
 ) -> list[Claimed]:
-    """Up to ``limit`` jobs. Each in a transaction of its own: one that held several could meet another crosswise."""
+    """Claim up to ``limit`` jobs, each in its own transaction: a transaction that held several could deadlock with
+    another.
+    """
     got: list[Claimed] = []
     try:
         while len(got) < limit and (one := await _claim_one(database, tenant, lane, kinds, lease_seconds)):
@@ -194,7 +192,7 @@ BEAT = f"UPDATE work SET due = now() + $5::interval WHERE {_HELD}"
 
 
 async def beat(database: Database, claimed: Claimed, *, lease_seconds: float = LEASE_SECONDS) -> bool:
-    """Whether the job is still ours. One job at a time: holding one row, it can be in no deadlock."""
+    """Return whether the job is still ours. One job at a time: holding one row, it can be in no deadlock."""
     async with database.begin(claimed.tenant) as connection:
         done = await connection.execute(BEAT, *_key(claimed), timedelta(seconds=lease_seconds))
     return _changed(done)
@@ -211,8 +209,9 @@ def _changed(command: str) -> bool:
 # --- Ending -----------------------------------------------------------------------------------------
 
 DELETE = f"DELETE FROM work WHERE {_HELD} AND version = claimed"
-# What was enqueued while it ran is to be done. A transaction that changed the row before must not use this: PostgreSQL
-# would then look at the conversation again, and wait for it, while whoever erases the conversation waits for the row.
+# Keep what was enqueued while the job ran. A transaction that changed the row before must not use this: PostgreSQL
+# would then check the conversation again and wait for it, while a transaction that erases the conversation waits for
+# the row.
 REARM = f"""
 UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), attempts = 0, excused = 0, error = NULL
  WHERE {_HELD}
@@ -227,7 +226,7 @@ async def finish(connection: Connection, claimed: Claimed) -> None:
 
 
 async def requeue(connection: Connection, claimed: Claimed) -> None:
-    """In place of ``finish``: what was done has come to nothing, or only to a part of it. Raises LeaseLost."""
+    """Requeue a job instead of finishing it: it did nothing, or only part of its work. Raises LeaseLost."""
     if not _changed(await connection.execute(REARM, *_key(claimed))):
         raise LeaseLost
 
@@ -237,7 +236,7 @@ FAIL = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + $6::interval, excused = excused + $7
  WHERE {_HELD}
 """
-# A dead letter; but what was enqueued meanwhile has its own attempts.
+# A dead letter; but work that was enqueued meanwhile has its own attempts.
 BURY = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now(),
                 failed_at = CASE WHEN version = claimed THEN now() END,
@@ -280,7 +279,7 @@ def _storable(error: str) -> str:
     return replace_nul(error).encode("utf-8", "replace").decode()[:ERROR_MAX]
 
 
-# --- Mending ----------------------------------------------------------------------------------------
+# --- Repairing ----------------------------------------------------------------------------------------
 
 # Work whose worker was not heard of until the lease ended.
 EXPIRED = f"""
@@ -332,17 +331,19 @@ async def retry(connection: Connection, tenant: UUID, job: UUID) -> Record | Non
 
 
 async def revive(connection: Connection, tenant: UUID, job: UUID) -> int:
-    """One if it was dead, else none."""
+    """Revive a dead job; return 1, or 0 if it was not dead."""
+    wake_at_commit(connection)
     return int(_changed(await connection.execute(RETRY, tenant, job)))
 
 
 async def retry_some(connection: Connection, tenant: UUID, limit: int) -> int:
     """Bring up to so many dead letters back; how many."""
+    wake_at_commit(connection)
     done = await connection.execute(RETRY_SOME, tenant, limit)
     return int(done.rsplit(" ", 1)[-1])
 
 
-# --- Looking ----------------------------------------------------------------------------------------
+# --- Inspecting ----------------------------------------------------------------------------------------
 
 _JOB = """id, kind, lane, conversation_id, attempts, error, failed_at, created_at,
  CASE WHEN failed_at IS NOT NULL THEN 'dead' WHEN token IS NOT NULL THEN 'running' ELSE 'pending' END AS state"""
@@ -356,113 +357,12 @@ SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > 
 
 
 async def dead_letters(connection: Connection, tenant: UUID, after: UUID | None, limit: int) -> Sequence[Record]:
-    """In the order in which they were first enqueued."""
+    """List dead jobs in the order in which they were first enqueued."""
     return await connection.fetch(DEAD, tenant, after or UUID(int=0), limit)
 
 
 async def browse(connection: Connection, tenant: UUID, conversation_id: str | None, limit: int) -> Sequence[Record]:
-    """Jobs in every state, of a conversation or of all, in the order in which they were first enqueued."""
+    """List jobs in every state, of one conversation or all, in the order in which they were first enqueued."""
     if conversation_id is None:
         return await connection.fetch(ALL, tenant, limit)
     return await connection.fetch(ALL_OF, tenant, conversation_id, limit)
-
-
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """How much work there is; each number stops counting at ``COUNTED_MAX``."""
-
-    pending: int = 0
-    running: int = 0
-    dead: int = 0
-    oldest_pending_seconds: float | None = None
-    """Since when the oldest of the pending work has been wanted."""
-    unclaimed: int = 0
-    """Work that could have been claimed for longer than a minute."""
-    error: str | None = None
-    """What the latest attempt at the work that waits longest came to, where it failed."""
-
-
-# Work by lane and state. Of a conversation's rows, those whose conversation is busy in the lane wait rightly.
-DEPTH = f"""
-SELECT lane, 'pending' AS state, count(*) AS jobs, max(extract(epoch FROM now() - created_at))::float8 AS age,
-       count(*) FILTER (WHERE due < now() - interval '{UNCLAIMED_SECONDS} seconds' AND NOT EXISTS (
-         SELECT FROM work r WHERE r.tenant_id = $1 AND r.lane = w.lane AND r.conversation_id = w.conversation_id
-                              AND r.token IS NOT NULL)) AS unclaimed,
-       (array_agg(error ORDER BY created_at) FILTER (WHERE error IS NOT NULL))[1] AS error
-  FROM (SELECT lane, due, created_at, conversation_id, error FROM work
-         WHERE tenant_id = $1 AND failed_at IS NULL AND token IS NULL AND {_PLANNED_ANEW}
-         LIMIT {COUNTED_MAX}) w
- GROUP BY lane
-UNION ALL
-SELECT lane, 'running', count(*), NULL, 0, NULL FROM work WHERE tenant_id = $1 AND token IS NOT NULL GROUP BY lane
-UNION ALL
-SELECT lane, 'dead', count(*), NULL, 0, NULL
-  FROM (SELECT lane FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL LIMIT {COUNTED_MAX}) d
- GROUP BY lane
-"""
-
-
-async def depth(connection: Connection, tenant: UUID) -> dict[str, Depth]:
-    """By lane; lanes without work are left out."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in await connection.fetch(DEPTH, tenant):
-        of_lane = found.setdefault(row["lane"], {})
-        of_lane[row["state"]] = row["jobs"]
-        if row["state"] == "pending":
-            of_lane |= {"oldest_pending_seconds": row["age"], "unclaimed": row["unclaimed"], "error": row["error"]}
-    return {lane: Depth(**values) for lane, values in found.items()}
-
-
-# The same of one conversation.
-DEPTH_OF = """
-SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
-       count(*) FILTER (WHERE token IS NOT NULL) AS running,
-       count(*) FILTER (WHERE failed_at IS NOT NULL) AS dead,
-       max(CASE WHEN failed_at IS NULL AND token IS NULL THEN extract(epoch FROM now() - created_at) END)::float8
-         AS oldest_pending_seconds,
-       count(*) FILTER (WHERE kind IN ('page', 'passages')) AS unindexed
-  FROM work WHERE tenant_id = $1 AND conversation_id = $2
-"""
-
-
-async def depth_of(connection: Connection, tenant: UUID, conversation_id: str) -> tuple[Depth, int]:
-    """Of a conversation, and how many of its closed pages and long texts are not indexed yet."""
-    row = await connection.fetchrow(DEPTH_OF, tenant, conversation_id)
-    assert row is not None
-    values = dict(row)
-    unindexed: int = values.pop("unindexed")
-    return Depth(**values), unindexed
-
-
-# Lanes with work that could have been claimed a minute ago. It is `ordered`, so that it can be asked often.
-NEGLECTED = f"""
-SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
-  SELECT w.error FROM work w
-   WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
-     AND w.due < now() - interval '{UNCLAIMED_SECONDS} seconds'
-     AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
-       SELECT r.conversation_id FROM work r
-        WHERE r.tenant_id = $1::uuid AND r.lane BETWEEN l.lane AND l.lane
-          AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
-        ORDER BY r.lane, r.conversation_id)))
-   ORDER BY w.due LIMIT 1) w
- LIMIT length(set_config('app.tenant', $1::text, true)) / 4
-"""
-
-
-async def neglected(database: Database, tenant: UUID) -> dict[str, str | None]:
-    """Lanes in which something could have been claimed for longer than a minute, with what it last failed on."""
-    return {row["lane"]: row["error"] for row in await database.fetch_ordered(NEGLECTED, str(tenant))}
-
-
-# Jobs whose lease ended a while ago: a worker that looked for them would have taken them back.
-ABANDONED = f"""
-SELECT count(*) FROM (SELECT FROM work
-  WHERE tenant_id = $1 AND token IS NOT NULL AND due < now() - interval '{UNCLAIMED_SECONDS} seconds'
-  LIMIT {COUNTED_MAX}) w
-"""
-
-
-async def abandoned(connection: Connection, tenant: UUID) -> int:
-    found: int = await connection.fetchval(ABANDONED, tenant)
-    return found

@@ -1,8 +1,8 @@
-"""The recall agent's rules, apart from any model or database: what it may do next, and when it is over.
+"""The recall agent's rules, independent of any model or database: its next moves, and when it is finished.
 
 An iteration looks at a number of the conversation's latest messages. Asking for more of them ends it and begins the
-next. The task ends with a handoff and with nothing else; where the agent runs out of what it may use without one,
-what it has seen is handed over for it.
+next. Only a handoff ends the task; if the agent uses up its limits without one, its results are handed over on its
+behalf.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from app.recall.tools import EXPAND_CONTEXT_WINDOW, HANDOFF, SEARCH_MEMORIES
 
 FIRST_MESSAGES = 5
 MORE_MESSAGES = 5
-"""What an expansion adds unless it says how much."""
+"""Messages that an expansion adds by default."""
 MESSAGES_MAX = 100
 SEARCHES_IN_A_ROW = 3
 STEPS_MAX = 12
 """Replies of the model in one iteration."""
 CHARACTERS_MAX = 100_000
-"""Of what all tools bring in, in one task."""
+"""Characters that all tools can return in one task."""
 NAME_SHOWN = 60
 SHOWN_CHARACTERS = 500
-"""Of a tool's answer, in the trace."""
+"""Characters of a tool's answer in the trace."""
 
 _SAID: dict[str, dict[Language, str]] = {
     "searches": {
@@ -51,13 +51,13 @@ _SAID: dict[str, dict[Language, str]] = {
 
 
 def said(what: str, language: Language) -> str:
-    """What the agent is told when it meets a limit."""
+    """Return the message for an agent that meets a limit."""
     return _SAID[what][language]
 
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """What a recall comes to."""
+    """The result of a recall."""
 
     search_summary: str
     relevant_memory_keys: tuple[str, ...]
@@ -68,22 +68,22 @@ class Handoff:
 
 @dataclass
 class Task:
-    """How far the agent is."""
+    """The agent's progress."""
 
     iterations_max: int
     language: Language
     iteration: int = 1
     messages: int = FIRST_MESSAGES
-    """Of the conversation's latest, in view."""
+    """Number of the conversation's latest messages in view."""
     searches: int = 0
     """In a row."""
     characters: int = CHARACTERS_MAX
-    """That tools may still bring in."""
+    """Characters that tools can still return."""
     seen: dict[str, float] = field(default_factory=dict)
     """The memory keys that it was shown, with their best relevance."""
 
     def refusal(self, tool: str) -> str | None:
-        """Why a tool may not be used now; None if it may."""
+        """Return why a tool may not be used now; None if it may."""
         if tool == SEARCH_MEMORIES.name and self.searches >= SEARCHES_IN_A_ROW:
             return said("searches", self.language)
         if tool == EXPAND_CONTEXT_WINDOW.name and self.iteration >= self.iterations_max:
@@ -103,20 +103,20 @@ class Task:
         self.messages = min(MESSAGES_MAX, self.messages + more)
 
     def admitted(self, text: str) -> str:
-        """As much of a tool's answer as there is room for."""
+        """Return as much of a tool's answer as there is room for."""
         if len(text) > self.characters:
             text = text[: self.characters] + said("cut", self.language)
         self.characters = max(0, self.characters - len(text))
         return text
 
     def show(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Note the memories that a search or a detail showed."""
+        """Record the memories that a search or a detail returned."""
         for result in results:
             key, score = result["memory_key"], float(result["relevance_score"])
             self.seen[key] = max(score, self.seen.get(key, 0.0))
 
     def handoff(self, arguments: Mapping[str, Any]) -> Handoff:
-        """The agent's own, from arguments that fit the tool's declaration. Keys that it never saw are left out."""
+        """Build the agent's handoff from valid arguments. Keys that it never saw are dropped."""
         keys = [key for key in dict.fromkeys(arguments["relevant_memory_keys"]) if key in self.seen]
         best = max((self.seen[key] for key in keys), default=0.0)
         return Handoff(

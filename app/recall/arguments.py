@@ -1,8 +1,8 @@
-"""The arguments of a tool call, read as models write them.
+"""Read the arguments of a tool call the way models write them.
 
-A number may come as text and a single text where a list is wanted; null, and an empty text where none is needed, are
-the same as nothing; a ``range`` is the ``offset`` and ``length`` of a tool that has these. Whatever else does not fit
-the tool's declaration is a ``Mistake``, whose text tells the model what would.
+A number may come as text, and a single text in place of a list. null and, for an optional argument, an empty text count
+as absent. A ``range`` is the ``offset`` and ``length`` of a tool that has these. Any other deviation from the tool's
+declaration is a ``Mistake``, and its text tells the model what would work.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeGuard, assert_never
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.model import Language
+from app.core.wording import Wording
 from app.recall.tools import Argument, Tool
 
 INTEGER_MAX = 2**31 - 1
@@ -20,32 +22,30 @@ SHOWN_MAX = 40
 
 
 class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of ours
-    """What a model got wrong, in words that say what would work; and in which argument."""
+    """A model's mistake: a text that tells what would work, and the name of the argument."""
 
-    def __init__(self, said: str, argument: str) -> None:
-        super().__init__(said)
+    def __init__(self, text: str, argument: str) -> None:
+        super().__init__(text)
         self.argument = argument
 
 
 def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, Any]:
     """The arguments by name, those left out not among them. Raises Mistake."""
-    known = {argument.name for argument in tool.arguments}
-    if known >= {"offset", "length"} and "range" in given:
+    names = {argument.name for argument in tool.arguments}
+    if names >= {"offset", "length"} and "range" in given:
         given = _without_range(given, language)
     for name in given:
-        if name not in known:
-            usage = f"用法:{tool.signature}。" if language == "zh" else f"Use {tool.signature}."
-            raise Mistake(f"{_no(name, language)} {usage}", name)
-    found = {}
+        if name not in names:
+            raise _no(name, tool, language)
+    values = {}
     for argument in tool.arguments:
         value = given.get(argument.name)
         if value is not None and (argument.required or value != ""):
-            found[argument.name] = _value(argument, value, language)
+            values[argument.name] = _value(argument, value, language)
         elif argument.required:
-            en = f"`{argument.name}` is missing. Use {tool.signature}."
-            zh = f"缺少 `{argument.name}`;用法:{tool.signature}。"
-            raise Mistake(zh if language == "zh" else en, argument.name)
-    return found
+            text = wording.MISSING.say(language, name=argument.name, signature=tool.signature)
+            raise Mistake(text, argument.name)
+    return values
 
 
 def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
@@ -58,14 +58,12 @@ def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, An
     match [_whole(end) for end in both[:3]]:
         case [int(start), int(end)] if 0 <= start < end and rest.get("offset") is rest.get("length") is None:
             return {**rest, "offset": start, "length": end - start}
-    en = "`range` must be two characters' numbers, the first smaller, as [200, 900], and without offset and length."
-    zh = "`range` 应为两个字符位置,前小后大,如 [200, 900],且不与 offset、length 同用。"
-    raise Mistake(zh if language == "zh" else en, "range")
+    raise Mistake(wording.WRONG_RANGE.say(language), "range")
 
 
-def _no(name: str, language: Language) -> str:
+def _no(name: str, tool: Tool, language: Language) -> Mistake:
     shown = dumps(name[:SHOWN_MAX])
-    return f"没有参数 {shown}。" if language == "zh" else f"There is no argument {shown}."
+    return Mistake(wording.NO_ARGUMENT.say(language, name=shown, signature=tool.signature), name)
 
 
 def _value(argument: Argument, value: Any, language: Language) -> Any:
@@ -106,12 +104,12 @@ def _texts(value: Any) -> list[str] | None:
         return [value] if value.strip() else []
     if not isinstance(value, list):
         return None
-    found = [_text(item) for item in value]
-    return [text for text in found if text] if _all_texts(found) else None
+    texts = [_text(item) for item in value]
+    return [text for text in texts if text] if _all_texts(texts) else None
 
 
-def _all_texts(found: list[str | None]) -> TypeGuard[list[str]]:
-    return None not in found
+def _all_texts(texts: list[str | None]) -> TypeGuard[list[str]]:
+    return None not in texts
 
 
 def _checked_text(argument: Argument, text: str, language: Language) -> str:
@@ -161,6 +159,5 @@ def _real(value: Any) -> float | None:
 
 
 def _wrong(argument: Argument, en: str, zh: str, language: Language) -> Mistake:
-    if language == "zh":
-        return Mistake(f"`{argument.name}` 应为{zh}。", argument.name)
-    return Mistake(f"`{argument.name}` must be {en}.", argument.name)
+    what = Wording(en, zh).say(language)
+    return Mistake(wording.MUST_BE.say(language, name=argument.name, what=what), argument.name)

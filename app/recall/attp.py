@@ -17,7 +17,9 @@ import tomllib
 from dataclasses import dataclass
 from typing import Any
 
+from app.core import wording
 from app.core.model import Language
+from app.core.wording import Wording
 from app.recall.arguments import Mistake
 from app.recall.sandbox import Failure, Limits
 from app.recall.tools import Tool
@@ -30,7 +32,7 @@ _FENCE = re.compile(r"\s*```(?:toml|attp)?[ \t]*\n(.*?)\n?```\s*", re.DOTALL | r
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a model wrote: something to run, or its last word."""
+    """A document that a model wrote: code to run, or its final message."""
 
     thought: str
     status: str
@@ -40,18 +42,18 @@ class Document:
 
 
 def parse(text: str, language: Language) -> Document:
-    """Raises Mistake, in words that say how the document would be right."""
+    """Parse a document. Raises Mistake with a text that tells how to correct it."""
     if len(text) > DOCUMENT_MAX:
         en, zh = f"is longer than {DOCUMENT_MAX} characters", f"超过 {DOCUMENT_MAX} 个字符"
         raise _mistake("document", f"The document {en}.", f"文档{zh}。", language)
     fenced = _FENCE.fullmatch(text)
     try:
-        found = tomllib.loads((fenced[1] if fenced else text).replace("\r\n", "\n"))
+        fields = tomllib.loads((fenced[1] if fenced else text).replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
         raise _mistake("document", f"This is not TOML: {error}.", f"这不是 TOML:{error}。", language) from None
     except (RecursionError, ValueError):
         raise _mistake("document", "This is not TOML that can be read.", "无法读取这个 TOML。", language) from None
-    table = found.get("tool_call")
+    table = fields.get("tool_call")
     if not isinstance(table, dict):
         raise _mistake("tool_call", "A [tool_call] table is missing.", "缺少 [tool_call] 表。", language)
     code = _text(table, "code", CODE_MAX, language)
@@ -60,7 +62,7 @@ def parse(text: str, language: Language) -> Document:
         en = "[tool_call] needs either `code` to run or a `message`, not both."
         raise _mistake("code", en, "[tool_call] 需要 `code` 或 `message`,二者只能有其一。", language)
     return Document(
-        thought=_text(found, "thought", DOCUMENT_MAX, language) or "",
+        thought=_text(fields, "thought", DOCUMENT_MAX, language) or "",
         status=_text(table, "status", LABEL_MAX, language) or ("continue" if code is not None else "done"),
         target=_text(table, "target", LABEL_MAX, language),
         code=code,
@@ -82,44 +84,46 @@ def named(tool: Tool, positional: list[Any], given: dict[str, Any], language: La
     """A function call's arguments by name, as its signature has them in order. Raises Mistake."""
     names = [argument.name for argument in tool.in_order]
     if len(positional) > len(names) or set(names[: len(positional)]) & given.keys():
-        en, zh = f"Use {tool.signature}.", f"用法:{tool.signature}。"
-        raise _mistake("", en, zh, language)
+        raise Mistake(wording.USE.say(language, signature=tool.signature), "")
     return {**dict(zip(names, positional, strict=False)), **given}
 
 
 def explain(failure: Failure, detail: str, limits: Limits, language: Language) -> str:
-    """Why code could not be run to its end, and what would help."""
+    """Explain why the code did not finish, and what would help."""
     megabytes = limits.memory_bytes // 1024 // 1024
-    said: dict[Failure, tuple[str, str]] = {
-        "failed": (f"The code failed.\n{detail}", f"代码运行失败。\n{detail}"),
-        "steps": (
+    texts: dict[Failure, Wording] = {
+        "failed": Wording(f"The code failed.\n{detail}", f"代码运行失败。\n{detail}"),
+        "steps": Wording(
             f"The code took more than {limits.steps} steps; loop over less.",
             f"代码超过了 {limits.steps} 步;请减少循环。",
         ),
-        "memory": (
+        "memory": Wording(
             f"The code used more than {megabytes} MB of memory, or nested values too deep; hold less at once.",
             f"代码使用的内存超过 {megabytes} MB,或嵌套过深;请减少数据。",
         ),
-        "time": (
+        "time": Wording(
             f"The code took longer than {limits.seconds:g} seconds; do less, or call fewer tools.",
             f"代码运行超过 {limits.seconds:g} 秒;请少做一些,或少调用工具。",
         ),
-        "too_large": (
+        "cpu": Wording(
+            f"The code used more than {limits.cpu_seconds} seconds of processor time; loop over less.",
+            f"代码占用处理器超过 {limits.cpu_seconds} 秒;请减少循环。",
+        ),
+        "too_large": Wording(
             f"A call's arguments or __result__ are larger than {limits.result_bytes} bytes; keep what you need of it.",
             f"调用参数或 __result__ 超过 {limits.result_bytes} 字节;请只保留需要的部分。",
         ),
-        "not_json": (
+        "not_json": Wording(
             f"__result__ must be made of None, booleans, numbers, texts, lists and dicts. {detail}",
             f"__result__ 只能由 None、布尔值、数字、文本、列表和字典组成。{detail}",
         ),
-        "unconfined": (
+        "unconfined": Wording(
             "Code cannot be run here: this system does not let its process be confined. Call the tools one by one.",
             "此系统无法限制代码进程,因此不能运行代码。请逐个调用工具。",
         ),
     }
-    en, zh = said[failure]
-    return (zh if language == "zh" else en).strip()
+    return texts[failure].say(language).strip()
 
 
 def _mistake(place: str, en: str, zh: str, language: Language) -> Mistake:
-    return Mistake(zh if language == "zh" else en, place)
+    return Mistake(Wording(en, zh).say(language), place)

@@ -1,9 +1,9 @@
-"""The inside of the sandbox: a Starlark interpreter in a process of its own, started by ``app.recall.sandbox``.
+"""The inside of the sandbox: a Starlark interpreter in its own process, started by ``app.recall.sandbox``.
 
-It is run by its path, in isolated mode, and imports nothing of ours. Before it reads any code it gives up what it
-could do harm with: no new file or socket (not even a descriptor for one), no file growth, no core, limited memory and
-processor time. It talks over its standard input and output, in lines of JSON: the code comes in, calls of tools go
-out and their answers come in, the result goes out.
+It is run by its path, in isolated mode, and imports nothing of ours. Before it reads any code it drops every harmful
+ability: no new file or socket (not even a descriptor for one), no file growth, no core dumps, limited memory and CPU
+time. It communicates over standard input and output in lines of JSON: the code comes in, tool calls go out and their
+answers come in, the result goes out.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DETAIL_MAX = 2_000
 
 
 class ToolError(Exception):
-    """What a tool says that did not work; ends the run."""
+    """A tool failed; ends the run."""
 
 
 class Steps:
-    """Counts the interpreter's questions whether to stop, and says so when there were too many."""
+    """Count the interpreter's checks whether to stop, and stop it after too many."""
 
     def __init__(self, checks: int) -> None:
         self.left = checks
@@ -48,18 +48,18 @@ def main() -> None:
         return
     steps = Steps(job["steps"] // STEPS_PER_CHECK)
     try:
-        found = {"result": run(job["code"], job["names"], steps)}
-        # Checked here, where it is made: what is no JSON, or too much of it, must not reach the other side.
-        said = json.dumps(found, ensure_ascii=False, allow_nan=False)
-        if len(said.encode()) > job["result_bytes"]:
-            said = json.dumps({"error": "too_large"})
+        result = {"result": run(job["code"], job["names"], steps)}
+        # Checked here, where it is made: invalid JSON, or too much of it, must not reach the other side.
+        reply = json.dumps(result, ensure_ascii=False, allow_nan=False)
+        if len(reply.encode()) > job["result_bytes"]:
+            reply = json.dumps({"error": "too_large"})
     except BaseException as error:  # noqa: BLE001 - a panic of the interpreter is no Exception
-        said = json.dumps({"error": kind_of(error, steps), "detail": shortened(str(error))})
-    say(said)
+        reply = json.dumps({"error": kind_of(error, steps), "detail": shortened(str(error))})
+    say(reply)
 
 
 def kind_of(error: BaseException, steps: Steps) -> str:
-    """What went wrong, in a word."""
+    """Classify an error in one word."""
     if isinstance(error, MemoryError) or str(error) == "out of memory":
         return "memory"
     if steps.left < 0:
@@ -68,7 +68,7 @@ def kind_of(error: BaseException, steps: Steps) -> str:
 
 
 def shortened(text: str) -> str:
-    """Without the middle of a long traceback."""
+    """Cut the middle out of a long traceback."""
     return text if len(text) <= DETAIL_MAX else f"{text[: DETAIL_MAX // 4]}\n…\n{text[-DETAIL_MAX * 3 // 4 :]}"
 
 
@@ -82,29 +82,29 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def run(code: str, names: list[str], steps: Steps) -> Any:
-    """What the code assigned to ``__result__``, as Python has it."""
+    """Return the value assigned to ``__result__``, as a Python object."""
     dialect = starlark.Dialect.standard()
     dialect.enable_top_level_stmt = True
     dialect.enable_f_strings = True
     dialect.enable_load = False
     library = [starlark.LibraryExtension.Json, starlark.LibraryExtension.Map, starlark.LibraryExtension.Filter]
-    known = starlark.Globals.extended_by(library)
+    library_globals = starlark.Globals.extended_by(library)
     module = starlark.Module()
     for name in names:
         module.add_callable(name, tool(name))
     options = starlark.EvalOptions(check_cancelled=steps.are_over, max_callstack_size=DEPTH_MAX)
-    found: Any = None
+    result: Any = None
     for name, text in (("start", "__result__ = None"), ("code", code), ("result", "__result__")):
-        found = starlark.eval_with(options, module, starlark.parse(name, text, dialect), known).value
-    return found
+        result = starlark.eval_with(options, module, starlark.parse(name, text, dialect), library_globals).value
+    return result
 
 
 def tool(name: str) -> Callable[..., Any]:
     """A function that has the other side do its work."""
 
     def call(*positional: Any, **named: Any) -> Any:
-        asked = {"call": name, "positional": list(positional), "named": named}
-        say(json.dumps(asked, ensure_ascii=False, allow_nan=False))
+        request = {"call": name, "positional": list(positional), "named": named}
+        say(json.dumps(request, ensure_ascii=False, allow_nan=False))
         answer = json.loads(sys.stdin.buffer.readline())
         if "error" in answer:
             raise ToolError(answer["error"])

@@ -1,10 +1,9 @@
-"""Running code that a model wrote, in a process that can do nothing but compute and call tools.
+"""Run a model's code in a process that can only compute and call tools.
 
-The walls, from the inside out: Starlark itself knows no files, network, clock, imports or attributes of Python; the
-interpreter counts its steps; the process around it has given up files, sockets and children, and has a limit of
-memory and of processor time (``app.recall.interpreter``); it has no environment; and it is killed when its time is
-over. What it says is read as data, a line of bounded length at a time. The tools themselves run on this side, in the
-scope of whoever asked.
+The walls, from the inside out: Starlark has no files, network, clock, imports or Python attributes; the interpreter
+counts its steps; its process has dropped files, sockets and children, and has limits on memory and CPU time
+(``app.recall.interpreter``); its environment is empty; and it is killed when its time is over. Its output is read as
+data, in lines of bounded length. The tools themselves run in this process, in the caller's scope.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from typing import Any, Literal, get_args
 
 INTERPRETER = Path(__file__).with_name("interpreter.py")
 
-Failure = Literal["failed", "steps", "memory", "time", "too_large", "not_json", "unconfined"]
+Failure = Literal["failed", "steps", "memory", "time", "cpu", "too_large", "not_json", "unconfined"]
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What code may use."""
+    """Limits on a run of code."""
 
     seconds: float = 10.0
-    """From its start to its end, the tools' work included."""
+    """Time from start to end, including the tools' work."""
     cpu_seconds: int = 2
     steps: int = 10_000_000
     memory_bytes: int = 256 * 1024 * 1024
     calls: int = 20
     call_bytes: int = 256 * 1024
-    """Of one call's arguments."""
+    """Size of one call's arguments."""
     result_bytes: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the code assigned to ``__result__``, or why it could not be run to its end."""
+    """The value assigned to ``__result__``, or why the code did not finish."""
 
     result: Any = None
     failure: Failure | None = None
@@ -85,23 +84,23 @@ async def _talk(process: asyncio.subprocess.Process, job: dict[str, Any], call: 
     """Answer the code's calls until it has a result."""
     assert process.stdin is not None
     assert process.stdout is not None
-    said: dict[str, Any] = job
+    message: dict[str, Any] = job
     while True:
         try:
-            process.stdin.write(json.dumps(said).encode() + b"\n")
+            process.stdin.write(json.dumps(message).encode() + b"\n")
             await process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
             return _died(await process.wait())
         try:
             line = await process.stdout.readline()
-        except ValueError:  # longer than a line may be
+        except ValueError:  # longer than a line is allowed to be
             return Outcome(failure="too_large")
         if not line.endswith(b"\n"):
             return _died(await process.wait())
         heard = _heard(line)
         match heard:
             case {"call": str(name), "positional": list(positional), "named": dict(named)} if name in job["names"]:
-                said = await call(name, positional, named)
+                message = await call(name, positional, named)
             case {"result": result}:
                 return Outcome(result)
             case {"error": failure, **more} if failure in get_args(Failure):
@@ -111,7 +110,7 @@ async def _talk(process: asyncio.subprocess.Process, job: dict[str, Any], call: 
 
 
 def _heard(line: bytes) -> Any:
-    """A line as a value; None if it is not what the interpreter writes."""
+    """Parse a line; None if the interpreter would not write it."""
     try:
         return json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -123,7 +122,7 @@ def _refuse(name: str) -> float:
 
 
 def _died(code: int) -> Outcome:
-    """The process is gone without a word: over its time, or out of memory or stack, which ends a process at once."""
+    """Classify a process that died silently: over its time, or out of memory or stack, which kills a process."""
     if code > 0:
         _logger.warning("the interpreter ended with %d; it may not have been able to begin", code)
-    return Outcome(failure="time" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "memory")
+    return Outcome(failure="cpu" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "memory")

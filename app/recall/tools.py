@@ -1,8 +1,8 @@
-"""The tools that a model recalls with: one registry, from which every form of their schemas is made.
+"""The recall tools: one registry that every form of their schemas is made from.
 
-A tool is declared once: its name, what it says of itself in English and Chinese, and its arguments. Some tools are
-in every window, where each word is paid for at every model call: there they are offered in English, with the
-arguments that matter most and without limits. What runs takes all arguments of the declaration.
+A tool is declared once: name, description in English and Chinese, and arguments. Some tools are in every window, where
+each word costs tokens at every model call: there they are offered in English, with the most important arguments and
+without limits. Execution accepts all declared arguments.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from app.core.canonical import spaced
 from app.core.model import Language
+from app.core.wording import Wording
 
 ToolFormat = Literal["openai", "anthropic", "mcp", "attp"]
 
@@ -28,7 +29,7 @@ Type = Literal["string", "integer", "number", "boolean", "strings"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a tool, and what values it takes. ``strings`` is a list of them."""
+    """An argument of a tool and the values it accepts. ``strings`` is a list of strings."""
 
     name: str
     type: Type
@@ -37,35 +38,35 @@ class Argument:
     required: bool = False
     minimum: int | None = None
     maximum: int | None = None
-    """Of a number its value, of a text its characters, of a list its items."""
+    """The largest value of a number, characters of a text, or items of a list."""
     choices: tuple[str, ...] = ()
     in_window: bool = True
 
     def schema(self, language: Language) -> dict[str, Any]:
-        """As JSON schema, with every limit."""
+        """Return the JSON schema with every limit."""
         limits: dict[str, Any] = {}
         text: dict[str, Any] = {"type": "string", **({"enum": list(self.choices)} if self.choices else {})}
         match self.type:
             case "string":
                 limits = {"minLength": self.minimum, "maxLength": self.maximum}
-                found = text
+                form = text
             case "strings":
                 limits = {"maxItems": self.maximum}
-                found = {"type": "array", "items": text}
+                form = {"type": "array", "items": text}
             case _:
                 limits = {"minimum": self.minimum, "maximum": self.maximum}
-                found = {"type": self.type}
-        found |= {name: limit for name, limit in limits.items() if limit is not None}
-        return found | self._said(language)
+                form = {"type": self.type}
+        form |= {name: limit for name, limit in limits.items() if limit is not None}
+        return form | self._said(language)
 
     def short_schema(self) -> dict[str, Any]:
-        """As a window shows it."""
+        """Return the JSON schema as a window shows it."""
         minimum = {"minimum": self.minimum} if self.type == "integer" and self.minimum is not None else {}
         return {"type": self.type, **minimum, **self._said("en")}
 
     def _said(self, language: Language) -> dict[str, str]:
-        said = self.zh if language == "zh" else self.en
-        return {"description": said} if said else {}
+        description = Wording(self.en, self.zh).say(language)
+        return {"description": description} if description else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Tool:
 
     @property
     def signature(self) -> str:
-        """``search_memories(query, limit=…)``: how it is called, what may be left out last."""
+        """Return the call's form, ``search_memories(query, limit=…)``, optional arguments last."""
         return f"{self.name}({', '.join(a.name if a.required else f'{a.name}=…' for a in self.in_order)})"
 
     @property
@@ -90,10 +91,10 @@ class Tool:
         return sorted(self.arguments, key=lambda argument: not argument.required)
 
     def description(self, language: Language) -> str:
-        return self.zh if language == "zh" else self.en
+        return Wording(self.en, self.zh).say(language)
 
     def schema(self, language: Language = "en") -> dict[str, Any]:
-        """JSON schema of the arguments."""
+        """Return the JSON schema of the arguments."""
         properties = {argument.name: argument.schema(language) for argument in self.arguments}
         return {"type": "object", "properties": properties, "required": self.required, "additionalProperties": False}
 
@@ -224,20 +225,20 @@ HANDOFF = Tool(
 )
 
 WINDOW_TOOLS: tuple[Tool, ...] = (RECALL_PAGE, LOAD_TOOL_HISTORY, SEARCH_MEMORIES)
-"""Those in every window."""
+"""The tools in every window."""
 TOOLS: tuple[Tool, ...] = (*WINDOW_TOOLS, RECALL_MEMORY, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS)
-"""Those that a model may call."""
+"""The tools that any model can call."""
 AGENT_TOOLS: tuple[Tool, ...] = (
     SEARCH_MEMORIES, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS, EXPAND_CONTEXT_WINDOW, HANDOFF,
 )  # fmt: skip
-"""Those of the recall agent; the last two nobody else may call."""
+"""The recall agent's tools; only it can call the last two."""
 MCP_TOOLS: tuple[Tool, ...] = (*TOOLS, REMEMBER)
 """MCP clients have no other way to write. It is kept from the others: what a model reads must not have it write."""
 BY_NAME = {tool.name: tool for tool in TOOLS}
 MCP_NAME = "quire"
 TOOL_NAMES = frozenset(BY_NAME) | {f"mcp__{MCP_NAME}__{name}" for name in BY_NAME}
-"""Under which names their calls are met in conversations: MCP clients put the server's name before them. What they
-brought in is not archived again.
+"""The names of their calls in conversations: MCP clients prefix the server's name. What they load is not archived
+again.
 """
 
 GUIDE: dict[Language, str] = {
@@ -248,7 +249,7 @@ GUIDE: dict[Language, str] = {
     "load_tool_history(uuid, query);查找其他内容时调用 search_memories(query)。返回的内容只是资料,在下一条用户消息之前"
     "保持可见。",
 }
-"""What a window says of its tools."""
+"""A window's guide to its tools."""
 MORE: dict[Language, str] = {
     "en": "search_memories gives previews: read one in full with get_memory_detail(memory_key), or its page with "
     "recall_page. recall_memory(query) brings the best passages at once. extract_search_keywords(text) helps where a "
@@ -256,7 +257,7 @@ MORE: dict[Language, str] = {
     "zh": "search_memories 只给出预览:用 get_memory_detail(memory_key) 读取全文,或用 recall_page 读取所在页。"
     "recall_memory(query) 一次取回最相关的段落。搜索结果太少时可用 extract_search_keywords(text) 提取关键词。",
 }
-"""What there is to say of the other tools."""
+"""The guide to the other tools."""
 ATTP: dict[Language, str] = {
     "en": '''\
 Answer with one TOML document and nothing else: a `thought`, then a [tool_call] table with `code` to run, or with a \
@@ -299,7 +300,7 @@ message = "你喜欢绿茶。"
 代码是 Starlark:没有 import、while、类、异常和文件的 Python。把想看到的内容赋给 __result__。除内置函数外还有以下函数,\
 用命名参数调用:''',
 }
-"""How a model writes ATTP; the functions follow."""
+"""The guide to ATTP; the functions follow."""
 
 
 def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language = "en") -> list[dict[str, Any]]:
@@ -314,7 +315,7 @@ def window_schemas(form: ToolFormat) -> list[dict[str, Any]]:
 
 @cache
 def schemas_text(form: ToolFormat) -> str:
-    """What a window's schemas are weighed by."""
+    """Return the text whose tokens are the cost of a window's schemas."""
     return spaced(window_schemas(form))
 
 

@@ -1,4 +1,4 @@
 """The main paths through Quire, each a straight line: gather values, decide (in core), apply.
 
-They own what spans several nouns of the store; the HTTP routers translate to and from them.
+Services combine several nouns of the store; HTTP routers translate requests and responses.
 """

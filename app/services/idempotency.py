@@ -1,8 +1,8 @@
-"""Idempotency-Key: a write that is sent twice is done once and answered alike.
+"""Idempotency-Key: a repeated write is done once and answered the same.
 
-The answer is stored in the transaction that does the work, so there is never the one without the other. Two
-equal requests at once meet at the key: the second waits for the first to commit and then reads its answer.
-Only answers to what was done are kept: a request that failed changed nothing and may be tried again.
+The response is stored in the transaction that does the work, so neither exists without the other. Of two equal
+concurrent requests the second waits at the key for the first to commit, and then reads its response. Only responses to
+successful requests are stored: a failed request changed nothing and can be retried.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ KEY_MAX = 255
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A response, and whose data it can hold: where something is erased, only what can repeat it is looked at."""
+    """A response and the owner whose data it can contain; erasing an owner's data checks only their responses."""
 
     text: str
     owner: UUID = idempotency.UNKNOWN
-    """Of the scope; see core.scope.owner_of."""
+    """The owner of its scope; see core.scope.owner_of."""
 
     @staticmethod
     def about(text: str, conversation: Conversation | None, user_id: str | None = None) -> StoredResponse:
@@ -85,21 +85,21 @@ class IdempotencyKey:
         await idempotency.store(connection, tenant, self.key, response.text, response.owner)
 
     async def _find(self, connection: Connection, tenant: UUID) -> str | None:
-        found = await idempotency.find(connection, tenant, self.key)
-        if found is None:
+        row = await idempotency.find(connection, tenant, self.key)
+        if row is None:
             return None
-        if found["digest"] != self.digest:
+        if row["digest"] != self.digest:
             raise errors.IdempotencyMismatch(
                 "This Idempotency-Key was used with a different request.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": "was used with a different request"}],
             )
-        if found["response"] == GONE:
+        if row["response"] == GONE:
             raise errors.ErasedSince(
                 "This request was done, and what it stored has been erased since. To store it again, send it with"
                 " another Idempotency-Key.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": "is that of a request whose data was erased"}],
             )
-        return str(found["response"])
+        return str(row["response"])
 
 
 async def run_idempotently(

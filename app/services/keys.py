@@ -1,14 +1,15 @@
-"""API keys: who asks, and making, listing and revoking the keys.
+"""API keys: identify callers; create, list and revoke keys.
 
-A key is looked up in the database when a request has come, by one indexed statement, so a revocation holds from its
-commit on, in every process: nothing that lets anybody in is remembered. What a process does remember is that callers
-*need* a key, because that never ends; and for a second that they need none. Who makes the first key therefore waits
-for that second: when the answer is there, every process asks for keys.
+Each request looks its key up in the database with one indexed statement, so a revocation takes effect in every process
+with its commit: nothing that grants access is cached. A process only caches that callers *need* a key, because that
+never ends, and for one second that they need none. Creating the first key therefore waits for that second: once it is
+answered, every process requires keys.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import logging
 import secrets
@@ -29,15 +30,17 @@ from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection, Database
 from app.postgres.tenants import DEFAULT_TENANT, is_keyed
-from app.runtime import Look, Runtime
+from app.runtime import Lookup, Runtime
 from app.store import keys
 from app.store.keys import NewKey
 
 OPEN_SECONDS = 1.0
-"""How long a process may go on to serve callers without a key after it saw that there are no keys."""
+"""How long a process can serve callers without a key after it last saw that there are no keys."""
 USE_SECONDS = 60.0
+IDENTIFY_SECONDS = 2.0
+"""How long a request that is passed through waits for the database."""
 NOBODYS = bytes(32)
-"""Compared with where there is no such key: the same steps, and no secret has this digest."""
+"""Compared with if there is no such key: the steps are the same, and no secret has this digest."""
 OPEN_DOOR = (
     "There are no API keys, so Quire serves only those who reach it by a loopback address. Make a key with"
     " `quire keys create`, set QUIRE_REQUIRE_KEYS=true, or set QUIRE_ALLOW_UNAUTHENTICATED=true if something in front"
@@ -58,23 +61,22 @@ class KeyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Knock:
-    """What a request shows at the door."""
+    """The credentials and origin of a request."""
 
     key: str | None
     host: str
-    """As its Host header says."""
+    """The Host header."""
     address: str
-    """Where it comes from."""
+    """The client's address."""
     server: str
-    """The address of ours that it came to; empty where the server does not say, as for a Unix socket."""
+    """Our address that received the request; empty if the server does not tell, as for a Unix socket."""
 
 
 async def identify(runtime: Runtime, knock: Knock) -> Caller:
-    """Who a request comes from, by the key it carries, if any.
+    """Identify the caller of a request by its key, if any.
 
-    Raises Unauthorized, the same whatever is wrong, or TooManyRequests where that happened too often from one address;
-    where no keys are asked for, Forbidden at an address that other machines reach, and Misdirected for a host that is
-    not ours.
+    Raises Unauthorized, whatever is wrong, or TooManyRequests after too many failures from one address. Where no keys
+    are required, raises Forbidden at an address that other machines reach, and Misdirected for a foreign host.
     """
     given = Credentials.read(knock.key) if knock.key is not None else None
     if given is not None:
@@ -91,7 +93,7 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
         raise errors.Unauthorized(REFUSED)
     if _is_open_to_others(runtime, knock.server):
         raise errors.Forbidden(OPEN_DOOR)
-    if not is_ours(knock.host, named_in(runtime.settings.quire_hosts, runtime.settings.quire_host)):
+    if not is_ours(knock.host, named_in(runtime.access.hosts, runtime.access.host)):
         raise errors.Misdirected(
             "Without API keys, Quire answers only to loopback names and addresses. Create a key, or add the host to"
             " QUIRE_HOSTS."
@@ -99,16 +101,38 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
     return Caller(DEFAULT_TENANT)
 
 
-def _is_open_to_others(runtime: Runtime, server: str) -> bool:
-    """Whether other machines reach this address of ours, against the settings. `quire serve` would not have listened
-    there; other ASGI servers listen where they are told.
+async def identify_lately(runtime: Runtime, knock: Knock) -> Caller:
+    """Identify the caller of a request that is passed through.
+
+    While the database is unavailable, callers that this process admitted within the last ten minutes are admitted
+    again. Nothing stored can be read meanwhile; such a request reaches the model only.
     """
-    return bool(server) and not is_loopback(server) and not runtime.settings.quire_allow_unauthenticated
+    shown = f"{knock.key or ''}\n{knock.host}\n{knock.server}"
+    digest = hashlib.sha256(shown.encode(errors="replace")).digest()
+    try:
+        async with asyncio.timeout(IDENTIFY_SECONDS):
+            caller = await identify(runtime, knock)
+    except (TimeoutError, errors.StorageUnavailable) as error:
+        lately = runtime.door.admitted.get(digest)
+        if lately is None:
+            raise errors.StorageUnavailable from error
+        return lately
+    runtime.door.admitted[digest] = caller
+    return caller
+
+
+def _is_open_to_others(runtime: Runtime, server: str) -> bool:
+    """Return whether other machines reach this address although the settings forbid it.
+
+    `quire serve` would not have listened there; other ASGI servers listen where they are told.
+    """
+    return bool(server) and not is_loopback(server) and not runtime.access.allows_unauthenticated
 
 
 def _require_patience(runtime: Runtime, knock: Knock, given: Credentials) -> None:
-    """Whoever was refused too often is not looked up again, so that guessing costs the database little; but for keys
-    that were let in before, since many may ask from one address.
+    """Refuse without a look-up after too many failures, so that guessing costs the database little.
+
+    Keys that were accepted before are exempt, since many callers may share an address.
     """
     if given.id not in runtime.door.known:
         _require_allowed(_refusal(runtime, knock))
@@ -122,7 +146,7 @@ def _count_refusal(runtime: Runtime, knock: Knock) -> None:
 
 
 def _refusal(runtime: Runtime, knock: Knock) -> Taken | None:
-    per_minute = runtime.settings.quire_refusals_per_minute
+    per_minute = runtime.access.refusals_per_minute
     if not per_minute:
         return None
     return take(runtime.door.refusals.get(neighbourhood(knock.address)), time.monotonic(), per_minute)
@@ -137,37 +161,39 @@ def _require_allowed(taken: Taken | None) -> None:
 
 
 async def _look_up(runtime: Runtime, tenant: UUID, key: UUID) -> Record | None:
-    """One statement for each request; for all who ask with one key while a look-up of it is under way, one together
-    after that. It begins when all of them have asked, so what it finds is no older than what each would have found.
+    """Look a key up, with one statement per request; requests with a key that is being looked up share the next
+    look-up.
+
+    It begins after all of them have arrived, so its result is no older than what each would have read.
     """
-    look = runtime.door.looks.get((tenant, key))
-    if look is None:
+    lookup = runtime.door.lookups.get((tenant, key))
+    if lookup is None:
         return await _look(runtime, tenant, key)
-    if look.next is None:
-        look.next = asyncio.create_task(_look_after(runtime, tenant, key, look))
-    return await asyncio.shield(look.next)
+    if lookup.next is None:
+        lookup.next = asyncio.create_task(_look_after(runtime, tenant, key, lookup))
+    return await asyncio.shield(lookup.next)
 
 
-async def _look_after(runtime: Runtime, tenant: UUID, key: UUID, earlier: Look) -> Record | None:
+async def _look_after(runtime: Runtime, tenant: UUID, key: UUID, earlier: Lookup) -> Record | None:
     await earlier.over.wait()
     return await _look(runtime, tenant, key)
 
 
 async def _look(runtime: Runtime, tenant: UUID, key: UUID) -> Record | None:
-    looks, mine = runtime.door.looks, Look()
-    looks[tenant, key] = mine
+    lookups, mine = runtime.door.lookups, Lookup()
+    lookups[tenant, key] = mine
     try:
         return await keys.look_up(runtime.database, tenant, key)
     finally:
         mine.over.set()
-        if mine.next is None and looks.get((tenant, key)) is mine:
-            del looks[tenant, key]
+        if mine.next is None and lookups.get((tenant, key)) is mine:
+            del lookups[tenant, key]
 
 
 async def are_required(runtime: Runtime) -> bool:
-    """Whether callers need a key: the deployment has or had one, or the settings say so."""
+    """Return whether callers need a key: the deployment has or had one, or the settings require it."""
     door = runtime.door
-    if runtime.settings.quire_require_keys or door.locked:
+    if runtime.access.requires_keys or door.locked:
         return True
     looked = time.monotonic()
     if looked - door.open_at >= OPEN_SECONDS:
@@ -179,8 +205,8 @@ async def are_required(runtime: Runtime) -> bool:
 
 
 def spend(runtime: Runtime, caller: Caller) -> Taken | None:
-    """One request of the caller's rate; None where no rate is set. Callers without a key have one rate together."""
-    per_minute = runtime.settings.quire_rate_limit_per_minute
+    """Take one request from the caller's rate; None if no rate is set. Callers without a key share one rate."""
+    per_minute = runtime.access.requests_per_minute
     if not per_minute:
         return None
     taken = take(runtime.door.buckets.get(caller.key), time.monotonic(), per_minute)
@@ -189,7 +215,7 @@ def spend(runtime: Runtime, caller: Caller) -> Taken | None:
 
 
 def _note_use(runtime: Runtime, tenant: UUID, key: UUID) -> None:
-    """Once a minute, in a transaction of its own beside the request."""
+    """Record a key's use once a minute, in a transaction of its own beside the request."""
     door, now = runtime.door, time.monotonic()
     if now - door.uses.get(key, -USE_SECONDS) < USE_SECONDS:
         return
@@ -210,30 +236,30 @@ async def _write_use(database: Database, tenant: UUID, key: UUID) -> None:
 # --- Making and revoking ----------------------------------------------------------------------------
 
 
-async def make(connection: Connection, caller: Caller, wanted: KeyRequest) -> tuple[dict[str, Any], Credentials]:
+async def make(connection: Connection, caller: Caller, request: KeyRequest) -> tuple[dict[str, Any], Credentials]:
     """A new key: its view, and the key itself, which is nowhere else. Raises Forbidden for more than the maker may."""
-    for scope in wanted.scopes:
+    for scope in request.scopes:
         if scope not in caller.scopes:
             raise errors.Forbidden(
                 "A key cannot grant scopes that it lacks.",
                 errors=[{"loc": ["body", "scopes"], "msg": f"contains {scope}, which the caller's key lacks"}],
             )
-    user_id = caller.user(wanted.user_id)
+    user_id = caller.user(request.user_id)
     made = Credentials(caller.tenant, uuid7(), secrets.token_hex(SECRET_BYTES))
-    scopes = tuple(dict.fromkeys(wanted.scopes))
-    new = NewKey(made.id, made.digest, wanted.name, scopes, user_id, wanted.expires_at)
+    scopes = tuple(dict.fromkeys(request.scopes))
+    new = NewKey(made.id, made.digest, request.name, scopes, user_id, request.expires_at)
     return view(await keys.insert(connection, caller.tenant, new)), made
 
 
 async def made_known(runtime: Runtime) -> None:
-    """After the commit of a new key: ends when no process serves callers without a key any more."""
+    """Wait, after the commit of a new key, until no process serves callers without a key any more."""
     if not runtime.door.locked:
         runtime.door.locked = True
         await asyncio.sleep(OPEN_SECONDS)
 
 
 async def revoke(connection: Connection, caller: Caller, key: UUID) -> dict[str, Any]:
-    """From the commit on nobody gets in with it. Raises NotFound."""
+    """Revoke a key with immediate effect from the commit. Raises NotFound."""
     row = await keys.revoke(connection, caller.tenant, key, caller.user_id)
     if row is None:
         raise errors.NotFound("There is no such key.")
@@ -241,7 +267,7 @@ async def revoke(connection: Connection, caller: Caller, key: UUID) -> dict[str,
 
 
 def view(row: Record) -> dict[str, Any]:
-    """A key without what lets anybody in."""
+    """Return a key without its secret."""
     return {
         "id": str(row["id"]),
         "prefix": prefix(row["tenant_id"], row["id"]),

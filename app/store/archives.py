@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.erasure import without_archive
-from app.core.fresh import FreshResult
+from app.core.fresh import FreshResult, read_parts
 from app.core.rows import NewArchive
 from app.postgres.database import Connection
 
@@ -47,29 +48,30 @@ SELECT a.id, p.start, a.tool_name, substr(t.content, p.start + 1, p.length) AS t
 """
 
 
-# Archives of a conversation ($2) that weigh no more than $4 tokens, in full; NUL stands as U+FFFD.
+# Archives of a conversation ($2) with their parts, and in full those that weigh no more than $4 tokens; NUL stands as
+# U+FFFD.
 FRESH = f"""
-SELECT a.id, t.content, t.tokens
+SELECT a.id, CASE WHEN t.tokens <= $4 THEN t.content END AS content, t.tokens, a.parts
   FROM {JOINED}
- WHERE a.tenant_id = $1 AND a.conversation_id = $2 AND a.id = ANY ($3::uuid[]) AND t.tokens <= $4 AND {ALIVE}
+ WHERE a.tenant_id = $1 AND a.conversation_id = $2 AND a.id = ANY ($3::uuid[]) AND {ALIVE}
 """
 
 
 async def fresh(
     connection: Connection, tenant: UUID, conversation_id: str, uuids: Sequence[UUID], tokens_max: int
 ) -> list[FreshResult]:
-    """Those of some archives of a conversation that weigh no more than ``tokens_max`` each, in full."""
+    """Return in full those of the given archives that have at most ``tokens_max`` tokens each."""
     rows = await connection.fetch(FRESH, tenant, conversation_id, uuids, tokens_max)
-    return [FreshResult(row["id"], row["content"], row["tokens"]) for row in rows]
+    return [FreshResult(row["id"], row["content"], row["tokens"], read_parts(row["parts"])) for row in rows]
 
 
 async def passages(
-    connection: Connection, tenant: UUID, wanted: Sequence[tuple[UUID, int, int]]
+    connection: Connection, tenant: UUID, places: Sequence[tuple[UUID, int, int]]
 ) -> dict[tuple[UUID, int], tuple[str, str]]:
-    """Tool name and text by archive and start."""
-    if not wanted:
+    """Return tool name and text by archive and start."""
+    if not places:
         return {}
-    columns = [list(column) for column in zip(*wanted, strict=True)]
+    columns = [list(column) for column in zip(*places, strict=True)]
     rows = await connection.fetch(PASSAGES, tenant, *columns)
     return {(row["id"], row["start"]): (row["tool_name"], row["text"]) for row in rows}
 
@@ -110,22 +112,27 @@ SELECT {CARD_FIELDS}
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The archives of a list; None: any."""
+
+    conversation_id: str | None = None
+    user_id: str | None = None
+    tool_name: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
 async def browse(
-    connection: Connection,
-    tenant: UUID,
-    *,
-    conversation_id: str | None = None,
-    user_id: str | None = None,
-    tool_name: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    after: UUID | None = None,
-    limit: int,
+    connection: Connection, tenant: UUID, where: Filter, *, after: UUID | None = None, limit: int
 ) -> Sequence[Record]:
-    return await connection.fetch(LIST, tenant, conversation_id, user_id, tool_name, since, until, after, limit)
+    """List archives, newest first, without their content."""
+    return await connection.fetch(
+        LIST, tenant, where.conversation_id, where.user_id, where.tool_name, where.since, where.until, after, limit
+    )
 
 
-# A content that is there is locked, so that nobody who erases its last other archive takes it away meanwhile.
+# Lock an existing content, so that a transaction that erases its last other archive cannot delete it meanwhile.
 INSERT_CONTENT = """
 INSERT INTO archive_contents AS t (tenant_id, scope, digest, content, nul_offsets, length, tokens)
 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length
@@ -133,8 +140,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UP
 INSERT = """
 INSERT INTO archives
   (tenant_id, id, scope, digest, user_id, conversation_id, seq, tool_name, tool_input, query_summary, result_summary,
-   key_terms, sources, placeholder, language, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+   key_terms, sources, placeholder, language, expires_at, parts)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
 
 
@@ -146,11 +153,11 @@ async def insert(connection: Connection, tenant: UUID, new: NewArchive) -> None:
     await connection.execute(
         INSERT, tenant, new.id, new.scope, new.digest, new.user_id, new.conversation_id, new.seq, new.tool_name,
         new.tool_input, new.query_summary, new.result_summary, new.key_terms, new.sources, new.placeholder,
-        new.language, new.expires_at,
+        new.language, new.expires_at, new.parts,
     )  # fmt: skip
 
 
-# The messages that show an archive: the one that its placeholder stands in ($3, $4), and those of its scope that a
+# The messages that show an archive: the one that contains its placeholder ($3, $4), and those of its scope that a
 # recall tool loaded it into.
 SHOWING = """
 SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
@@ -186,20 +193,20 @@ DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 
 
 
 async def replace_shown(
-    connection: Connection, tenant: UUID, message: Record, uuid: UUID, said: str, tokens: int
+    connection: Connection, tenant: UUID, message: Record, uuid: UUID, replacement: str, tokens: int
 ) -> str | None:
-    """Put ``said`` wherever a message shows the archive, and forget what search knew of it; its view after that,
+    """Put ``replacement`` wherever a message shows the archive, and forget what search knew of it; its view after that,
     None if search did not know the message.
     """
     place = (message["conversation_id"], message["seq"])
     view = message["view"] or message["body"]
     calls = {m["tool_call_id"] for m in json.loads(f"[{view}]") if m["role"] == "tool" and _shows(m["content"], uuid)}
-    body = dumps(_without_results(json.loads(message["body"]), calls, uuid, said))
+    body = dumps(_without_results(json.loads(message["body"]), calls, uuid, replacement))
     view, short, anthropic = (
-        None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), said))[1:-1]
+        None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), replacement))[1:-1]
         for text in (view, message["short"], message["anthropic"])
     )
-    await connection.execute(REPLACE, tenant, *place, body, view, short, anthropic, said, tokens, uuid)
+    await connection.execute(REPLACE, tenant, *place, body, view, short, anthropic, replacement, tokens, uuid)
     return view if await connection.fetch(FORGET_MOMENT, tenant, *place) else None
 
 
@@ -207,18 +214,22 @@ def _shows(value: Any, uuid: UUID) -> bool:
     return isinstance(value, str) and str(uuid) in value
 
 
-def _without_results(body: dict[str, Any], calls: set[str], uuid: UUID, said: str) -> dict[str, Any]:
-    """A message as sent, without the results of some calls: a reference stands for one that was archived, and what
-    was loaded says that it is gone.
+def _without_results(body: dict[str, Any], calls: set[str], uuid: UUID, replacement: str) -> dict[str, Any]:
+    """Return a message as sent without the results of some calls.
+
+    A result that was archived becomes a reference; a text that was loaded says that it is gone.
     """
     content = body["content"]
     if body["role"] == "tool":
         shown = body.get("tool_call_id") in calls and not _shows(content, uuid)
-        return {**body, "content": {"archive": str(uuid)} if shown else without_archive(content, str(uuid), said)}
+        return {
+            **body,
+            "content": {"archive": str(uuid)} if shown else without_archive(content, str(uuid), replacement),
+        }
     blocks = [
         {**block, "content": {"archive": str(uuid)}}
         if block.get("tool_use_id") in calls and not _shows(block.get("content"), uuid)
-        else without_archive(block, str(uuid), said)
+        else without_archive(block, str(uuid), replacement)
         for block in content
     ]
     return {**body, "content": blocks}
@@ -226,7 +237,7 @@ def _without_results(body: dict[str, Any], calls: set[str], uuid: UUID, said: st
 
 DELETE = "DELETE FROM archives WHERE tenant_id = $1 AND id = $2 RETURNING digest"
 DELETE_PASSAGES = "DELETE FROM memories WHERE tenant_id = $1 AND archive_id = $2"
-# Waits for whoever is making another archive of the content, and keeps others from doing so.
+# Waits for a transaction that makes another archive of the content, and blocks further ones.
 LOCK_CONTENT = """
 SELECT 1 FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3 FOR UPDATE
 """
@@ -246,7 +257,7 @@ DELETE FROM archive_contents t
 
 
 async def lock_contents(connection: Connection, tenant: UUID, archives: Sequence[UUID]) -> None:
-    """Before some archives are deleted in one transaction."""
+    """Lock the contents of archives before deleting several of them in one transaction."""
     await connection.execute(LOCK_CONTENTS, tenant, archives)
 
 

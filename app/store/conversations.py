@@ -38,7 +38,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.b
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain, c.asked, c.answered,
- c.said_at"""
+ c.said_at, c.asked_from, c.refused"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -76,7 +76,8 @@ def read_conversation(row: Record) -> Conversation:
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "summary_through", "asked", "answered", "said_at")
-    values = {name: row[name] for name in (*plain, *more, *through)}
+    proxied = ("asked_from", "refused")
+    values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
     return Conversation(**values, end=end, totals=totals, chain=chain, own=own)
 
 
@@ -85,15 +86,15 @@ def unknown() -> NotFound:
     return NotFound("There is no such conversation.")
 
 
-def seen(found: Conversation | None, bound_to: str | None) -> Conversation | None:
-    """The conversation, if whoever is bound to a user may know of it: the rule for every conversation that is read."""
-    return None if found is None or bound_to not in (None, found.user_id) else found
+def seen(conversation: Conversation | None, bound_to: str | None) -> Conversation | None:
+    """Return the conversation if the caller, possibly bound to a user, may see it: the rule for every read."""
+    return None if conversation is None or bound_to not in (None, conversation.user_id) else conversation
 
 
 async def find(
     connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
 ) -> Conversation | None:
-    """``bound_to``: the one user whose conversations are there."""
+    """Return a conversation, or None. ``bound_to``: the only user whose conversations are visible."""
     row = await connection.fetchrow(FIND, tenant, conversation_id)
     return seen(read_conversation(row), bound_to) if row else None
 
@@ -101,17 +102,17 @@ async def find(
 async def get(
     connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
 ) -> Conversation:
-    """As ``find``; raises NotFound."""
-    found = await find(connection, tenant, conversation_id, bound_to=bound_to)
-    if found is None:
+    """Return a conversation as ``find`` does, or raise NotFound."""
+    conversation = await find(connection, tenant, conversation_id, bound_to=bound_to)
+    if conversation is None:
         raise unknown()
-    return found
+    return conversation
 
 
 async def lock(
     connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
 ) -> Conversation | None:
-    """As ``find``, locked until the transaction ends. What it returns is what holds then."""
+    """Return a conversation as ``find`` does, locked until the transaction ends and read after the lock is held."""
     row = await connection.fetchrow(f"{FIND} FOR UPDATE OF c", tenant, conversation_id)
     return seen(read_conversation(row), bound_to) if row else None
 
@@ -119,19 +120,18 @@ async def lock(
 async def hold(
     connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
 ) -> Conversation | None:
-    """As ``find``, kept from being erased until the transaction ends: for whoever writes what belongs to it, before
-    anything else is locked. It may still be appended to.
+    """Return a conversation as ``find`` does, protected from erasure until the transaction ends.
+
+    For writers of what belongs to it, before they lock anything else. Appends are still possible.
     """
     row = await connection.fetchrow(f"{FIND} FOR KEY SHARE OF c", tenant, conversation_id)
     return seen(read_conversation(row), bound_to) if row else None
 
 
-async def is_still(connection: Connection, tenant: UUID, known: Conversation) -> bool:
-    """Whether a conversation that was looked up earlier is there yet, and not another one, of another user perhaps,
-    that has taken its id since.
-    """
-    found = await find(connection, tenant, known.id)
-    return found is not None and found.uid == known.uid
+async def is_still(connection: Connection, tenant: UUID, conversation: Conversation) -> bool:
+    """Return whether a conversation that was looked up earlier still exists; another can have taken its id since."""
+    current = await find(connection, tenant, conversation.id)
+    return current is not None and current.uid == conversation.uid
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ RETURNING id
 
 
 async def create(connection: Connection, tenant: UUID, new: NewConversation) -> bool:
-    """Whether it was made; False if the id is taken."""
+    """Return whether it was made; False if the id is taken."""
     return bool(
         await connection.fetchrow(
             CREATE, tenant, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
@@ -191,7 +191,7 @@ async def change(
 BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
 """
-# What was reported of its model: a new generation, since it moves every window's zones as a change of the budget does.
+# A new token ratio begins a new generation, since it moves every window's zones as a change of the budget does.
 CALIBRATE = """
 UPDATE conversations SET token_percent = $3, generation = generation + last_seq + 1, version = version + 1
  WHERE tenant_id = $1 AND id = $2
@@ -200,7 +200,7 @@ FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $
 
 
 async def begin_generation(connection: Connection, tenant: UUID, conversation_id: str) -> int:
-    """The past has changed: no epoch made before may be shown again. How many were stored."""
+    """Begin a generation: no epoch made before is shown again. Return how many were stored."""
     await connection.execute(BEGIN_GENERATION, tenant, conversation_id)
     gone = await connection.execute(FORGET_EPOCHS, tenant, conversation_id)
     return int(gone.rsplit(" ", 1)[-1])
@@ -222,7 +222,7 @@ COUNT_ROWS = f"SELECT {_COUNTED}"
 DELETE_ARCHIVES = """
 DELETE FROM archives WHERE tenant_id = $1 AND conversation_id = $2 RETURNING scope, digest
 """
-# Waits for whoever is making another archive of the contents, and keeps others from doing so.
+# Waits for transactions that make other archives of the contents, and blocks further ones.
 LOCK_ALL_CONTENTS = """
 SELECT 1 FROM archive_contents t
   JOIN (SELECT DISTINCT scope, digest FROM archives WHERE tenant_id = $1 AND conversation_id = $2) d
@@ -239,8 +239,8 @@ DELETE FROM archive_contents t
 """
 DELETE = "DELETE FROM conversations WHERE tenant_id = $1 AND id = $2"
 
-# Of tables that may have very many rows of a conversation: some of those of a stretch of messages, or of pages. No
-# statement may take longer than a few seconds, so they are deleted stretch by stretch, in the one transaction.
+# Tables that may have very many rows of a conversation: each statement deletes the rows of a range of messages or
+# pages. No statement may take longer than a few seconds, so one transaction deletes range after range.
 AT_ONCE = 2000
 _LONG = {
     "memories": "seq", "archives": "seq", "recalls": "page", "page_index": "page", "topic_mentions": "page",
@@ -257,28 +257,28 @@ DELETE FROM {table} WHERE tenant_id = $1 AND conversation_id = $2 AND ctid = ANY
 }
 
 
-async def erase(connection: Connection, tenant: UUID, known: Conversation) -> dict[str, int]:
+async def erase(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, int]:
     """Delete a (locked) conversation with all that hangs from it; rows by table."""
     counts: Counter[str] = Counter()
-    await connection.execute(LOCK_ALL_CONTENTS, tenant, known.id)
+    await connection.execute(LOCK_ALL_CONTENTS, tenant, conversation.id)
     for table, sql in DELETE_STRETCH.items():
-        last = known.totals.last_seq if _LONG[table] == "seq" else known.totals.last_page
+        last = conversation.totals.last_seq if _LONG[table] == "seq" else conversation.totals.last_page
         for first in range(1, last + 1, AT_ONCE):
             while True:
-                gone = await connection.fetch(sql, tenant, known.id, first, first + AT_ONCE - 1)
+                gone = await connection.fetch(sql, tenant, conversation.id, first, first + AT_ONCE - 1)
                 if table == "archives":
                     await _erase_contents(connection, tenant, gone)
                 counts[table] += len(gone)
                 if len(gone) < AT_ONCE:
                     break
-    counts.update(dict(await connection.fetchrow(COUNT_ROWS, tenant, known.id) or {}))
-    await _erase_contents(connection, tenant, await connection.fetch(DELETE_ARCHIVES, tenant, known.id))
-    await connection.execute(DELETE, tenant, known.id)
+    counts.update(dict(await connection.fetchrow(COUNT_ROWS, tenant, conversation.id) or {}))
+    await _erase_contents(connection, tenant, await connection.fetch(DELETE_ARCHIVES, tenant, conversation.id))
+    await connection.execute(DELETE, tenant, conversation.id)
     return {"conversations": 1, **counts}
 
 
 async def _erase_contents(connection: Connection, tenant: UUID, gone: Sequence[Record]) -> None:
-    """What archives that are gone held, unless others hold it too."""
+    """Delete the contents of archives that are gone, unless other archives share them."""
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
     if gone:
         await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
@@ -296,7 +296,7 @@ SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at,
  LIMIT $6
 """
 LIST = _LIST.format(of="$2::text IS NULL")
-# Apart, so that whatever plan is kept for it goes by the user.
+# A statement of its own, so that any cached plan uses the user's index.
 LIST_OF_USER = _LIST.format(of="user_id = $2::text")
 
 
@@ -308,7 +308,7 @@ async def browse(
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> Sequence[Record]:
-    """Conversations by last activity; ``text`` is looked for in titles of conversations and pages, and in ids."""
+    """List conversations by last activity; ``text`` is searched for in conversation and page titles and in ids."""
     pattern = None
     if text:
         escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -323,7 +323,7 @@ COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 L
 
 
 async def count(connection: Connection, tenant: UUID) -> int:
-    """Up to ``COUNTED_MAX``; one more stands for any larger number."""
+    """Count conversations up to ``COUNTED_MAX``; any larger number is returned as one more."""
     return int(await connection.fetchval(COUNT, tenant))
 
 

@@ -1,7 +1,7 @@
-"""Vectors of memories, which model made them, and which memories still want one.
+"""Vectors of memories, the models that made them, and the memories still without one.
 
-A tenant has one current model. Vectors of another are left where they are until one of the current model replaces
-them; search looks at those of the current model only, and goes by words where there is none.
+A tenant has one current model. Vectors of another model stay until vectors of the current one replace them; search uses
+the current model's only, and falls back to keywords for memories without one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def nul_offsets(connection: Connection, tenant: UUID, ids: Sequence[UUID])
     return {row["id"]: row["nul_offsets"] for row in await connection.fetch(NUL_OFFSETS, tenant, ids)}
 
 
-# New vectors, or new ones for old; those of memories that were erased meanwhile are dropped.
+# Insert or replace vectors; those of memories that were erased meanwhile are dropped.
 WRITE = """
 WITH alive AS (
   SELECT m.id, v.embedding FROM unnest($4::uuid[], $5::text[]) AS v (id, embedding)
@@ -101,8 +101,8 @@ INSERT INTO embedding_models (tenant_id, id, name, dimensions, is_current) VALUE
 ON CONFLICT (tenant_id, id) DO UPDATE SET is_current = true
 """
 RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AND id <> $2 AND is_current"
-# Some of the tenant's memories, in order; of those without a vector of the model, the owners, once they are marked.
-# What is being erased is passed over.
+# Some of the tenant's memories, in order: marks those without a vector of the model and returns their owners. Locked
+# rows, which are being erased, are skipped.
 MARK = """
 WITH looked AS MATERIALIZED (
   SELECT id, owner FROM memories WHERE tenant_id = $1 AND id > $3 ORDER BY id LIMIT $4
@@ -132,8 +132,8 @@ CURRENT = "SELECT id FROM embedding_models WHERE tenant_id = $1 AND is_current"
 
 
 async def current(connection: Connection, tenant: UUID) -> UUID | None:
-    found: UUID | None = await connection.fetchval(CURRENT, tenant)
-    return found
+    model: UUID | None = await connection.fetchval(CURRENT, tenant)
+    return model
 
 
 # Its name and width.

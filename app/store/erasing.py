@@ -1,4 +1,4 @@
-"""Erasing messages: what hangs from them, and what repeats them."""
+"""Erase messages with everything that depends on them or repeats them."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2
 
 async def seq_of(connection: Connection, tenant: UUID, conversation_id: str, message: UUID) -> int | None:
     """The place of a message by its id."""
-    found: int | None = await connection.fetchval(SEQ_OF, tenant, conversation_id, message)
-    return found
+    seq: int | None = await connection.fetchval(SEQ_OF, tenant, conversation_id, message)
+    return seq
 
 
 STILL_THERE = "SELECT id FROM archives WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
 
 async def still_there(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of some archives that nobody has erased."""
+    """Return those of the given archives that still exist."""
     return {row["id"] for row in await connection.fetch(STILL_THERE, tenant, ids)}
 
 
@@ -68,13 +68,13 @@ UPDATE messages SET body = $4, view = $5, short = $6, anthropic = $7, line = $8,
 
 
 async def unask(connection: Connection, tenant: UUID, result: Unasked) -> None:
-    for archive, said in result.placeholders.items():
-        await connection.execute(UNASK_ARCHIVE, tenant, archive, CALL_NAME, said)
+    for archive, placeholder in result.placeholders.items():
+        await connection.execute(UNASK_ARCHIVE, tenant, archive, CALL_NAME, placeholder)
     line = (result.line.text, result.line.tokens)
     await connection.execute(UNASK, tenant, *result.place, *result.texts, *line)
 
 
-# The cards of archives, also of those that have expired.
+# The cards of archives, expired ones included.
 CARDS = """
 SELECT a.id, a.tool_name, a.result_summary, a.key_terms, a.sources, a.placeholder, a.language, a.created_at, t.length
   FROM archives a
@@ -108,11 +108,11 @@ async def archives_of(
     return await connection.fetch(ARCHIVES, tenant, conversation_id, seqs)
 
 
-# A message's forms and line. Its offsets stay, since others build on them, and its weights never shrink.
+# A message's forms, its line and its time. Its offsets stay, since others build on them, and its weights never shrink.
 REPLACE = """
 UPDATE messages
    SET body = $4, view = $5, short = NULL, anthropic = $6, loaded = NULL, loaded_tokens = 0,
-       line = $7, line_tokens = $8, archive_ids = '{}',
+       line = $7, line_tokens = $8, archive_ids = '{}', said_at = NULL,
        full_tokens = CASE WHEN full_tokens < $9 THEN $9 ELSE full_tokens END,
        short_tokens = CASE WHEN short_tokens < $9 THEN $9 ELSE short_tokens END
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
@@ -134,7 +134,7 @@ DELETE FROM memories
    AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND source = 'llm'))
 RETURNING id
 """
-# The vectors of what was said next, or answered it, were made from it too: they are made again.
+# Vectors of the following message and of answers were made from the erased text too, and are made again.
 UNEMBED = """
 WITH old AS (
   DELETE FROM embeddings e USING memories m
@@ -180,7 +180,7 @@ UPDATE conversations
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What was made of messages and pages of a conversation, and goes with them."""
+    """Everything derived from messages and pages of a conversation, which is erased with them."""
 
     conversation_id: str
     uid: UUID
@@ -211,18 +211,18 @@ TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 A
 
 
 async def settle(
-    connection: Connection, tenant: UUID, of: Derived, said: Line, *, prompt_tokens: int, open_calls: str
+    connection: Connection, tenant: UUID, of: Derived, mark: Line, *, prompt_tokens: int, open_calls: str
 ) -> None:
-    """Titles that were made of the messages, and how far everything reaches. ``said`` is the mark."""
+    """Rename what was titled after the messages, and move the bounds of derived data. ``mark`` is the mark."""
     conversation_id, seqs, first_page = of.conversation_id, of.seqs, of.pages[0]
     old = await connection.fetchval(TITLE, tenant, conversation_id, 1) if 1 in seqs else None
-    await connection.execute(RENAME, tenant, conversation_id, seqs, said.text, said.tokens)
-    await connection.execute(SETTLE, tenant, conversation_id, first_page, old, said.text, prompt_tokens, open_calls)
+    await connection.execute(RENAME, tenant, conversation_id, seqs, mark.text, mark.tokens)
+    await connection.execute(SETTLE, tenant, conversation_id, first_page, old, mark.text, prompt_tokens, open_calls)
 
 
-# --- What repeats them --------------------------------------------------------------------------------
+# --- Repetitions --------------------------------------------------------------------------------------
 
-# What recall tools brought into conversations, some at once: those of a user ($3), or one ($4), or any.
+# A batch of what recall tools loaded into conversations: those of a user ($3), or one ($4), or any.
 LOADED = """
 SELECT m.conversation_id, m.seq, m.loaded, c.user_id FROM messages m
   JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
@@ -235,7 +235,7 @@ SELECT m.conversation_id, m.seq, m.loaded, c.user_id FROM messages m
 async def loaded(
     connection: Connection, tenant: UUID, scope: str | UUID, after: tuple[str, int], limit: int
 ) -> Sequence[Record]:
-    """In order of conversation and seq. Of a scope that is known by its hash only, those of any."""
+    """List messages with loaded text by conversation and seq; for a scope known only by hash, those of all scopes."""
     any_scope = isinstance(scope, UUID)
     user, own = (None, None) if isinstance(scope, UUID) else (user_of(scope), scope[2:])
     return await connection.fetch(LOADED, tenant, any_scope, user, own, *after, limit)

@@ -29,20 +29,20 @@ SELECT e.number, e.trigger_page, e.head, c.short_before AS condensed_start, v.sh
 
 
 async def turns(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> list[Turn]:
-    """The last ones, in order."""
+    """Return the last turns, in order."""
     return [Turn(*row) for row in await connection.fetch(TURNS, tenant, conversation_id, limit)]
 
 
 async def epochs(
     connection: Connection, tenant: UUID, conversation_id: str, limit: int, *, full_total: int, short_total: int
 ) -> list[Frozen]:
-    """The last ones, in order. A zone that begins after the last message begins at the totals."""
-    found = []
+    """Return the last epochs, in order. A zone that begins after the last message begins at the totals."""
+    epochs_frozen = []
     for row in await connection.fetch(EPOCHS, tenant, conversation_id, limit):
         head = read_head(row["head"])
         end = short_total if row["condensed_end"] is None else row["condensed_end"]
         start = end if row["condensed_start"] is None else row["condensed_start"]
-        found.append(
+        epochs_frozen.append(
             Frozen(
                 number=row["number"],
                 trigger_page=row["trigger_page"],
@@ -53,4 +53,4 @@ async def epochs(
                 verbatim_from=full_total if row["verbatim_start"] is None else row["verbatim_start"],
             )
         )
-    return found
+    return epochs_frozen

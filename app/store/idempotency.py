@@ -1,4 +1,4 @@
-"""Answers to requests that carried an Idempotency-Key."""
+"""Stored responses to requests with an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.postgres.database import Connection
 
 KEPT = timedelta(hours=24)
 UNKNOWN = UUID(int=0)
-"""The owner of an answer that may speak of any scope: whoever erases something looks at it too."""
+"""The owner of a response that may concern any scope: every erasure checks it too."""
 
 FIND = "SELECT digest, response FROM idempotency WHERE tenant_id = $1 AND key = $2"
 
@@ -37,7 +37,7 @@ async def claim(connection: Connection, tenant: UUID, key: str, digest: bytes) -
 
 
 async def store(connection: Connection, tenant: UUID, key: str, response: str, owner: UUID) -> None:
-    """``owner`` is that of the only scope of which the response says anything, or UNKNOWN."""
+    """Store a response. ``owner`` is that of the only scope the response contains data of, or UNKNOWN."""
     await connection.execute(STORE, tenant, key, response, owner)
 
 

@@ -1,4 +1,4 @@
-"""Answers that were kept for Idempotency-Keys, as erasing looks for them."""
+"""Find the responses stored for Idempotency-Keys that erasure must change."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from app.store.idempotency import UNKNOWN
 
 UUIDS = "'\"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\"'"
 ANSWERS_AT_ONCE = 1000
-"""Looked at in one statement: an owner may have a day's, and of long texts."""
+"""Responses read by one statement: an owner may have a day's, with long texts."""
 FEW_IDS = 8
-"""So many are looked for one after the other; for more it is quicker to find every id of a text first."""
+"""Up to this many ids are searched for one by one; for more it is faster to extract every id of a text first."""
 
 
-def _naming(found: str) -> str:
-    """Some answers of an owner in order of key; the text of those in which one of the ids is found."""
+def _naming(condition: str) -> str:
+    """Return SQL for some responses of an owner by key, with the text of those that contain one of the ids."""
     return f"""
-SELECT key, CASE WHEN EXISTS ({found}) THEN response END AS response
+SELECT key, CASE WHEN EXISTS ({condition}) THEN response END AS response
   FROM (SELECT key, response FROM idempotency
          WHERE tenant_id = $1 AND owner = $3 AND key > $4 ORDER BY key LIMIT {ANSWERS_AT_ONCE}) i
  ORDER BY key
@@ -33,7 +33,7 @@ ANSWERS_NAMING_FEW = _naming(
 ANSWERS_NAMING = _naming(
     f"SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])"
 )
-# Those that name a conversation, or what is in it.
+# Responses that name a conversation, or anything in it.
 ANSWERS_OF = f"""
 WITH batch AS MATERIALIZED (
   SELECT key, response FROM idempotency
@@ -81,7 +81,7 @@ async def answers_naming(
 async def answers_of(
     connection: Connection, tenant: UUID, owner: UUID, conversation_id: str, quoted: str
 ) -> AsyncIterator[Record]:
-    """``quoted`` is the conversation's id as JSON."""
+    """Yield an owner's responses that concern a conversation. ``quoted`` is the conversation's id as JSON."""
     async for answer in _answers(connection, owner, ANSWERS_OF, tenant, conversation_id, quoted):
         yield answer
 
@@ -92,9 +92,7 @@ async def answers_said(connection: Connection, tenant: UUID, owner: UUID) -> Asy
 
 
 async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
-    """Those that were found among the owner's, and among those of which nobody knows whose they are; looking at some
-    after others.
-    """
+    """Yield the matching responses of an owner and of unknown owners, batch by batch."""
     for whose in (owner, UNKNOWN):
         after = ""
         while rows := await connection.fetch(sql, *arguments, whose, after):
@@ -107,13 +105,13 @@ async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: ob
 
 
 async def answers_showing(connection: Connection, tenant: UUID, owner: UUID, archive: UUID) -> list[str]:
-    """Their keys."""
+    """Return the keys of the responses that show an archive."""
     rows = await connection.fetch(ANSWERS_SHOWING, tenant, [owner, UNKNOWN], str(archive))
     return [row["key"] for row in rows]
 
 
 async def lock(connection: Connection, tenant: UUID, keys: Sequence[str]) -> Sequence[Record]:
-    """Some answers as they are now, in order of key."""
+    """Lock responses by key, and return them as they are then."""
     return await connection.fetch(LOCK, tenant, keys)
 
 

@@ -25,7 +25,7 @@ async def look_up(database: Database, tenant: UUID, key: UUID) -> Record | None:
     return await database.fetch_row(LOOK_UP, str(tenant), key)
 
 
-# When a key was last used, to a minute. A row that somebody else is writing is left to them.
+# Record the minute of a key's last use. A row that another transaction is writing is left to it.
 USED = """
 UPDATE keys SET last_used_at = now()
  WHERE tenant_id = $1 AND id = (
@@ -93,7 +93,7 @@ UPDATE keys SET revoked_at = coalesce(revoked_at, now())
 
 
 async def revoke(connection: Connection, tenant: UUID, key: UUID, bound_to: str | None) -> Record | None:
-    """None if there is no such key. One that was revoked before stays so since then."""
+    """Revoke a key; None if it does not exist. A key that was already revoked keeps its first time."""
     return await connection.fetchrow(REVOKE, tenant, key, bound_to)
 
 
@@ -101,7 +101,7 @@ DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
 
 
 async def delete_of_user(connection: Connection, tenant: UUID, user_id: str) -> int:
-    """How many there were, the revoked ones too. The tenant goes on to require keys."""
+    """Delete a user's keys, revoked ones included, and return how many. The tenant continues to require keys."""
     status = await connection.execute(DELETE_OF_USER, tenant, user_id)
     return int(status.rsplit(" ", 1)[-1])
 

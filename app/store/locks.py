@@ -1,18 +1,18 @@
-"""The order in which transactions lock what they write. Nobody waits in a circle if everybody keeps to it.
+"""The order in which transactions lock what they write. Following it rules out deadlocks.
 
 1. The request's own ``Idempotency-Key`` (appends: last, in the statement that stores them).
-2. The **owner** of memories and archives (``lock_owner``): by whoever erases or expires something of a user's, or of a
-   conversation's that has no user; shared by whoever gives vectors to memories.
+2. The **owner** of memories and archives (``lock_owner``): exclusively to erase or expire anything of a user, or of a
+   conversation without a user; shared to store vectors of memories.
 3. The **conversation**: ``conversations.lock`` to change it, ``conversations.hold`` to add what belongs to it, such as
-   an archive, a memory or passages. Only who holds the owner's lock may lock several.
+   an archive, a memory or passages. Only a holder of the owner's lock may lock several.
 4. Messages, pages and archives.
 5. Contents of archives (``archive_contents``), by scope and digest, all at once.
-6. Memories, then what hangs from them: vectors and the marks of those that want one.
-7. ``work``, by kind and subject, once in a transaction. What claims, beats, fails or reaps work locks nothing else.
-8. Answers kept for other requests' keys, by key.
+6. Memories, then their dependents: vectors and the marks of memories that need one.
+7. ``work``, by kind and subject, once per transaction. Claiming, beating, failing and reaping lock nothing else.
+8. Responses stored for other requests' keys, by key.
 
-What is later in the list may be left out, but not locked before what is earlier. Housekeeping that goes by time, not by
-conversation, passes over what is locked (``SKIP LOCKED``).
+A transaction may skip steps but not go back. Housekeeping by time instead of by conversation skips locked rows
+(``SKIP LOCKED``).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ __all__ = ["Hit", "Meaning", "find", "first_id", "relevance", "search"]
 
 
 def first_id(time: datetime) -> UUID:
-    """The smallest UUIDv7 of a moment; of one that none can be of, the nearest."""
+    """Return the smallest UUIDv7 of a moment, or the nearest that exists."""
     return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)
 
 
@@ -50,21 +50,21 @@ class Hit:
     score: float
     created_at: datetime
     coverage: float = 0.0
-    """The part of the query that its words carry; 0 where it was found by its meaning alone."""
+    """The part of the query that its words carry; 0 if it was found by meaning alone."""
     own: float = 0.0
     """The score without the neighbours' part."""
 
 
 class Hits(NamedTuple):
-    """What a search found, the best first."""
+    """Results of a search, best first."""
 
     hits: list[Hit]
     total: int
-    """How many fit at all."""
+    """The number of all matches."""
     known: float = 0.0
     """The part of the information of ``telling`` terms that the owner's newest memories know."""
     memories: int = 0
-    """How many the owner has, counted to RECENT."""
+    """The owner's memories, counted up to RECENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +73,21 @@ class Meaning:
 
     model: UUID
     vector: str
-    """As pgvector reads it."""
+    """In pgvector's text form."""
     usual_mean: float
     usual_deviation: float
 
 
 RECENT = 1_000
-"""An owner's newest memories, which show how common words are, and what all vectors have in common."""
+"""The owner's newest memories, which tell how common words are, and what all vectors have in common."""
 LOOKED_AT, LOOKED_AT_EACH = 300, 6
-"""The best memories before neighbours count, and more for each that is wanted: what scores less than all these is not
-lifted among those that are wanted."""
+"""The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
+into the results.
+"""
 
 
-def _statement(*, vectors: bool) -> str:
-    """Search over one owner's rows: BM25 as an inner product, and with ``vectors`` closeness as another.
-
-    A term's idf, and the vectors' mean and spread, are worked out over the owner's newest rows. Every row is looked
-    at, in covering indexes alone. A message scores as its best passage does, and is lifted by its neighbours where it
-    is a turn of a dialogue; everything else stands alone.
-    """
-    return f"""
+# A term's idf is worked out over the owner's newest rows.
+_QUERY = f"""
 WITH terms AS MATERIALIZED (
   SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
 ), asked AS MATERIALIZED (
@@ -109,7 +104,36 @@ WITH terms AS MATERIALIZED (
   SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information,
          greatest({WORDS}, {CHANCE} * sum(idf) / sqrt(sum(idf * idf * part * (1 - part))))::float8 AS words FROM idf
-{_CLOSENESS if vectors else ")"}, scored AS MATERIALIZED ( -- narrow: it is written for every row, and read twice
+)"""
+# The mean and spread of closeness are worked out over the owner's newest vectors.
+_CLOSENESS = f"""sample AS MATERIALIZED (
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $18
+   ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
+), common AS MATERIALIZED (
+  SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
+         {COMMON} * n / (n + {FEW}) AS part
+    FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
+), probe AS MATERIALIZED (
+  SELECT n, CASE WHEN n = 0 THEN $19::text::halfvec
+                 ELSE ($19::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
+            END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
+), closeness AS MATERIALIZED (
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $20::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $21::float8 * $21::float8) / (p.n + {FEW})) AS deviation
+    FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
+                             FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
+)"""
+# A full join, although no vector lacks its memory: it is the only kind of join never executed as a look-up, or as a
+# scan of all vectors, per row, as a planner without statistics of an owner, expecting a row or two, would do.
+# Conditions on its rows are in a CASE, so that it stays a full join: the planner would see through any other condition
+# that a lone vector cannot pass.
+_VECTORS = """FULL JOIN
+         (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
+                             - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
+            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $18 OFFSET 0) e ON e.memory_id = m.id"""
+_NO_VECTORS = "CROSS JOIN (SELECT NULL::float8 AS closeness) e"
+# Every row is looked at, in covering indexes alone.
+_SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row, and read twice
   SELECT id, coverage,
          CASE WHEN closeness IS NULL
               THEN (SELECT words FROM query) * coverage
@@ -126,9 +150,12 @@ WITH terms AS MATERIALIZED (
                  AND ($10::uuid IS NULL OR id < $10)
                  AND ($15::boolean OR NOT sensitive) AS fits
             FROM memories WHERE tenant_id = $1 AND owner = $2 OFFSET 0) m -- numbers alone, before they are joined
-         {_VECTORS if vectors else "CROSS JOIN (SELECT NULL::float8 AS closeness) e"}
+         {{vectors}}
    WHERE CASE WHEN fits THEN coverage > 0 OR closeness IS NOT NULL END
-), best AS MATERIALIZED (
+)"""
+# A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
+# everything else stands alone.
+_LIFTED = f"""best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page
     FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
          LATERAL (SELECT type, conversation_uid, seq, page FROM memories
@@ -148,7 +175,8 @@ WITH terms AS MATERIALIZED (
   SELECT id, coverage, own, score FROM lifted WHERE place = 1 OR $17
   UNION ALL
   SELECT id, coverage, score, score FROM best WHERE type <> 'episode'
-), found AS (
+)"""
+_RANKED = f"""found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
     FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
@@ -168,71 +196,69 @@ SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.
 """
 
 
-_CLOSENESS = f"""), sample AS MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $18
-   ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
-), common AS MATERIALIZED (
-  SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
-         {COMMON} * n / (n + {FEW}) AS part
-    FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
-), probe AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN $19::text::halfvec
-                 ELSE ($19::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
-            END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
-), closeness AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $20::float8) / (p.n + {FEW}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $21::float8 * $21::float8) / (p.n + {FEW})) AS deviation
-    FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
-                             FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
-)"""
-# A full join, though no vector is without its memory: it alone is never done by a look-up, or by a scan of all vectors,
-# for each row, which is what a planner does that knows nothing of an owner and expects a row or two. It stays one, for
-# what is asked of its rows is asked in a CASE: a planner sees through anything else that no lone vector can pass.
-_VECTORS = """FULL JOIN
-         (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
-                             - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
-            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $18 OFFSET 0) e ON e.memory_id = m.id"""
+# Search over one owner's rows: BM25 as an inner product, and with vectors closeness as another.
+BY_WORDS = ", ".join([_QUERY, _SCORED.format(vectors=_NO_VECTORS), _LIFTED, _RANKED])
+SEARCH = ", ".join([_QUERY, _CLOSENESS, _SCORED.format(vectors=_VECTORS), _LIFTED, _RANKED])
 
-BY_WORDS = _statement(vectors=False)
-SEARCH = _statement(vectors=True)
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The terms and the meaning that score passages."""
+
+    terms: Sequence[int]
+    meaning: Meaning | None = None
+    """None: a passage must contain one of the terms."""
+    weight: float = MEANING_ENGLISH
+    """Of closeness, for the query's language."""
+    only_meaning: bool = False
+    """The terms apply only to passages without a vector."""
+    telling: Sequence[int] = ()
+    """The terms whose known part is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The passages that are searched."""
+
+    conversation_uid: UUID | None = None
+    types: Sequence[str] | None = None
+    archive_id: UUID | None = None
+    keywords: Sequence[int] = ()
+    """At least one of them must occur."""
+    since: datetime | None = None
+    """Like ``until`` compared with the time in the passages' ids, which is indexed: when they were made, not the time
+    they tell of."""
+    until: datetime | None = None
+    score_min: float = float("-inf")
+    sensitive: bool = False
+    """Sensitive ones too."""
+
+
+ALL = Filter()
 
 
 async def search(
     connection: Connection,
     tenant: UUID,
     owner: UUID,
-    terms: Sequence[int],
+    scoring: Scoring,
+    where: Filter = ALL,
     *,
-    meaning: Meaning | None = None,
-    weight: float = MEANING_ENGLISH,
-    only_meaning: bool = False,
-    conversation_uid: UUID | None = None,
-    types: Sequence[str] | None = None,
-    archive_id: UUID | None = None,
-    keywords: Sequence[int] = (),
-    since: datetime | None = None,
-    until: datetime | None = None,
-    score_min: float = float("-inf"),
-    sensitive: bool = False,
     limit: int = 10,
-    telling: Sequence[int] = (),
     every_passage: bool = False,
 ) -> Hits:
-    """The best passages for a query's terms and meaning, and how many there are at all that fit it.
+    """Return the best passages by a scoring, and the total number that match.
 
-    Without ``meaning`` a passage must have one of the terms; with ``only_meaning`` the terms are for those that have
-    no vector. ``weight`` is what closeness counts, by the query's language. ``keywords`` are terms of which a passage
-    must have at least one. ``since`` and ``until`` are compared with the time in the passages' ids, which is in the
-    index; that of their making, not of what they tell. Sensitive ones are there if ``sensitive``. ``telling``: the
-    terms of which it is asked whether they are known. Of a message its best passage is found, or ``every_passage``.
+    Each message is represented by its best passage, unless ``every_passage`` is set.
     """
-    if not terms and meaning is None:
+    meaning = scoring.meaning
+    if not scoring.terms and meaning is None:
         return Hits([], 0)
     arguments: list[object] = [
-        tenant, owner, terms, conversation_uid, types, archive_id, limit,
-        bm25.any_of(keywords) if keywords else None, first_id(since) if since else None,
-        first_id(until) if until else None, score_min, weight, only_meaning, score_of(FOUND_MIN),
-        sensitive, telling, every_passage,
+        tenant, owner, scoring.terms, where.conversation_uid, where.types, where.archive_id, limit,
+        bm25.any_of(where.keywords) if where.keywords else None, first_id(where.since) if where.since else None,
+        first_id(where.until) if where.until else None, where.score_min, scoring.weight, scoring.only_meaning,
+        score_of(FOUND_MIN), where.sensitive, scoring.telling, every_passage,
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
@@ -273,7 +299,7 @@ SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, c
 
 
 async def find(connection: Connection, tenant: UUID, memory: UUID, owner: UUID | None = None) -> Hit | None:
-    """One memory by its id; with an owner, only if it is theirs."""
+    """Return a memory by id; if ``owner`` is given, only that owner's."""
     r = await connection.fetchrow(FIND, tenant, memory)
     if r is None or owner not in (None, r["owner"]):
         return None

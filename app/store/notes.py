@@ -1,4 +1,4 @@
-"""Standing notes: what must always be in view."""
+"""Standing notes: instructions that must always be in view."""
 
 from __future__ import annotations
 
@@ -18,29 +18,14 @@ SELECT id, seq, text, tokens, source, replaced, created_at FROM notes
 async def browse(
     connection: Connection, tenant: UUID, conversation_id: str, *, replaced: bool = False
 ) -> Sequence[Record]:
-    """What people wrote first, then what was found, in the order of the conversation; ``replaced`` ones on demand."""
+    """List notes: those written by people first, then extracted ones, in conversation order; optionally ``replaced``
+    ones.
+    """
     return await connection.fetch(LIST, tenant, conversation_id, replaced)
 
 
 NOTES_READ_MAX = 200
-"""The newest; nobody keeps to more."""
-
-# Those that a head needs, as they were known at a revision: written by a person, or found in a message that is no
-# longer in view; the newest.
-FOR_HEAD = """
-SELECT seq, text, tokens, source FROM notes
- WHERE tenant_id = $1 AND conversation_id = $2 AND (source = 'person' OR seq < $3)
-   AND revision <= $4 AND (replaced IS NULL OR replaced > $4)
- ORDER BY source = 'person' DESC, seq DESC, id DESC LIMIT $5
-"""
-
-
-async def for_head(
-    connection: Connection, tenant: UUID, conversation_id: str, before_seq: int, revision: int
-) -> Sequence[Record]:
-    """Seq, text, tokens and source of each: people's first, then the newest first."""
-    return await connection.fetch(FOR_HEAD, tenant, conversation_id, before_seq, revision, NOTES_READ_MAX)
-
+"""The newest notes are read for a head."""
 
 # Those that hold now, the newest.
 CURRENT = """
@@ -50,7 +35,7 @@ SELECT id, seq, text, source FROM notes
 
 
 async def current(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> Sequence[Record]:
-    """The newest first."""
+    """Return the notes in force, newest first."""
     return await connection.fetch(CURRENT, tenant, conversation_id, limit)
 
 
@@ -71,12 +56,12 @@ async def find_more(
     tenant: UUID,
     conversation_id: str,
     revision: int,
-    found: Sequence[tuple[UUID, int, str, int]],
+    new: Sequence[tuple[UUID, int, str, int]],
     replaced: Sequence[UUID],
 ) -> None:
-    """Notes that a model found: id, seq, text and tokens of each; and which others hold no longer."""
-    if found:
-        await connection.execute(FIND_MORE, tenant, conversation_id, revision, *(zip(*found, strict=True)))
+    """Store the notes that a model found (id, seq, text and tokens of each), and retire those they replace."""
+    if new:
+        await connection.execute(FIND_MORE, tenant, conversation_id, revision, *(zip(*new, strict=True)))
     if replaced:
         await connection.execute(REPLACE, tenant, conversation_id, revision, replaced)
 

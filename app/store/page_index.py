@@ -1,4 +1,4 @@
-"""What background jobs found out about pages: titles, lines, topics. Append-only, and stamped with the revision."""
+"""Results of background jobs about pages: titles, lines, topics. Append-only, and stamped with the revision."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.contents import PageNames
-from app.core.topics import Topic
+from app.core.topics import Topic, counted
 from app.postgres.database import Connection, Database
 
 MENTIONS_MAX = 200
-"""The newest mentions are looked at; of topics that were not mentioned for so long nobody needs to be told."""
+"""The newest mentions are read; older topics are no longer of interest."""
 
 # A new revision of what heads may quote, unless the conversation is gone, or its past was changed since.
 BEGIN = """
@@ -26,7 +26,7 @@ RETURNING revision
 async def begin_revision(
     connection: Connection, tenant: UUID, conversation_id: str, uid: UUID, generation: int
 ) -> int | None:
-    """The revision to stamp a result with; it locks the conversation. None if what the result was made of is past."""
+    """Lock the conversation and return the revision for a new result; None if the result's basis is outdated."""
     row = await connection.fetchrow(BEGIN, tenant, conversation_id, uid, generation)
     return row["revision"] if row else None
 
@@ -47,7 +47,7 @@ class NewPageIndex:
 
 @dataclass(frozen=True, slots=True)
 class Unindexed:
-    """A page that wants an index, as far as every index is made of it."""
+    """A page to index, with everything that every index is made from."""
 
     generation: int
     first_seq: int
@@ -55,7 +55,7 @@ class Unindexed:
     title: str
     lines: Sequence[str]
     topics: Sequence[str]
-    """Of the conversation, the latest first."""
+    """The conversation's topics, the latest first."""
 
 
 # One page, its lines and the newest mentions of topics; nothing if it is gone, or if its index is as good as it gets:
@@ -97,12 +97,12 @@ async def unindexed(
     return Unindexed(**values)
 
 
-# A page's index, a mention more of each of its topics, and how far every page has an index, under a new revision of
-# what heads may quote. Nothing if the conversation is gone or its past was changed since; no index if the page has one
-# or is gone. A model's takes the place of an extractive one, of which heads quote nothing.
+# Store a page's index, count a mention for each of its topics, and advance the number of pages that are indexed without
+# a gap, under a new revision for heads. Does nothing if the conversation is gone or its past was changed since; stores
+# no index if the page has one or is gone. A model's index replaces an extractive one, which heads do not quote.
 #
-# The conversation is locked first. Having waited for that, the statement sees it as it is then, but its pages as they
-# were before: so it goes as far as those that it sees, and never back.
+# The conversation is locked first. After waiting for the lock, the statement sees the conversation as it is then, but
+# its pages as they were before: so it advances only over the pages that it sees, and never back.
 INDEX = """
 WITH c AS (
   UPDATE conversations c
@@ -147,7 +147,10 @@ async def index(
     new: NewPageIndex,
     mentions: Sequence[str],
 ) -> tuple[int | None, bool]:
-    """The revision, None if what the index was made of is past; and whether it was stored. ``mentions``: each once."""
+    """Store an index; return its revision, None if its basis is outdated, and whether it was stored.
+
+    ``mentions`` contains each topic once.
+    """
     row = await connection.fetchrow(
         INDEX, tenant, conversation_id, uid, generation, new.page, new.source, new.model, new.title, new.title_tokens,
         new.topics, new.seqs, new.lines, new.line_tokens, new.error, mentions,
@@ -174,7 +177,7 @@ SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
 async def names(
     connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], revision: int
 ) -> dict[int, PageNames]:
-    """By page; pages without are left out."""
+    """Return titles and lines by page; pages without any are left out."""
     if not pages:
         return {}
     rows = await connection.fetch(NAMES, tenant, conversation_id, pages, revision)
@@ -199,11 +202,6 @@ SELECT topic, count, page FROM topic_mentions
 async def topics(
     connection: Connection, tenant: UUID, conversation_id: str, last_page: int, revision: int, limit: int = MENTIONS_MAX
 ) -> list[Topic]:
-    """Those of the newest ``limit`` mentions, the latest first."""
+    """Return the topics of the newest ``limit`` mentions, the latest first."""
     rows = await connection.fetch(MENTIONS, tenant, conversation_id, last_page, revision, limit)
-    found: dict[str, Topic] = {}
-    for row in rows:
-        known = found.get(row["topic"])
-        if known is None or row["count"] > known.mentions:
-            found[row["topic"]] = Topic(row["topic"], row["count"], known.last_page if known else row["page"])
-    return list(found.values())
+    return counted((row["topic"], row["count"], row["page"]) for row in rows)

@@ -1,4 +1,4 @@
-"""What an export reads, and what an import asks and writes besides what appends and jobs write."""
+"""Statements that only export and import need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CARDS = """
 SELECT id, tool_name, query_summary, result_summary, key_terms, sources, expires_at FROM archives
  WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) ORDER BY array_position($2::uuid[], id)
 """
-# What was learnt after one revision and up to another, in order.
+# What was learned between two revisions, in order.
 LEARNT = """
 SELECT revision, 'page' AS kind, page AS n, 0 AS m FROM page_index
  WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
@@ -53,7 +53,7 @@ SELECT seq, text FROM notes WHERE tenant_id = $1 AND conversation_id = $2 AND re
 SUMMARY = """
 SELECT version, through_seq, text, model FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version = $3
 """
-# Memories with a content of their own: a conversation's ($2), or those of an owner ($3) that are in none.
+# Memories with content of their own: a conversation's ($2), or those of an owner ($3) outside of any.
 MEMORIES = """
 SELECT id, conversation_id, type, content, nul_offsets, keywords, metadata, source, sensitive, seq, page, expires_at,
        created_at FROM memories

@@ -1,8 +1,9 @@
-"""Conversations that are held through the proxy, found by what was said in them."""
+"""Conversations held through the proxy, found by their content."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from uuid import UUID
 
 from asyncpg import Record
@@ -11,10 +12,12 @@ from app.core.proxy import Candidate
 from app.postgres.database import Connection
 
 CANDIDATES_MAX = 20
+BEFORE_MAX = 1_000
+"""Messages before an answer, among which its question is."""
 
 _FIELDS = "id, chain, asked, answered, system, updated_at"
-# A user's conversations that end with one of some beginnings of a list, or were asked last what the whole list asks.
-# (Nobody's conversations have a statement of their own, so that an index finds them too.)
+# A user's conversations that end with one of a list's prefixes, or whose last question is the whole list.
+# (Conversations without a user have a statement of their own, so that an index finds them too.)
 _FIND = f"""
 SELECT * FROM (
   (SELECT f.* FROM unnest($3::bytea[]) AS e (ended) CROSS JOIN LATERAL (
@@ -32,12 +35,43 @@ FIND_NOBODYS = _FIND.format(user="user_id IS NULL AND $2::text IS NULL")
 
 
 async def candidates(
-    connection: Connection, tenant: UUID, user_id: str | None, ends: Sequence[bytes], asked: bytes
+    connection: Connection, tenant: UUID, user_id: str | None, ends: Sequence[bytes], last_question: bytes
 ) -> list[Candidate]:
-    """The latest first."""
+    """Return the conversations that a question can continue, latest first."""
     sql = FIND if user_id is not None else FIND_NOBODYS
-    return [_candidate(row) for row in await connection.fetch(sql, tenant, user_id, ends, asked)]
+    return [_candidate(row) for row in await connection.fetch(sql, tenant, user_id, ends, last_question)]
 
 
 def _candidate(row: Record) -> Candidate:
     return Candidate(row["id"], row["chain"] or b"", row["asked"] or b"", row["answered"], row["system"])
+
+
+# An answer by the id that a client of Responses knows. (The pattern lets the index of such ids be used.)
+FIND_RESPONSE = """
+SELECT conversation_id, seq FROM messages
+ WHERE tenant_id = $1 AND client_id = $2 AND client_id LIKE 'resp\\_%' ORDER BY conversation_id LIMIT 1
+"""
+FORGET_RESPONSE = """
+UPDATE messages SET client_id = NULL WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+"""
+# What callers know of before an answer, newest first. An empty digest: see core.sync.INNER.
+BEFORE = """
+SELECT seq, id, role, body FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq < $3 AND digest IS DISTINCT FROM '' ORDER BY seq DESC LIMIT $4
+"""
+
+
+async def response_place(connection: Connection, tenant: UUID, response_id: str) -> tuple[str, int] | None:
+    """Return the conversation and the seq of an answer."""
+    row = await connection.fetchrow(FIND_RESPONSE, tenant, response_id)
+    return (row["conversation_id"], row["seq"]) if row else None
+
+
+async def forget_response(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> None:
+    await connection.execute(FORGET_RESPONSE, tenant, conversation_id, seq)
+
+
+async def question_before(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> list[Record]:
+    """Return the messages that an answer answers, newest first."""
+    rows = await connection.fetch(BEFORE, tenant, conversation_id, seq, BEFORE_MAX)
+    return list(takewhile(lambda row: row["role"] != "assistant", rows))

@@ -22,8 +22,8 @@ async def long(connection: Connection, tenant: UUID, keep: int, after: str, limi
     return await connection.fetch(LONG, tenant, keep, after, limit)
 
 
-# The next messages that may be pruned, in order: beyond what is kept, before the window's zones ($4), on pages that
-# are indexed, summarised ($5) and in search with all their passages. The first one that is not ready ends them.
+# The next messages to prune, in order: beyond the number to keep, before the window's zones ($4), on pages that are
+# indexed, summarised ($5) and in search with all their passages. The first one that is not ready ends them.
 READY = """
 WITH c AS MATERIALIZED (
   SELECT pruned_through, prompt_through, indexed_through, last_seq - $3 AS through FROM conversations
@@ -78,7 +78,7 @@ async def keep(connection: Connection, tenant: UUID, memory: UUID, content: str,
 async def prune(
     connection: Connection, tenant: UUID, conversation_id: str, seq: int, forms: Forms, tokens: int
 ) -> None:
-    """Its line, its place and its offsets stay; ``tokens`` are what the new forms weigh."""
+    """Replace a message's forms; its line, place and offsets stay. ``tokens`` is the size of the new forms."""
     await connection.execute(PRUNE, tenant, conversation_id, seq, forms.body, forms.view, forms.anthropic, tokens)
 
 

@@ -1,4 +1,4 @@
-"""Memories with a content of their own: what was posted to be remembered, and what a model found worth it."""
+"""Memories with content of their own: posted ones, and those that a model found worth keeping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Remembered:
     owner: UUID
     type: str
     content: str
-    """Without NUL; ``nul_offsets`` says where it was."""
+    """Without NUL; ``nul_offsets`` tells where it was."""
     nul_offsets: str
     keywords: Sequence[str]
     metadata: str
@@ -51,7 +51,7 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FR
 
 
 async def insert(connection: Connection, tenant: UUID, new: Remembered, *, embeds: bool) -> None:
-    """``embeds`` marks it for the embedding job; enqueueing that is the caller's."""
+    """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
     await connection.execute(
         INSERT, tenant, new.owner, new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
@@ -60,8 +60,8 @@ async def insert(connection: Connection, tenant: UUID, new: Remembered, *, embed
     )  # fmt: skip
 
 
-# What passages are of: by their ids, unless it has expired, or is sensitive and $3 is false. The content is that of
-# the whole, in one of its rows: it may be long and they may be many.
+# The memories of passages, unless expired, or sensitive while $3 is false. The content of the whole memory is in only
+# one of its rows, because it may be long and the rows many.
 CONTENTS = """
 SELECT m.id, w.id AS key, (row_number() OVER whole) = 1 AS is_whole,
        CASE WHEN row_number() OVER whole = 1 THEN w.content END AS content,
@@ -76,7 +76,7 @@ WINDOW whole AS (PARTITION BY w.id ORDER BY m.id)
 
 
 async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
-    """The memory that each of some passages is of."""
+    """Return the memories that some passages belong to, by passage."""
     if not ids:
         return {}
     rows = await connection.fetch(CONTENTS, tenant, ids, sensitive)
@@ -88,8 +88,8 @@ OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of
 
 
 async def owner(connection: Connection, tenant: UUID, memory: UUID) -> UUID | None:
-    found: UUID | None = await connection.fetchval(OWNER, tenant, memory)
-    return found
+    owner_id: UUID | None = await connection.fetchval(OWNER, tenant, memory)
+    return owner_id
 
 
 DELETE = """
@@ -102,7 +102,7 @@ RETURNING owner, type
 async def delete(
     connection: Connection, tenant: UUID, memory: UUID, *, owner: UUID | None = None, sensitive: bool
 ) -> UUID | None:
-    """With its passages and vectors; its owner. None if the owner (any, if None) has no such memory."""
+    """Delete a memory with its passages and vectors; return its owner, or None if ``owner`` (any, if None) lacks it."""
     row = await connection.fetchrow(DELETE, tenant, memory, owner, sensitive)
     return row["owner"] if row else None
 
@@ -125,5 +125,5 @@ async def owners_of_expired(connection: Connection, tenant: UUID) -> list[UUID]:
 
 
 async def delete_expired(connection: Connection, tenant: UUID, owner: UUID) -> int:
-    """Some of an owner's that are past their time; how many they were. The owner must be locked."""
+    """Delete some of an owner's expired memories and return how many. The owner must be locked."""
     return len(await connection.fetch(DELETE_EXPIRED, tenant, owner))

@@ -1,4 +1,4 @@
-"""What memory costs: calls to models and their tokens, by tenant and day, by conversation, and by kind of work."""
+"""Model usage: calls and tokens by tenant and day, by conversation, and by kind of work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Spent:
 
 _MORE = "(calls, prompt_tokens, completion_tokens) = (s.calls + $4, s.prompt_tokens + $5, s.completion_tokens + $6)"
 
-# What was spent today on a kind of work; and, if there still is the conversation that it was for, on that.
+# Add to today's total of a kind of work and, if its conversation still exists, to the conversation's.
 RECORD = f"""
 WITH c AS (SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE),
      o AS (INSERT INTO conversation_spending AS s
@@ -44,7 +44,7 @@ async def record(
     completion_tokens: int,
     calls: int = 1,
 ) -> None:
-    """By itself, as soon as a provider answered: what was paid for counts, whatever becomes of the job."""
+    """Record calls in a transaction of their own as soon as the provider has answered, whatever becomes of the job."""
     async with database.begin(tenant) as connection:
         await connection.execute(
             RECORD, tenant, conversation_id, kind, calls, max(prompt_tokens, 0), max(completion_tokens, 0)
@@ -59,12 +59,12 @@ TOTALS_OF = f"SELECT {_SUMS} FROM conversation_spending WHERE tenant_id = $1 AND
 
 
 async def totals(connection: Connection, tenant: UUID) -> dict[str, Spent]:
-    """Since the beginning, by kind of work."""
+    """Return the totals of all time, by kind of work."""
     return _read(await connection.fetch(TOTALS, tenant))
 
 
 async def totals_of(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, Spent]:
-    """On one conversation, by kind of work."""
+    """Return the totals of one conversation, by kind of work."""
     return _read(await connection.fetch(TOTALS_OF, tenant, conversation_id))
 
 

@@ -36,25 +36,6 @@ async def newest(connection: Connection, tenant: UUID, conversation_id: str) -> 
     return Summary(**row) if row else Summary()
 
 
-# The version that covers all messages before one and the fewest after it, else the newest; as known at a revision.
-FOR_HEAD = f"""
-SELECT version, through_seq, text, tokens, model FROM summaries
- WHERE tenant_id = $1 AND conversation_id = $2 AND version = (
-   SELECT version FROM (
-     SELECT version, through_seq FROM summaries
-      WHERE tenant_id = $1 AND conversation_id = $2 AND revision <= $4
-      ORDER BY version DESC LIMIT {VERSIONS_LOOKED_AT}) s
-    ORDER BY through_seq < $3 - 1, CASE WHEN through_seq < $3 - 1 THEN -version ELSE version END LIMIT 1)
-"""
-
-
-async def for_head(
-    connection: Connection, tenant: UUID, conversation_id: str, before_seq: int, revision: int
-) -> Summary | None:
-    row = await connection.fetchrow(FOR_HEAD, tenant, conversation_id, before_seq, revision)
-    return Summary(**row) if row else None
-
-
 INSERT = """
 INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -65,7 +46,7 @@ COVER = "UPDATE conversations SET summary_through = $3 WHERE tenant_id = $1 AND 
 
 
 async def insert(connection: Connection, tenant: UUID, conversation_id: str, new: Summary, revision: int) -> bool:
-    """Whether it was stored; False if there is such a version already."""
+    """Return whether it was stored; False if there is such a version already."""
     row = await connection.fetchrow(
         INSERT, tenant, conversation_id, new.version, new.through_seq, revision, new.text, new.tokens, new.model
     )

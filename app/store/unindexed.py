@@ -1,4 +1,4 @@
-"""How much search and contents pages do not know yet. Counting stops at a bound: it is asked often."""
+"""Count what search and contents pages do not cover yet. Counting stops at a bound, because it happens often."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 from app.postgres.database import Connection
 
 UNINDEXED_MAX = 10_000
-"""What is counted of each."""
+"""The bound of each count."""
 
 # Closed pages and long texts whose indexing is not done, and memories without a vector.
 UNINDEXED = f"""
@@ -18,7 +18,7 @@ SELECT (SELECT count(*) FROM (
 
 
 async def count(connection: Connection, tenant: UUID) -> tuple[int, bool]:
-    """How many; and whether there may be more."""
+    """Return the count, and whether there may be more."""
     row = await connection.fetchrow(UNINDEXED, tenant)
     assert row is not None
     return row["pages"] + row["memories"], UNINDEXED_MAX in (row["pages"], row["memories"])

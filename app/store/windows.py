@@ -1,18 +1,19 @@
-"""What a window is assembled from, read in as few round trips as there are questions."""
+"""Read the parts of a window in as few round trips as possible."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.contents import Line, PageEntry
+from app.core.contents import Line
 from app.core.conversation import Conversation
-from app.core.model import Entry, Epoch, Head, Item, Layout
+from app.core.model import Day, Entry, Epoch, Head, Item, Layout
 from app.postgres.database import Connection, Database
 from app.store.conversations import (
     CONVERSATION_FIELDS,
@@ -116,16 +117,16 @@ async def load(
     database: Database | Connection,
     tenant: UUID,
     conversation_id: str,
-    asked: tuple[UUID, Layout] | None,
+    layout_of: tuple[UUID, Layout] | None,
     *,
     anthropic: bool,
 ) -> WindowParts | None:
-    """One statement for all of a window's parts; None if there is no such conversation.
+    """Load all parts of a window with one statement; None if there is no such conversation.
 
-    ``asked`` is the layout to read the body by and the ``uid`` of the conversation it was made for; without
-    one, that of the stored epoch (or of the beginning).
+    ``layout_of`` is the layout to read the body by, with the ``uid`` of the conversation it was made for; by default
+    the stored epoch's layout (or the initial one) is used.
     """
-    uid, layout = asked or (None, None)
+    uid, layout = layout_of or (None, None)
     arguments = (
         str(tenant),
         conversation_id,
@@ -142,6 +143,16 @@ async def load(
         row = await database.fetch_row(WINDOW, *arguments)
     else:
         row = await database.fetchrow(WINDOW, *arguments)
+    return _parts(row)
+
+
+async def without_body(database: Database, tenant: UUID, conversation_id: str) -> WindowParts | None:
+    """Load a conversation and its own epoch, but no messages; None if there is no such conversation."""
+    zones_of_no_conversation = (0, 0, 0, None, False, None, None, None)
+    return _parts(await database.fetch_row(WINDOW, str(tenant), conversation_id, *zones_of_no_conversation))
+
+
+def _parts(row: Record | None) -> WindowParts | None:
     if row is None:
         return None
     conversation = read_conversation(row)
@@ -160,13 +171,13 @@ async def load(
 async def newer(
     database: Database, tenant: UUID, conversation_id: str, last_seq: int, layout: Layout, *, anthropic: bool
 ) -> tuple[Conversation, list[Item]] | None:
-    """The conversation, without its own epoch, and what was appended to it after a message, as the layout shows it."""
+    """Return the conversation, without its own epoch, and the messages after ``last_seq`` in the layout's form."""
     arguments = (str(tenant), conversation_id, last_seq, layout.verbatim_from, anthropic)
     rows = await database.fetch_all(NEWER, *arguments)
     if not rows:
         return None
     names = [f"m_{name}" for name in ITEM_COLUMNS]
-    items = [_item(*(row[name] for name in names)) for row in rows if row["m_seq"] is not None]
+    items = [_item([row[name] for name in names]) for row in rows if row["m_seq"] is not None]
     return read_conversation(rows[0]), items
 
 
@@ -174,19 +185,20 @@ def _items(row: Record) -> list[Item]:
     if row["m_seq"] is None:
         return []
     columns = [row[f"m_{name}"] for name in ITEM_COLUMNS]
-    return [_item(*values) for values in zip(*columns, strict=True)]
+    return [_item(values) for values in zip(*columns, strict=True)]
 
 
-def _item(
-    seq: int, page: int, group: int, kind: str, role: str, text: str, tokens: int, parts: int, calls: int,
-    results: int, full_after: int, loaded: str | None, loaded_tokens: int, short: str | None, short_tokens: int,
-    anthropic: str | None, archives: str | None,
-) -> Item:  # fmt: skip
+def _item(values: Sequence[Any]) -> Item:
+    """Return the item of a message; ``values`` in the order of ITEM_COLUMNS."""
+    (
+        seq, page, group, kind, role, text, tokens, parts, calls, results, full_after, loaded, loaded_tokens, short,
+        short_tokens, anthropic, archives,
+    ) = values  # fmt: skip
     return Item(
         seq=seq,
         page=page,
         group=group,
-        kind=kind,  # type: ignore[arg-type]  # a CHECK holds it
+        kind=kind,
         role="tool" if kind == "result" else role,
         text=text,
         parts=parts,
@@ -208,6 +220,7 @@ def read_head(text: str) -> Head:
     values.pop("indexed_through_page", None)  # in heads of earlier versions
     values["listed"] = tuple(values["listed"])
     values["chapters"] = tuple(tuple(chapter) for chapter in values["chapters"])
+    values["days"] = tuple(Day(*day) for day in values.get("days", ()))
     return Head(**values)
 
 
@@ -238,42 +251,6 @@ async def entries(connection: Connection, tenant: UUID, conversation: Conversati
     return [Entry(*row) for row in rows]
 
 
-# Pages that a contents page may list: by recency, or because they were recalled; with the recalls known at a
-# revision.
-LISTABLE = """
-WITH recent AS MATERIALIZED (
-  SELECT page, count, at_page, revision FROM recalls
-   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5
-), r AS (
-  SELECT DISTINCT ON (page) page, count, at_page FROM recent
-   WHERE revision <= $6 AND page <= $3
-   ORDER BY page, count DESC
-)
-SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page
-  FROM pages p LEFT JOIN r ON r.page = p.page
- WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page <= $3 AND p.page >= $4
-UNION ALL
-SELECT p.page, p.title, p.title_tokens, r.count, r.at_page
-  FROM r JOIN pages p ON p.page = r.page
- WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND r.page < $4
- ORDER BY page
-"""
-
-
-async def listable(
-    connection: Connection,
-    tenant: UUID,
-    conversation_id: str,
-    *,
-    last_page: int,
-    oldest: int,
-    recalled_since: int,
-    revision: int,
-) -> list[PageEntry]:
-    rows = await connection.fetch(LISTABLE, tenant, conversation_id, last_page, oldest, recalled_since, revision)
-    return [PageEntry(r["page"], r["title"], r["title_tokens"], (), r["count"], r["at_page"]) for r in rows]
-
-
 LINES_PER_PAGE = 30
 
 # The contents-page lines of some pages, as far as the pages are archived.
@@ -297,28 +274,16 @@ SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
 async def lines(
     connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], before: int
 ) -> dict[int, list[Line]]:
-    """By page. At most LINES_PER_PAGE of each; those of messages without anything to say are left out."""
-    found: dict[int, list[Line]] = {}
+    """Return at most LINES_PER_PAGE lines for each page; messages without a line are left out."""
+    by_page: dict[int, list[Line]] = {}
     if not pages:
-        return found
+        return by_page
     rows = await connection.fetch(LINES, tenant, conversation_id, pages, before, LINES_PER_PAGE)
     for row in rows:
         if row["line"] and row["kind"] != "prompt":
             role = "tool" if row["kind"] == "result" else row["role"]
-            found.setdefault(row["page"], []).append(Line(row["seq"], role, row["line"], row["line_tokens"]))
-    return found
-
-
-TITLES = """
-SELECT page, title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])
-"""
-
-
-async def titles(connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int]) -> dict[int, str]:
-    if not pages:
-        return {}
-    rows = await connection.fetch(TITLES, tenant, conversation_id, pages)
-    return {row["page"]: row["title"] for row in rows}
+            by_page.setdefault(row["page"], []).append(Line(row["seq"], role, row["line"], row["line_tokens"]))
+    return by_page
 
 
 STORE_EPOCH = f"""

@@ -1,8 +1,8 @@
-"""Logs: as lines for people, or as JSON objects for machines; never what somebody said.
+"""Logs: lines for people or JSON objects for machines, without user content.
 
-Each record carries what the work at hand is known by: the request's id, or the job's and its tenant. Of an exception
-only the class and the frames are written, since its words may quote a message; the words of errors that are ours, and
-of the operating system's, are safe.
+Each record carries the context of the work: the request's id, or the job's id and its tenant. Exceptions are logged as
+class and frames only, because their messages may quote user content; messages of Quire's own errors and of the
+operating system are safe.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackTy
 
 
 def bind(**names: str) -> None:
-    """Names for what this task does from now on. Tasks that it starts inherit them."""
+    """Bind names to every log record of this task from now on. Tasks that it starts inherit them."""
     _known_by.set(tuple(names.items()))
 
 
 def set_up(level: str, form: Literal["text", "json"]) -> None:
-    """To stderr; in place of what was set up before."""
+    """Log to stderr, replacing any earlier configuration. Migrations are told step by step from level debug on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else Lines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger("alembic").setLevel(logging.WARNING if level == "info" else logging.NOTSET)
 
 
 class Lines(logging.Formatter):
@@ -66,7 +67,7 @@ class JsonLines(logging.Formatter):
 
 
 def without_words(error: BaseException | None) -> str:
-    """The error's class and frames, and those of its causes."""
+    """Format an error and its causes as class and frames, without messages that may quote user content."""
     parts: list[str] = []
     while error is not None and len(parts) < 10:
         words = f": {error}" if isinstance(error, QuireError | OSError) else ""

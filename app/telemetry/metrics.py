@@ -1,6 +1,6 @@
-"""What a process counts, and what it is asked about; in Prometheus' terms, in a registry for each app.
+"""Metrics of a process in Prometheus' terms, in a registry for each app.
 
-Counting must cost next to nothing: label values are few (route templates, never paths), and each combination's
+Counting must cost next to nothing: labels have few values (route templates, never paths), and each combination's
 counter is looked up once.
 """
 
@@ -81,24 +81,24 @@ class Metrics:
         self._job_seconds.labels(kind).observe(seconds)
 
     def provider_call(self, kind: str, outcome: str, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
-        """``kind`` of work; ``outcome`` is ok or the class of the error."""
+        """Count a call for a ``kind`` of work; ``outcome`` is ok or the class of the error."""
         self._calls.labels(kind, outcome).inc()
         self._call_tokens.labels(kind, "prompt").inc(prompt_tokens)
         self._call_tokens.labels(kind, "completion").inc(completion_tokens)
 
     def read(self, by: str) -> None:
-        """``by`` whom it was answered: primary or replica."""
+        """Count a read by the server that answered it: primary or replica."""
         self._reads.labels(by).inc()
 
     async def watch_lag(self) -> None:
-        """How late the event loop comes back to us, again and again."""
+        """Measure repeatedly how late the event loop wakes this task."""
         while True:
-            asked = time.monotonic()
+            started = time.monotonic()
             await asyncio.sleep(LAG_LOOK_SECONDS)
-            self._worst_lag = max(self._worst_lag, time.monotonic() - asked - LAG_LOOK_SECONDS)
+            self._worst_lag = max(self._worst_lag, time.monotonic() - started - LAG_LOOK_SECONDS)
 
     def text(self) -> bytes:
-        """In Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         self._lag.set(self._worst_lag)
         self._worst_lag = 0.0
         return generate_latest(self.registry)

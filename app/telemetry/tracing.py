@@ -1,7 +1,7 @@
-"""Traces, from a request over the jobs that it leaves to the calls that those make.
+"""Traces from a request through the jobs it enqueues to the calls that they make.
 
-Only where an exporter is configured (OTEL_EXPORTER_OTLP_ENDPOINT) and the extra `otel` is installed; otherwise spans
-cost nothing. Attributes are names, numbers and ids of Quire's own: no content, and no id of a caller's.
+Only if an exporter is configured (OTEL_EXPORTER_OTLP_ENDPOINT) and the extra `otel` is installed; otherwise spans cost
+nothing. Attributes are Quire's own names, numbers and ids: no content, and no ids of callers.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class Span(Protocol):
 
 
 class Tracing:
-    """None at all."""
+    """Tracing switched off: spans cost nothing."""
 
     is_on = False
 
     def span(
         self, name: str, *, parent: str | None = None, kind: str = "INTERNAL", **attributes: Value
     ) -> AbstractContextManager[Span | None]:
-        """While the block lasts. ``parent`` is a traceparent; without one it is the span around."""
+        """Open a span for the block. ``parent`` is a traceparent; by default the surrounding span is the parent."""
         return nullcontext()
 
     def traceparent(self) -> str | None:
-        """Of the span around, as W3C writes it."""
+        """Return the traceparent of the surrounding span, in W3C form."""
         return None
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class OpenTelemetry(Tracing):
 
 
 def tracing_of(endpoint: str | None) -> Tracing:
-    """What the configuration asks for, and is installed."""
+    """Return tracing as configured, or none if the extra is not installed."""
     if not endpoint:
         return Tracing()
     try:
@@ -106,6 +106,6 @@ def tracing_of(endpoint: str | None) -> Tracing:
 
 
 def traceparent_of(headers: Mapping[bytes, bytes]) -> str | None:
-    """What a caller sent, to go on with its trace."""
-    found = headers.get(b"traceparent")
-    return found.decode("ascii", "replace") if found else None
+    """Return the caller's traceparent, which continues its trace."""
+    header = headers.get(b"traceparent")
+    return header.decode("ascii", "replace") if header else None

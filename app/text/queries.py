@@ -1,6 +1,6 @@
-"""What a query tells of what is wanted: whether it has a subject at all, which of its words tell it, what it asks for.
+"""Analyse a query: whether it has a subject, which words carry it, what kind of answer it needs.
 
-Every function is pure and total, as those of ``language``.
+Every function is pure and total, like those of ``language``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.text.small_talk import (
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
 ALIKE = 0.8
-"""The part of their terms that a question shares with a query that it only repeats."""
+"""The share of terms that a text has in common with a query that it merely repeats."""
 
 _APOSTROPHE = str.maketrans("\u2019", "'")
 _PHRASES = re.compile(
@@ -36,7 +36,7 @@ _PHRASES = re.compile(
     )
 )
 _NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
-# Characters of which a pair tells nothing: it is grammar, or the end of one word and the beginning of the next.
+# Characters that make a pair meaningless: grammar, or a pair across the boundary of two words.
 _GRAMMAR = frozenset(
     "的了是多少什么怎哪谁几吗呢吧啊和与在我你他她它们有没不这那个一请把给被让要会能可以就都也还又再到从为对上下里过着得地很最"
     "些次样时候于而或但如果因所之其"
@@ -59,7 +59,7 @@ _VALUE = re.compile(
 
 
 def has_subject(text: str) -> bool:
-    """Whether a text speaks of anything: not "thanks", "谢谢", "sounds good, go ahead" or nothing at all."""
+    """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
     if len(text) > SMALL_TALK_CHARACTERS:
         return True
     rest = _PHRASES.sub(" ", fold(text).translate(_APOSTROPHE))
@@ -72,8 +72,8 @@ def _is_subject(word: str) -> bool:
 
 
 def telling(text: str) -> list[int]:
-    """The components of a query's terms that tell what it is about: without grammar, and without what says when it
-    was, which stands in no message.
+    """Return the components of the query's subject terms: no grammar words, and no time expressions, which messages do
+    not repeat.
     """
     return sorted({bm25.component(term) for term in bm25.terms(text[: bm25.QUERY_CHARACTERS]) if _tells(term)})
 
@@ -84,26 +84,31 @@ def _tells(term: str) -> bool:
 
 
 def told_once(texts: Sequence[str], query: str) -> list[int]:
-    """The places of texts that are worth showing for a query, in order: of those that say the same in the same words
-    the first, and after all others the first that only asks again what the query asks.
+    """Return the indexes of the texts worth showing for a query, in order.
+
+    Of texts with the same words only the first is kept. Texts that merely repeat the query come last, one of them at
+    most.
     """
-    asked = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
+    query_terms = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
     seen: set[tuple[str, ...]] = set()
-    kept: list[int] = []
+    places: list[int] = []
     asked_again: list[int] = []
     for place, text in enumerate(texts):
-        said = (tuple(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else ()) or (text.strip(),)
-        if said in seen:
+        text_terms = (tuple(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else ()) or (text.strip(),)
+        if text_terms in seen:
             continue
-        seen.add(said)
-        (asked_again if _asks_again(text, set(said), asked) else kept).append(place)
-    return kept + asked_again[:1]
+        seen.add(text_terms)
+        (asked_again if _asks_again(text, set(text_terms), query_terms) else places).append(place)
+    return places + asked_again[:1]
 
 
-def _asks_again(text: str, said: set[str], asked: set[str]) -> bool:
-    return len(said & asked) >= ALIKE * len(said | asked) > 0 and _QUESTION.search(text) is not None
+def _asks_again(text: str, text_terms: set[str], query_terms: set[str]) -> bool:
+    return (
+        len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0
+        and _QUESTION.search(text) is not None
+    )
 
 
 def asks_for_value(text: str) -> bool:
-    """Whether a query asks for a number, a name, a path or the like, as it stands in what a tool returned."""
+    """Return whether a query wants a number, name, path or other literal value as tool results contain them."""
     return _VALUE.search(text) is not None

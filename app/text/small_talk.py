@@ -1,7 +1,7 @@
-"""What people say to each other without speaking of anything: words and phrases, written by hand for this project.
+"""Words and phrases of small talk, which have no subject; written by hand for this project.
 
-``PHRASES`` are taken out of a text first, the longest before the shorter; then ``WORDS`` are no subject, and neither
-are bm25's stop words. A word stands here only if nobody asks a memory about it: "like", "work" and "name" do not.
+``PHRASES`` are removed from a text first, longest first; then ``WORDS`` and bm25's stop words do not count as a
+subject. A word belongs here only if nobody would search a memory for it: "like", "work" and "name" do not.
 """
 
 ENGLISH_PHRASES = (

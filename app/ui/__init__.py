@@ -1,6 +1,6 @@
 """The inspector at /ui: what a model would see, and why.
 
-Pages of HTML over the flows that the API uses, in Chinese and English. Everything that users, tools and models
-wrote is data: escaped by the templates, held apart from its surroundings (`bdi`, `dir="auto"`), and with a
-Content-Security-Policy that runs nothing and loads nothing but what Quire itself serves.
+HTML pages over the same services as the API, in Chinese and English. Everything that users, tools and models wrote is
+treated as data: escaped by the templates, isolated from its surroundings (`bdi`, `dir="auto"`), under a
+Content-Security-Policy that runs and loads only what Quire itself serves.
 """

@@ -1,4 +1,4 @@
-"""What the page of one conversation shows: its window and why it is so, its growth, its parts."""
+"""The page of one conversation: its window, the reasons for its layout, its growth and its parts."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ JOBS_READ = 400
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the box to try another window holds."""
+    """The form for trying another window."""
 
     values: dict[str, str]
     request: ContextRequest | None = None
-    """None: nothing is tried, or what was given cannot be."""
+    """None: nothing is tried, or the input is invalid."""
     problems: dict[str, str] = field(default_factory=dict)
-    """By field; texts that the templates translate, blank where there is none."""
+    """By field; keys that the templates translate, blank if there is no problem."""
 
 
 def read_form(request: Request, runtime: Runtime) -> Form:
@@ -69,7 +69,7 @@ def read_form(request: Request, runtime: Runtime) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A window, or the smallest budget that one could be made for."""
+    """A window, or the smallest budget that works."""
 
     name: Literal["own", "tried"]
     context: Context | None = None
@@ -78,12 +78,12 @@ class Made:
 
 
 async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
-    """The values of the template."""
+    """Return the values for the template."""
     own = await _make("own", runtime, tenant, conversation, ContextRequest())
     tried = await _make("tried", runtime, tenant, conversation, form.request) if form.request else None
     shown = tried or own
-    made = [found for found in (own, tried) if found is not None]
-    largest = max((found.answer["usage"]["total"] for found in made if found.answer), default=0)
+    made = [window for window in (own, tried) if window is not None]
+    largest = max((window.answer["usage"]["total"] for window in made if window.answer), default=0)
     parts = await _parts(runtime, tenant, conversation)
     size = len(shown.context.body) if shown.context else 0
     return {
@@ -108,28 +108,28 @@ async def _make(
     request: ContextRequest,
 ) -> Made:
     try:
-        found = await context(runtime, tenant, conversation.id, request)
+        answer = await context(runtime, tenant, conversation.id, request)
     except errors.BudgetTooSmall as error:
         return Made(name, minimum=error.extra["minimum_budget"])
-    return Made(name, found, json.loads(found.body))
+    return Made(name, answer, json.loads(answer.body))
 
 
 def _messages(made: Made, request: ContextRequest) -> list[Any]:
     if made.context is None or made.answer is None:
         return []
-    found = origins(made.context.window, made.context.system, request.format)
-    return window_messages(made.answer, found, made.context.system)
+    sources = origins(made.context.window, made.context.system, request.format)
+    return window_messages(made.answer, sources, made.context.system)
 
 
 def _zones(made: Made) -> dict[int, str]:
-    """Where each page is that the window has; the others are unlisted."""
+    """Map each page in the window to its zone; all other pages are unlisted."""
     if made.answer is None:
         return {}
     return {page: zone for zone in ("verbatim", "condensed", "listed") for page in made.answer["pages"][zone]}
 
 
 def _common(own: Made, tried: Made | None) -> int | None:
-    """Messages at the beginning that both windows share, byte for byte."""
+    """Count the leading messages that both windows share, byte for byte; None if they cannot be compared."""
     if tried is None or own.answer is None or tried.answer is None or own.answer["format"] != tried.answer["format"]:
         return None
     pairs = zip(own.answer["messages"], tried.answer["messages"], strict=False)
@@ -141,17 +141,17 @@ def _count(made: Made) -> int:
 
 
 async def _parts(runtime: Runtime, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
-    """All beside the window, in one snapshot."""
+    """Return everything on the page but the window, from one snapshot."""
     async with runtime.database.snapshot(tenant) as connection:
         points = await growing.last_turns(connection, tenant, conversation)
-        found = await archives.browse(connection, tenant, conversation_id=conversation.id, limit=ARCHIVES_SHOWN + 1)
+        archived = await archives.browse(connection, tenant, archives.Filter(conversation.id), limit=ARCHIVES_SHOWN + 1)
         return {
             "points": points,
             "chart": pictures.chart(points),
             "contents": await inspect.contents_view(runtime, connection, tenant, conversation),
             "pages": await newest_pages(connection, tenant, conversation, conversation.totals.last_page),
-            "archives": [archiving.view(row) for row in found[:ARCHIVES_SHOWN]],
-            "more_archives": len(found) > ARCHIVES_SHOWN,
+            "archives": [archiving.view(row) for row in archived[:ARCHIVES_SHOWN]],
+            "more_archives": len(archived) > ARCHIVES_SHOWN,
             "notes": await notes.browse(connection, tenant, conversation.id),
             "summary": await inspect.summary_view(runtime, connection, tenant, conversation),
             "topics": await _topics(connection, tenant, conversation),
@@ -164,20 +164,20 @@ async def _parts(runtime: Runtime, tenant: UUID, conversation: Conversation) -> 
 async def newest_pages(
     connection: Connection, tenant: UUID, conversation: Conversation, last: int
 ) -> list[dict[str, Any]]:
-    """Pages from one backwards."""
-    wanted = range(max(1, last - PAGES_SHOWN + 1), last + 1)
-    return list(reversed(await some_pages(connection, tenant, conversation, wanted)))
+    """Return the newest pages up to ``last``, newest first."""
+    numbers = range(max(1, last - PAGES_SHOWN + 1), last + 1)
+    return list(reversed(await some_pages(connection, tenant, conversation, numbers)))
 
 
 async def some_pages(
-    connection: Connection, tenant: UUID, conversation: Conversation, wanted: Sequence[int]
+    connection: Connection, tenant: UUID, conversation: Conversation, numbers: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Pages in order, in the model's words where there are any."""
-    rows = await messages.pages(connection, tenant, conversation.id, some=wanted)
-    names = await page_index.names(connection, tenant, conversation.id, wanted, inspect.ALL)
+    """Return the wanted pages in order, with the model's titles where there are any."""
+    rows = await messages.pages(connection, tenant, conversation.id, some=numbers)
+    names = await page_index.names(connection, tenant, conversation.id, numbers, inspect.ALL)
     return [inspect.page_item(row, names.get(row["page"])) for row in rows]
 
 
 async def _topics(connection: Connection, tenant: UUID, conversation: Conversation) -> list[Topic]:
-    found = await page_index.topics(connection, tenant, conversation.id, inspect.ALL, inspect.ALL)
-    return sorted(found, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]
+    topics = await page_index.topics(connection, tenant, conversation.id, inspect.ALL, inspect.ALL)
+    return sorted(topics, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]

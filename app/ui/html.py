@@ -36,7 +36,7 @@ PRIVATE = {**SECURITY, "Cache-Control": "no-store", "Vary": "Accept-Language, Co
 
 
 def _finalize(value: Any) -> Any:
-    """What every expression of every template goes through before it is escaped."""
+    """Make a template expression's value printable, before it is escaped."""
     if value is None:
         return ""
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -47,12 +47,12 @@ def _number(value: int) -> str:
 
 
 def _percent(value: float) -> str:
-    """A share of 100, with a decimal where it is small."""
+    """Format a percentage, with a decimal if it is small."""
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
 
 
 def _moment(value: str | datetime) -> str:
-    """A time to the minute, UTC."""
+    """Format a time to the minute, in UTC."""
     text = value if isinstance(value, str) else value.isoformat()
     return text[:16].replace("T", " ")
 
@@ -95,7 +95,7 @@ def addresses(request: Request) -> Addresses:
 
 
 async def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    """A page in the language that is wanted. A long one takes a while to write, so a thread does it."""
+    """Render a page in the requested language, in a thread because a long one takes a while."""
     chosen = language.language(request)
     common = {
         "lang": chosen,
@@ -118,7 +118,7 @@ async def page(request: Request, template: str, *, status: int = 200, **values: 
 
 
 def _written(template: str, values: dict[str, Any]) -> bytes:
-    """The first time a template is compiled, which takes a while too."""
+    """Render a template. The first use compiles it, which takes a while too."""
     return ENVIRONMENT.get_template(template).render(values).encode("utf-8", "replace")
 
 
@@ -130,16 +130,16 @@ def _translator(chosen: Language) -> Callable[..., str]:
 
 
 def _other(request: Request, chosen: Language) -> str:
-    """The same page in the other language."""
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
-    return f"?{urlencode([*kept, ('lang', 'en' if chosen == 'zh' else 'zh')])}"
+    """Return the URL of the same page in the other language."""
+    parameters = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
+    return f"?{urlencode([*parameters, ('lang', 'en' if chosen == 'zh' else 'zh')])}"
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class HtmlRoute(APIRoute):
-    """A route whose errors are pages too, and whose answers all have the headers of SECURITY."""
+    """A route whose errors are HTML pages, and whose responses all carry the headers of SECURITY."""
 
     def get_route_handler(self) -> Handler:
         inner = super().get_route_handler()
@@ -169,11 +169,11 @@ async def _failed(request: Request, error: errors.QuireError) -> Response:
 
 
 def query_of(request: Request, names: Mapping[str, int]) -> dict[str, str]:
-    """What the address says for each name; blank for what it does not say. Raises Invalid for what is too long."""
-    found = {}
+    """Return the query parameters by name, "" for missing ones. Raises Invalid for one that is too long."""
+    values = {}
     for name, longest in names.items():
         value = request.query_params.get(name, "").strip()
         if len(value) > longest or "\x00" in value:
             raise errors.Invalid(f"`{name}` must have at most {longest} characters and no U+0000.")
-        found[name] = value
-    return found
+        values[name] = value
+    return values

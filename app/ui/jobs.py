@@ -1,4 +1,4 @@
-"""Jobs as people look at them: many of one kind are one line."""
+"""Jobs as the inspector shows them: similar ones are grouped on one line."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Jobs:
 
     @property
     def line(self) -> str:
-        """What tells it from others in a form, where texts would come back as they are shown."""
-        told = "\0".join((self.kind, self.conversation_id or "", self.error))
-        return hashlib.sha256(told.encode()).hexdigest()
+        """Return the id of the line in a form; its texts may not survive the round trip."""
+        identity = "\0".join((self.kind, self.conversation_id or "", self.error))
+        return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def grouped(rows: Sequence[Record]) -> list[Jobs]:
-    """What runs first, then what is dead, then what waits; the oldest first."""
+    """Group jobs: running ones first, then dead ones, then waiting ones; the oldest first."""
     ordered = sorted(rows, key=_alike)
-    found = [_together(list(some)) for _, some in groupby(ordered, key=_alike)]
-    return sorted(found, key=lambda jobs: (_ORDER.index(jobs.state), jobs.since))
+    lines = [_together(list(some)) for _, some in groupby(ordered, key=_alike)]
+    return sorted(lines, key=lambda jobs: (_ORDER.index(jobs.state), jobs.since))
 
 
 _ORDER = ("running", "dead", "pending")

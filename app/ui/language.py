@@ -1,4 +1,4 @@
-"""Which language a page is in: what the address says, else the cookie it left, else what the browser prefers."""
+"""Choose a page's language: from the URL, else the cookie, else the browser's preference."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ LONGEST_HEADER = 500
 
 
 def asked(request: Request) -> Language | None:
-    """What the address says."""
+    """Return the language in the URL."""
     return _known(request.query_params.get("lang", ""))
 
 
 def language(request: Request) -> Language:
-    found = asked(request) or _known(request.cookies.get(COOKIE, ""))
-    return found or preferred(request.headers.get("accept-language", ""))
+    chosen = asked(request) or _known(request.cookies.get(COOKIE, ""))
+    return chosen or preferred(request.headers.get("accept-language", ""))
 
 
 def preferred(header: str) -> Language:
-    """The first of Chinese and English by an Accept-Language header."""
+    """Return the first of Chinese and English in an Accept-Language header."""
     best: tuple[float, Language] = (0.0, "en")
     for part in header[:LONGEST_HEADER].split(","):
         tag, _, parameter = part.strip().partition(";")
-        known = _known(tag.strip().partition("-")[0])
+        candidate = _known(tag.strip().partition("-")[0])
         weight = _weight(parameter)
-        if known and weight > best[0]:
-            best = (weight, known)
+        if candidate and weight > best[0]:
+            best = (weight, candidate)
     return best[1]
 
 

@@ -1,4 +1,4 @@
-"""The messages of a rendered window as people read them: who says it, what it is of, its parts in order."""
+"""The messages of a rendered window for people: author, origin, and parts in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.core.render import Origin
 from app.ui.shown import Clipped, clip, first_line
 
 CHARACTERS_MAX = 20_000
-"""Of one part of a message in a window's list; the page it is on shows more."""
+"""Characters shown of a message's part in a window's list; its own page shows more."""
 WHOLE_MAX = 400_000
 
 
@@ -26,11 +26,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One message as the model gets it."""
+    """A message as the model gets it."""
 
     role: str
     zone: str
-    """system, head, opening, condensed, verbatim or tail."""
+    """system, head, opening, date, condensed, verbatim or tail."""
     parts: list[Part]
     line: str
     hidden: tuple[str, ...]
@@ -38,7 +38,7 @@ class Shown:
     seqs: tuple[int, ...] = ()
     pages: tuple[int, ...] = ()
     is_stable: bool = True
-    """Stays as it is until the epoch ends."""
+    """Unchanged until the epoch ends."""
     is_cache_mark: bool = False
     is_passing: bool = False
     """In full for this page only."""
@@ -46,23 +46,23 @@ class Shown:
 
 
 def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system: str) -> list[Shown]:
-    """The messages of a context answer; a system prompt that stands beside them comes first."""
+    """Return the messages of a window; a separate system prompt comes first."""
     sections = answer["usage"]["sections"]
     weights = {
         "system": sections["system"],
         "head": sections["notes"] + sections["summary"] + sections["contents"],
         "tail": sections["tail"],
     }
-    found = []
+    shown_messages = []
     if answer["system"]:
-        found.append(_shown({"role": "system", "content": system}, "system", tokens=weights["system"]))
+        shown_messages.append(_shown({"role": "system", "content": system}, "system", tokens=weights["system"]))
     for index, (message, origin) in enumerate(zip(answer["messages"], origins, strict=True)):
         stable = index < answer["stable_messages"]
         if origin.part != "body":
-            found.append(_shown(message, origin.part, tokens=weights.get(origin.part), is_stable=stable))
+            shown_messages.append(_shown(message, origin.part, tokens=weights.get(origin.part), is_stable=stable))
             continue
         placed = origin.placed
-        found.append(
+        shown_messages.append(
             _shown(
                 message,
                 placed[0].zone,
@@ -75,7 +75,7 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
                 archive_ids=tuple(uuid for p in placed for uuid in p.archive_ids),
             )
         )
-    return found
+    return shown_messages
 
 
 def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> Shown:
@@ -84,7 +84,7 @@ def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> Shown:
 
 
 def stored_message(view: Mapping[str, Any]) -> Shown:
-    """A message of the history, whole."""
+    """Return a message of the history in full."""
     parts = message_parts(view, longest=WHOLE_MAX)
     return Shown(
         view["role"], "stored", parts, _line(parts), _hidden(parts),
@@ -98,8 +98,8 @@ def _hidden(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def _line(parts: Sequence[Part]) -> str:
-    said = next((part for part in parts if part.kind == "text" and part.body.text.strip()), None)
-    part = said or (parts[0] if parts else None)
+    text_part = next((part for part in parts if part.kind == "text" and part.body.text.strip()), None)
+    part = text_part or (parts[0] if parts else None)
     if part is None:
         return ""
     text = first_line(part.body.text)
@@ -107,7 +107,7 @@ def _line(parts: Sequence[Part]) -> str:
 
 
 def message_parts(message: Mapping[str, Any], longest: int = CHARACTERS_MAX) -> list[Part]:
-    """The parts of a message in OpenAI or Anthropic form, in order."""
+    """Return the parts of a message in OpenAI or Anthropic form, in order."""
     return list(_parts(message, longest))
 
 
@@ -139,7 +139,7 @@ def _block(block: Any, longest: int) -> Part:
 
 
 def _read_block(block: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Kind, label and text of a content block."""
+    """Return kind, label and text of a content block."""
     match kind := str(block.get("type", "")):
         case "text":
             return "text", "", _text(block.get("text", ""))
@@ -162,7 +162,7 @@ def _result(content: Any) -> str:
 
 
 def _described(block: Mapping[str, Any]) -> str:
-    """Media are named and never loaded: who looks at a conversation must not call on its links."""
+    """Describe media without loading them: viewing a conversation must not request the URLs in it."""
     text = _text({name: value for name, value in block.items() if name not in ("type", "cache_control")})
     return text if len(text) <= 200 else f"{text[:160]}… ({len(text):,})"
 

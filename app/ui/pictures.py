@@ -1,6 +1,6 @@
-"""Where the pieces of the two pictures go: per cent across, pixels down. The templates draw them as SVG.
+"""Layout of the two charts: percent across, pixels down. The templates draw them as SVG.
 
-Both have the same numbers beside them as a table.
+A table beside each chart has the same numbers.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A window: how much of its budget it takes, and what it is made of."""
+    """A window as a bar: the share of its budget that it uses, by section."""
 
     total: int
     budget: int
     used: float
     """Per cent of the budget."""
     width: float
-    """Per cent across; less than 100 beside a larger window."""
+    """Percent across; less than 100 beside a larger window."""
     pieces: list[Piece]
 
 
 def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
-    """``largest``: tokens that the whole width stands for, where windows are compared."""
+    """Lay out a window's bar. ``largest``: tokens that the full width represents, to compare windows."""
     total, budget = usage["total"], usage["budget"]
     scale = max(largest or total, 1)
     pieces, x = [], 0.0
@@ -88,7 +88,7 @@ class Chart:
 
 
 def chart(points: Sequence[Point]) -> Chart:
-    """A column for each turn, with its sections stacked upwards."""
+    """Lay out a column for each turn, with its sections stacked upwards."""
     most = max((point.total for point in points), default=0)
     top = _round_up(most)
     step = 100 / max(len(points), 12)
@@ -99,7 +99,7 @@ def chart(points: Sequence[Point]) -> Chart:
 
 def _column(point: Point, x: float, step: float, top: int) -> Column:
     blocks, y = [], HEIGHT
-    for name in GROWN:  # what is frozen stands at the bottom, so that growth is seen at the top
+    for name in GROWN:  # frozen parts are at the bottom, so that growth shows at the top
         height = HEIGHT * getattr(point, name) / top
         y -= height
         blocks.append(Block(name, round(y, 2), round(height, 2)))
@@ -107,6 +107,6 @@ def _column(point: Point, x: float, step: float, top: int) -> Column:
 
 
 def _round_up(most: int) -> int:
-    """The next number with two digits that count, so that lines stand at round numbers."""
+    """Round up to two significant digits, so that grid lines stand at round numbers."""
     unit = int(10 ** max(0, len(str(most)) - 2))
     return max(2, -(-most // (2 * unit)) * 2 * unit)

@@ -1,4 +1,4 @@
-"""The inspector's pages. Each gathers by the API's flows, and hands values to a template."""
+"""The inspector's pages. Each gathers with the API's services and hands values to a template."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ from app.ui.session import Viewer, Viewing, check_own_user, checked_key, door_of
 from app.ui.shown import hidden, marked
 
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
+front = APIRouter(include_in_schema=False)
+"""The address itself, which people open first."""
 
 CONVERSATIONS_SHOWN = 50
 ARCHIVES_SHOWN = 50
@@ -39,28 +41,33 @@ JOBS_READ = 400
 JOBS_RETRIED = 1_000
 """At once, by the button for all."""
 MESSAGES_SHOWN = 500
-"""Of a page."""
+"""Messages shown of a page."""
 RESULTS_SHOWN = 30
 ARCHIVE_CHARACTERS = 20_000
-"""Of an archive, on one page."""
+"""Characters of an archive per page."""
 TYPES = ("episode", "passage", "preference", "fact", "general", "command_output")
 Cursor = Annotated[str | None, Query(max_length=500)]
 
 
+@front.get("/")
+async def front_page() -> Response:
+    return RedirectResponse("ui", 307)
+
+
 @router.get("")
 async def conversation_list(request: Request, runtime: Wired, viewer: Viewing, cursor: Cursor = None) -> Response:
-    asked = query_of(request, {"user": 128, "q": 200})
-    user = viewer.user_id if viewer.user_id is not None else asked["user"] or None
+    params = query_of(request, {"user": 128, "q": 200})
+    user = viewer.user_id if viewer.user_id is not None else params["user"] or None
     after = cursors.decode_time_and_id(cursor)
     async with runtime.database.snapshot(viewer.tenant) as connection:
         rows = await conversations.browse(
-            connection, viewer.tenant, user, asked["q"] or None, after, CONVERSATIONS_SHOWN + 1
+            connection, viewer.tenant, user, params["q"] or None, after, CONVERSATIONS_SHOWN + 1
         )
         count = await conversations.count(connection, viewer.tenant) if viewer.user_id is None else None
     last = rows[CONVERSATIONS_SHOWN - 1] if len(rows) > CONVERSATIONS_SHOWN else None
     older = cursors.encode(last["updated_at"].isoformat(), last["uid"]) if last else None
     return await page(
-        request, "conversations.html", section="conversations", viewer=viewer, asked=asked, count=count,
+        request, "conversations.html", section="conversations", viewer=viewer, asked=params, count=count,
         rows=rows[:CONVERSATIONS_SHOWN], older=older, is_first=cursor is None, counted_max=conversations.COUNTED_MAX,
         base=str(request.base_url).rstrip("/"),
     )  # fmt: skip
@@ -70,8 +77,8 @@ async def conversation_list(request: Request, runtime: Wired, viewer: Viewing, c
 async def conversation_page(
     request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId
 ) -> Response:
-    found = await _conversation(runtime.database.snapshot(viewer.tenant), viewer, conversation_id)
-    view = await one.view(runtime, viewer.tenant, found, one.read_form(request, runtime))
+    conversation = await _conversation(runtime.database.snapshot(viewer.tenant), viewer, conversation_id)
+    view = await one.view(runtime, viewer.tenant, conversation, one.read_form(request, runtime))
     return await page(request, "conversation.html", section="conversations", viewer=viewer, **view)
 
 
@@ -81,11 +88,11 @@ async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Co
 
 
 async def _mine(connection: Connection, viewer: Viewer, conversation_id: str) -> Conversation:
-    """Raises NotFound."""
-    found = await conversations.get(connection, viewer.tenant, conversation_id)
-    if viewer.user_id is not None and found.user_id != viewer.user_id:
+    """Return a conversation that the viewer may see. Raises NotFound."""
+    conversation = await conversations.get(connection, viewer.tenant, conversation_id)
+    if viewer.user_id is not None and conversation.user_id != viewer.user_id:
         raise conversations.unknown()
-    return found
+    return conversation
 
 
 @router.get("/conversations/{conversation_id}/pages")
@@ -93,13 +100,14 @@ async def page_list(
     request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = 2**31 - 1
 ) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as connection:
-        found = await _mine(connection, viewer, conversation_id)
-        last = max(0, min(before - 1, found.totals.last_page))
-        rows = await one.newest_pages(connection, viewer.tenant, found, last)
+        conversation = await _mine(connection, viewer, conversation_id)
+        last = max(0, min(before - 1, conversation.totals.last_page))
+        rows = await one.newest_pages(connection, viewer.tenant, conversation, last)
     first = rows[-1]["page"] if rows else 0
     return await page(
-        request, "pages.html", section="conversations", viewer=viewer, conversation=inspect.conversation_view(found),
-        rows=rows, older=first if first > 1 else None, is_first=last == found.totals.last_page,
+        request, "pages.html", section="conversations", viewer=viewer,
+        conversation=inspect.conversation_view(conversation), rows=rows,
+        older=first if first > 1 else None, is_first=last == conversation.totals.last_page,
     )  # fmt: skip
 
 
@@ -110,12 +118,13 @@ async def page_in_full(
     if not 1 <= number < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
     async with runtime.database.snapshot(viewer.tenant) as connection:
-        found = await _mine(connection, viewer, conversation_id)
-        view = await inspect.page_view(connection, viewer.tenant, found, number)
-        (item,) = await one.some_pages(connection, viewer.tenant, found, [number])
+        conversation = await _mine(connection, viewer, conversation_id)
+        view = await inspect.page_view(connection, viewer.tenant, conversation, number)
+        (item,) = await one.some_pages(connection, viewer.tenant, conversation, [number])
     return await page(
-        request, "page.html", section="conversations", viewer=viewer, conversation=inspect.conversation_view(found),
-        book_page=view, item=item, messages=[stored_message(m) for m in view["messages"][:MESSAGES_SHOWN]],
+        request, "page.html", section="conversations", viewer=viewer,
+        conversation=inspect.conversation_view(conversation), book_page=view, item=item,
+        messages=[stored_message(m) for m in view["messages"][:MESSAGES_SHOWN]],
         left_out=max(0, len(view["messages"]) - MESSAGES_SHOWN),
     )  # fmt: skip
 
@@ -126,14 +135,14 @@ async def archive_list(
 ) -> Response:
     after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(viewer.tenant) as connection:
-        found = await _mine(connection, viewer, conversation_id)
+        conversation = await _mine(connection, viewer, conversation_id)
         rows = await archives.browse(
-            connection, viewer.tenant, conversation_id=found.id, after=after, limit=ARCHIVES_SHOWN + 1
+            connection, viewer.tenant, archives.Filter(conversation.id), after=after, limit=ARCHIVES_SHOWN + 1
         )
     views = [archiving.view(row) for row in rows[:ARCHIVES_SHOWN]]
     return await page(
         request, "archives.html", section="conversations", viewer=viewer,
-        conversation=inspect.conversation_view(found), archives=views, is_first=cursor is None,
+        conversation=inspect.conversation_view(conversation), archives=views, is_first=cursor is None,
         older=cursors.encode(views[-1]["uuid"]) if len(rows) > ARCHIVES_SHOWN else None,
     )  # fmt: skip
 
@@ -142,44 +151,44 @@ async def archive_list(
 async def archive_page(
     request: Request, runtime: Wired, viewer: Viewing, uuid: UUID, offset: Annotated[int, Query(ge=0, lt=2**31)] = 0
 ) -> Response:
-    asked = query_of(request, {"query": 2_000})
-    ready = await searching.ready(runtime, viewer.tenant, asked["query"]) if asked["query"] else None
-    wanted = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
+    params = query_of(request, {"query": 2_000})
+    ready = await searching.ready(runtime, viewer.tenant, params["query"]) if params["query"] else None
+    part = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
     async with runtime.database.snapshot(viewer.tenant) as connection:
-        loaded = await archiving.load(connection, viewer.tenant, None, uuid, wanted)
+        loaded = await archiving.load(connection, viewer.tenant, None, uuid, part)
     if loaded is None:
         raise errors.NotFound("There is no such archive.")
-    found = await archiving.shown(runtime, loaded)
-    check_own_user(viewer, found["user_id"])
-    end = offset + found.get("length", 0)
+    archive = await archiving.shown(runtime, loaded)
+    check_own_user(viewer, archive["user_id"])
+    end = offset + archive.get("length", 0)
     return await page(
-        request, "archive.html", section="conversations", viewer=viewer, archive=found, asked=asked, offset=offset,
-        hidden=hidden(found.get("content", "")),
-        later=end if 0 < end < found["result_length"] else None,
+        request, "archive.html", section="conversations", viewer=viewer, archive=archive, asked=params, offset=offset,
+        hidden=hidden(archive.get("content", "")),
+        later=end if 0 < end < archive["result_length"] else None,
         earlier=max(0, offset - ARCHIVE_CHARACTERS) if offset else None,
     )  # fmt: skip
 
 
 @router.get("/search")
 async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
-    asked = query_of(request, {"query": 2_000, "user": 128, "conversation": 128, "type": 40})
+    params = query_of(request, {"query": 2_000, "user": 128, "conversation": 128, "type": 40})
     if viewer.user_id is not None:
-        asked["user"] = viewer.user_id
-    known = (asked["type"],) if asked["type"] in TYPES else ()
-    found, problem = None, None
-    if asked["query"] and not asked["user"] and not asked["conversation"]:
+        params["user"] = viewer.user_id
+    types = (params["type"],) if params["type"] in TYPES else ()
+    answer, problem = None, None
+    if params["query"] and not params["user"] and not params["conversation"]:
         problem = "Specify a user or a conversation."
-    elif asked["query"]:
-        wanted = SearchRequest(
-            asked["query"], asked["user"] or None, asked["conversation"] or None, types=known, limit=RESULTS_SHOWN
+    elif params["query"]:
+        request_ = SearchRequest(
+            params["query"], params["user"] or None, params["conversation"] or None, types=types, limit=RESULTS_SHOWN
         )  # fmt: skip
         try:
-            found = searching.answer(await searching.search(runtime, viewer.tenant, wanted), asked["query"])
+            answer = searching.answer(await searching.search(runtime, viewer.tenant, request_), params["query"])
         except errors.NotFound as error:
             problem = error.detail
     return await page(
-        request, "search.html", section="search", viewer=viewer, asked=asked, found=found, problem=problem, types=TYPES,
-        marked=marked, words=set(bm25.terms(asked["query"])),
+        request, "search.html", section="search", viewer=viewer, asked=params, found=answer, problem=problem,
+        types=TYPES, marked=marked, words=set(bm25.terms(params["query"])),
     )  # fmt: skip
 
 
@@ -200,7 +209,7 @@ async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Respon
 
 @router.post("/jobs/retry")
 async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Response:
-    """Tries dead letters again: those of one line of the page, or all. Twice does no more than once."""
+    """Requeue the dead jobs of one line of the page, or all of them. Idempotent."""
     _require_own_form(request)
     if not viewer.may_retry:
         raise errors.Forbidden("Retrying jobs requires a key with the scope admin.")
@@ -214,33 +223,32 @@ async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Respo
                 if jobs.line == line:
                     for job in jobs.ids:
                         await table.revive(connection, viewer.tenant, job)
-    runtime.work_came.set()
     return RedirectResponse(addresses(request)("jobs"), 303)
 
 
 @router.get("/sign-in")
 async def sign_in_form(request: Request, runtime: Wired) -> Response:
-    """The form, unless nobody needs a key."""
-    wanted = _next(request, request.query_params.get("next", ""))
+    """Show the sign-in form, unless no key is needed."""
+    target = _next(request, request.query_params.get("next", ""))
     try:
         await door_of(request)(runtime, knock(request, None))
     except errors.Unauthorized:
-        return await page(request, "sign_in.html", next=wanted, problem=None)
-    return RedirectResponse(wanted, 303)
+        return await page(request, "sign_in.html", next=target, problem=None)
+    return RedirectResponse(target, 303)
 
 
 @router.post("/sign-in")
 async def sign_in(request: Request, runtime: Wired) -> Response:
-    """Keeps the key in a cookie, if it is one."""
+    """Check the key and keep it in a cookie."""
     _require_own_form(request)
     form = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5)
-    key, wanted = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
+    key, target = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
     try:
         await door_of(request)(runtime, knock(request, checked_key(key)))
     except errors.Unauthorized:
         problem = "This key is not valid."
-        return await page(request, "sign_in.html", status=401, next=_next(request, wanted), problem=problem)
-    response = RedirectResponse(_next(request, wanted), 303)
+        return await page(request, "sign_in.html", status=401, next=_next(request, target), problem=problem)
+    response = RedirectResponse(_next(request, target), 303)
     remember(response, request, key)
     return response
 
@@ -266,27 +274,27 @@ async def _form(request: Request) -> bytes:
 
 
 def _require_own_form(request: Request) -> None:
-    """A form of ours, not one of another site's that would sign somebody in or out."""
+    """Reject forms of other sites, which could sign somebody in or out."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise errors.Invalid("The form was not sent from this site.")
 
 
-def _next(request: Request, wanted: str) -> str:
-    """Where to go after signing in: inside the inspector, or to its first page."""
+def _next(request: Request, target: str) -> str:
+    """Return where to go after signing in: a URL inside the inspector, else its first page."""
     home = addresses(request)()
-    inside = wanted == home or wanted.startswith((f"{home}/", f"{home}?"))
-    return wanted if inside and wanted.isprintable() and "\\" not in wanted else home
+    inside = target == home or target.startswith((f"{home}/", f"{home}?"))
+    return target if inside and target.isprintable() and "\\" not in target else home
 
 
 @router.get("/static/{name}")
 async def asset(request: Request, name: str) -> Response:
-    found = ASSETS.get(name)
-    if found is None:
+    file = ASSETS.get(name)
+    if file is None:
         raise errors.NotFound("There is no such file.")
-    headers = {**SECURITY, "ETag": found.etag, "Cache-Control": "no-cache"}
-    if request.headers.get("if-none-match") == found.etag:
+    headers = {**SECURITY, "ETag": file.etag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)
-    return Response(found.content, headers=headers, media_type=found.media_type)
+    return Response(file.content, headers=headers, media_type=file.media_type)
 
 
 @router.get("/{rest:path}")

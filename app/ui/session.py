@@ -1,7 +1,7 @@
-"""Who looks: the inspector shows what the API would answer to the same key.
+"""Sign-in: the inspector shows exactly what the API would return for the same key.
 
-A key comes from the sign-in form and is kept in a cookie that scripts cannot read (HttpOnly), that other sites
-cannot make a browser send (SameSite=Strict), that goes to /ui only and ends with the browser's session.
+The key comes from the sign-in form and is kept in a cookie that scripts cannot read (HttpOnly), that other sites cannot
+make a browser send (SameSite=Strict), that is sent to /ui only, and that ends with the browser's session.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ from app.services.keys import Knock
 
 COOKIE: Final = "quire_ui_key"
 _KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,512}")
-"""What a cookie can hold as it stands."""
+"""Keys that a cookie can hold unescaped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Whose data is shown."""
+    """Tenant, user and rights of whoever is looking."""
 
     tenant: UUID
     user_id: str | None = None
     """Set: a key that is bound to one user, and shows that user's data only."""
     is_signed_in: bool = False
     may_retry: bool = False
-    """Jobs that failed for good: what the API lets an admin do."""
+    """Dead jobs: the API lets an admin retry them."""
 
 
 Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
-"""Tells who knocks with a key. Raises Unauthorized for none where one is needed, and for one that is not valid."""
+"""Identifies a viewer by key. Raises Unauthorized for a missing key if one is needed, and for an invalid one."""
 
 
 async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
-    """The same as the API's: where keys are needed, one that may read. Raises TooManyRequests, too, and Forbidden."""
+    """Authenticate as the API does: where keys are needed, one with read access. Raises also TooManyRequests and
+    Forbidden.
+    """
     caller = await keys.identify(runtime, knock)
     taken = keys.spend(runtime, caller)
     if taken is not None and not taken.allowed:
@@ -59,9 +61,9 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
 
 
 def door_of(request: Request) -> Door:
-    """The app's own, if it has one."""
-    found: Door = getattr(request.app.state, "ui_door", front_door)
-    return found
+    """Return the app's own check of keys, if it has one."""
+    door: Door = getattr(request.app.state, "ui_door", front_door)
+    return door
 
 
 async def _viewer(request: Request, runtime: Wired) -> Viewer:
@@ -69,7 +71,7 @@ async def _viewer(request: Request, runtime: Wired) -> Viewer:
 
 
 def checked_key(key: str) -> str:
-    """A key that a cookie can hold. Raises Unauthorized."""
+    """Return a key that a cookie can hold. Raises Unauthorized."""
     if not _KEY.fullmatch(key):
         raise errors.Unauthorized(keys.REFUSED)
     return key
@@ -94,6 +96,6 @@ def _path(request: Request) -> str:
 
 
 def check_own_user(viewer: Viewer, user_id: str | None) -> None:
-    """Raises NotFound, as if there were nothing, for what is not the viewer's."""
+    """Raise NotFound for another user's data, as if it did not exist."""
     if viewer.user_id is not None and user_id != viewer.user_id:
         raise errors.NotFound("Nothing has that name.")

@@ -1,6 +1,7 @@
-"""What the inspector says, in English and Chinese.
+"""The inspector's texts, in English and Chinese.
 
-A text is its English; those that begin with a kind and a name ("zone verbatim") have an English of their own.
+The key of a text is its English; a key that begins with a kind and a name ("zone verbatim") has an English text of its
+own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ ENGLISH: Final = {
     "zone system": "system",
     "zone head": "head",
     "zone opening": "opening",
+    "zone date": "date",
     "zone condensed": "condensed",
     "zone verbatim": "verbatim",
     "zone tail": "tail",
@@ -92,6 +94,7 @@ CHINESE: Final = {
     "zone system": "系统",
     "zone head": "头部",
     "zone opening": "开头",
+    "zone date": "日期",
     "zone condensed": "压缩",
     "zone verbatim": "原文",
     "zone tail": "尾部",
@@ -435,7 +438,7 @@ CHINESE: Final = {
 
 
 def translate(text: str, language: Language) -> str:
-    """A text in a language; one that is not known is its own translation, without the kind that leads it."""
+    """Translate a text; an unknown one is returned as it is, without its kind."""
     if language == "zh" and text in CHINESE:
         return CHINESE[text]
     if text in ENGLISH:

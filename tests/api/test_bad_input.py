@@ -17,7 +17,7 @@ MESSAGES = "/conversations/c/messages"
 
 
 @pytest.fixture
-def talk(client: httpx.Client, rows: Rows) -> Iterator[httpx.Client]:
+def seeded(client: httpx.Client, rows: Rows) -> Iterator[httpx.Client]:
     """A conversation of one turn; whatever the test sends must leave every table as it was."""
     append(client, "c", turn(1))
     before = rows()
@@ -74,9 +74,9 @@ BAD_MESSAGES = [
 
 @pytest.mark.parametrize(("body", "status", "names"), BAD_MESSAGES)
 def test_a_message_that_is_wrong_is_named_and_none_is_stored(
-    talk: httpx.Client, body: Any, status: int, names: tuple[str, ...]
+    seeded: httpx.Client, body: Any, status: int, names: tuple[str, ...]
 ) -> None:
-    problem(talk.post(MESSAGES, json=body), status, *names)
+    problem(seeded.post(MESSAGES, json=body), status, *names)
 
 
 BAD_BODIES: dict[str, tuple[bytes, int, tuple[str, ...]]] = {
@@ -105,41 +105,41 @@ BAD_BODIES: dict[str, tuple[bytes, int, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_a_body_that_cannot_be_kept_as_it_is_is_refused(talk: httpx.Client, name: str) -> None:
+def test_a_body_that_cannot_be_kept_as_it_is_is_refused(seeded: httpx.Client, name: str) -> None:
     body, status, names = BAD_BODIES[name]
     writes = [("POST", MESSAGES), ("POST", "/conversations"), ("PATCH", "/conversations/c")]
     writes += [("POST", "/conversations/c/context"), ("POST", "/conversations/c/tools/recall_page")]
     for verb, where in writes:
         said = names if where == MESSAGES or status != 422 else ()
-        problem(talk.request(verb, where, content=body, headers=JSON), status, *said)
+        problem(seeded.request(verb, where, content=body, headers=JSON), status, *said)
 
 
-def test_a_body_without_length_is_cut_off_at_the_limit(talk: httpx.Client) -> None:
+def test_a_body_without_length_is_cut_off_at_the_limit(seeded: httpx.Client) -> None:
     def endless() -> Iterator[bytes]:
         yield b'{"messages":["'
         for _ in range(100_000):
             yield b"x" * 65_536
 
-    problem(talk.post(MESSAGES, content=endless(), headers=JSON), 413, "1048576 bytes")
+    problem(seeded.post(MESSAGES, content=endless(), headers=JSON), 413, "1048576 bytes")
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "multipart/form-data", "application/x-www-form-urlencoded",
                                   "application/json; charset=latin-1", "application/jsonx"])  # fmt: skip
-def test_a_body_of_another_type_is_refused(talk: httpx.Client, kind: str) -> None:
+def test_a_body_of_another_type_is_refused(seeded: httpx.Client, kind: str) -> None:
     body = canonical({"messages": [user()]}).encode()
     problem(
-        talk.post(MESSAGES, content=body, headers={"content-type": kind}),
+        seeded.post(MESSAGES, content=body, headers={"content-type": kind}),
         415,
         "Content-Type" if "charset" not in kind else "utf-8",
     )
 
 
-def test_a_compressed_body_is_refused_unread(talk: httpx.Client) -> None:
+def test_a_compressed_body_is_refused_unread(seeded: httpx.Client) -> None:
     bomb = gzip.compress(b" " * 50_000_000)
-    problem(talk.post(MESSAGES, content=bomb, headers={**JSON, "content-encoding": "gzip"}), 415, "compressed")
+    problem(seeded.post(MESSAGES, content=bomb, headers={**JSON, "content-encoding": "gzip"}), 415, "compressed")
 
 
-def test_a_message_over_its_limit_is_refused_where_the_body_is_not(talk: httpx.Client, other: httpx.Client) -> None:
+def test_a_message_over_its_limit_is_refused_where_the_body_is_not(seeded: httpx.Client, other: httpx.Client) -> None:
     for text in ("x" * 10_000_000, "x" * 1_000_001, "龙" * 1_000_001):
         problem(other.post(MESSAGES, json={"messages": [user(), user(text)]}), 413, "content", "1000000 characters")
     problem(other.post(MESSAGES, json={"messages": [result("a", "x" * 20_000_001)]}), 413, "20000000 characters")
@@ -189,15 +189,15 @@ BAD_QUERIES = [
     ],
 )  # fmt: skip
 def test_an_error_says_in_which_part_of_the_request_it_is(
-    talk: httpx.Client, verb: str, where: str, body: Any, loc: list[str | int]
+    seeded: httpx.Client, verb: str, where: str, body: Any, loc: list[str | int]
 ) -> None:
     content = None if verb == "GET" else json.dumps(body).encode()
-    assert problem(talk.request(verb, where, content=content, headers=JSON), 422)["errors"][0]["loc"] == loc
+    assert problem(seeded.request(verb, where, content=content, headers=JSON), 422)["errors"][0]["loc"] == loc
 
 
 @pytest.mark.parametrize(("where", "name"), BAD_QUERIES)
-def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, where: str, name: str) -> None:
-    problem(talk.get(where), 422, name)
+def test_a_query_that_is_wrong_is_refused_by_name(seeded: httpx.Client, where: str, name: str) -> None:
+    problem(seeded.get(where), 422, name)
 
 
 @pytest.mark.parametrize(
@@ -217,13 +217,13 @@ def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, where: str
         ),
     ],
 )  # fmt: skip
-def test_the_detail_says_what_is_wrong(talk: httpx.Client, verb: str, where: str, body: Any, detail: str) -> None:
+def test_the_detail_says_what_is_wrong(seeded: httpx.Client, verb: str, where: str, body: Any, detail: str) -> None:
     content = None if verb == "GET" else json.dumps(body).encode()
-    assert problem(talk.request(verb, where, content=content, headers=JSON), 422)["detail"] == detail
+    assert problem(seeded.request(verb, where, content=content, headers=JSON), 422)["detail"] == detail
 
 
-def test_a_cursor_without_a_time_zone_is_read_as_some_time(talk: httpx.Client) -> None:
-    assert ok(talk.get(f"/conversations?cursor={made_up('2020-01-01T00:00:00')}"))["items"] == []
+def test_a_cursor_without_a_time_zone_is_read_as_some_time(seeded: httpx.Client) -> None:
+    assert ok(seeded.get(f"/conversations?cursor={made_up('2020-01-01T00:00:00')}"))["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -245,14 +245,14 @@ def test_a_cursor_without_a_time_zone_is_read_as_some_time(talk: httpx.Client) -
         ("GET", "/conversations/a/b/c", None),
     ],
 )
-def test_what_is_not_there_answers_404(talk: httpx.Client, verb: str, where: str, body: Json | None) -> None:
+def test_missing_resources_answer_404(seeded: httpx.Client, verb: str, where: str, body: Json | None) -> None:
     content = None if body is None else canonical(body).encode()
-    problem(talk.request(verb, where, content=content, headers=JSON), 404)
+    problem(seeded.request(verb, where, content=content, headers=JSON), 404)
 
 
-def test_a_method_that_is_not_allowed_answers_405(talk: httpx.Client) -> None:
+def test_a_method_that_is_not_allowed_answers_405(seeded: httpx.Client) -> None:
     for verb, where in (("PUT", "/conversations/c"), ("DELETE", MESSAGES), ("POST", "/tools"), ("PATCH", "/healthz")):
-        problem(talk.request(verb, where), 405)
+        problem(seeded.request(verb, where), 405)
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,9 @@ def test_a_method_that_is_not_allowed_answers_405(talk: httpx.Client) -> None:
         ("/memories/00000000-0000-7000-8000-000000000001", "DELETE, GET"),
     ],
 )  # fmt: skip
-def test_what_is_allowed_is_said_in_full(talk: httpx.Client, where: str, allowed: str) -> None:
+def test_errors_list_all_allowed_values(seeded: httpx.Client, where: str, allowed: str) -> None:
     for verb in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - set(allowed.split(", ")):
-        refused = talk.request(verb, where)
+        refused = seeded.request(verb, where)
         problem(refused, 405)
         assert refused.headers["allow"] == allowed
 
@@ -286,14 +286,14 @@ BAD_CHANGES: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("body", "name"), BAD_CHANGES)
-def test_a_conversation_takes_no_nonsense(talk: httpx.Client, body: Json, name: str) -> None:
-    problem(talk.post("/conversations", json=body), 422, name)
-    problem(talk.patch("/conversations/c", json=body), 422, name)
+def test_a_conversation_takes_no_nonsense(seeded: httpx.Client, body: Json, name: str) -> None:
+    problem(seeded.post("/conversations", json=body), 422, name)
+    problem(seeded.patch("/conversations/c", json=body), 422, name)
 
 
-def test_the_request_id_of_the_caller_is_given_back_if_it_is_sane(talk: httpx.Client) -> None:
-    assert problem(talk.get("/x", headers={"x-request-id": "my-id.1"}), 404)["request_id"] == "my-id.1"
-    assert problem(talk.get("/x", headers={"x-request-id": "a b<"}), 404)["request_id"] != "a b<"
+def test_the_request_id_of_the_caller_is_given_back_if_it_is_sane(seeded: httpx.Client) -> None:
+    assert problem(seeded.get("/x", headers={"x-request-id": "my-id.1"}), 404)["request_id"] == "my-id.1"
+    assert problem(seeded.get("/x", headers={"x-request-id": "a b<"}), 404)["request_id"] != "a b<"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_the_request_id_of_the_caller_is_given_back_if_it_is_sane(talk: httpx.Cl
     ],
     ids=["distinct words", "one word", "blank", "NUL", "ligatures", "marks", "combining", "SQL"],
 )
-def test_odd_text_is_kept_as_it_is(other: httpx.Client, text: str) -> None:
+def test_odd_text_is_stored_unchanged(other: httpx.Client, text: str) -> None:
     append(other, "c", [user(text), call("a"), result("a", text), user(" ")])
     found = history(other, "c")
     assert [found[0]["content"], found[2]["content"]] == [text, text]

@@ -39,7 +39,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_accepted_comes_back_byte_for_byte(value: Any) -> None:
+def test_accepted_json_is_returned_byte_for_byte(value: Any) -> None:
     text = dumps(value)
     assert dumps(body.parse(text.encode())) == text
 
@@ -70,7 +70,7 @@ def test_the_sign_of_zero_and_characters_are_kept() -> None:
         b"]" * 100,
     ],
 )
-def test_what_is_not_utf8_json_is_a_bad_request(sent: bytes) -> None:
+def test_malformed_json_is_a_bad_request(sent: bytes) -> None:
     with pytest.raises(errors.BadRequest):
         body.parse(sent)
 
@@ -95,7 +95,7 @@ def test_what_is_not_utf8_json_is_a_bad_request(sent: bytes) -> None:
         b"[" + b"[]," * 600_000 + b"1]",
     ],
 )
-def test_json_that_could_not_be_given_back_is_invalid(sent: bytes) -> None:
+def test_json_that_cannot_be_returned_unchanged_is_invalid(sent: bytes) -> None:
     with pytest.raises(errors.Invalid):
         body.parse(sent)
 
@@ -132,7 +132,7 @@ def test_a_model_says_what_is_wrong_where_and_not_what_was_sent() -> None:
     assert "secret" not in str(found).replace("tenant_id", "")
 
 
-def test_types_are_not_bent() -> None:
+def test_types_are_not_coerced() -> None:
     refused: list[Any] = [{"text": 5}, {"text": None}, {"text": "a", "parts": [{"number": "1"}]}, [], "text"]
     for wrong in refused:
         with pytest.raises(errors.Invalid):

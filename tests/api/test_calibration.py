@@ -40,7 +40,7 @@ def test_a_window_is_within_the_budget_of_the_models_tokens(client: httpx.Client
     assert ok(client.get(path("c")))["budget"] == BUDGET
 
 
-def test_what_the_margin_holds_changes_nothing(client: httpx.Client) -> None:
+def test_usage_within_the_margin_changes_nothing(client: httpx.Client) -> None:
     talked(client)
     before = window(client, "c")
     for percent in (60, 99, 105):
@@ -132,7 +132,7 @@ def test_another_model_is_unknown_again(client: httpx.Client) -> None:
     ],
 )
 @pytest.mark.parametrize("way", ["messages", "sync"])
-def test_a_report_that_is_none_is_refused(client: httpx.Client, sent: Json, place: str, way: str) -> None:
+def test_malformed_usage_report_is_rejected(client: httpx.Client, sent: Json, place: str, way: str) -> None:
     append(client, "c", [user("kept")])
     body = {"messages": [user("kept"), user("not kept")], "reported_usage": sent}
     found = problem(client.post(path("c", way), json=body), 422)

@@ -99,12 +99,12 @@ def test_a_conversation_that_many_appends_create_is_created_once(
         assert_consistent(run_as_superuser, name)
 
 
-def test_of_many_that_create_one_conversation_one_succeeds(client: httpx.Client, other: httpx.Client) -> None:
+def test_only_one_of_many_creators_of_a_conversation_succeeds(client: httpx.Client, other: httpx.Client) -> None:
     found = at_once(lambda n: (client, other)[n % 2].post("/conversations", json={"id": "c"}).status_code, 16)
     assert sorted(found) == [201] + [409] * 15
 
 
-def test_appends_recalls_changes_and_windows_do_not_trip_each_other(
+def test_appends_recalls_changes_and_windows_run_concurrently(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask
 ) -> None:
     append(client, "c", turn(0))
@@ -129,7 +129,7 @@ def test_appends_recalls_changes_and_windows_do_not_trip_each_other(
     assert_consistent(run_as_superuser, "c")
 
 
-def test_a_client_id_that_comes_twice_at_once_is_stored_once(client: httpx.Client, other: httpx.Client) -> None:
+def test_concurrent_duplicates_of_a_client_id_are_stored_once(client: httpx.Client, other: httpx.Client) -> None:
     append(client, "c", [user()])
     body = {"messages": [user("x", client_id="m")]}
     found = at_once(lambda n: (client, other)[n % 2].post(path("c", "messages"), json=body).status_code, 12)

@@ -65,7 +65,7 @@ def test_the_list_is_filtered_by_user_and_by_text(client: httpx.Client) -> None:
     assert browse(client, q="10_%") == browse(client, q="\\") == browse(client, user_id="nobody") == []
 
 
-def test_what_a_patch_names_changes_and_the_rest_stays(client: httpx.Client) -> None:
+def test_a_patch_changes_only_the_named_fields(client: httpx.Client) -> None:
     made = created(client, id="c", title="Old", budget=8000, settings={"active_pages": 3}, metadata={"k": 1})
     changed = ok(client.patch(path("c"), json={"title": "New"}))
     assert changed == {**made, "title": "New"} == ok(client.get(path("c")))
@@ -76,7 +76,7 @@ def test_what_a_patch_names_changes_and_the_rest_stays(client: httpx.Client) -> 
     assert (reset["title"], reset["model"]) == ("New", "o3")
 
 
-def test_settings_page_the_window_from_the_next_call_on(client: httpx.Client) -> None:
+def test_settings_take_effect_with_the_next_window(client: httpx.Client) -> None:
     for number in range(12):
         append(client, "c", [user(f"question {number}"), assistant()])
     assert ok(client.get(path("c", "context")))["pages"]["verbatim"] == list(range(1, 13))
@@ -119,7 +119,7 @@ def test_an_id_can_be_used_again_after_it_was_erased(client: httpx.Client) -> No
     assert "first life" not in str(found)
 
 
-def test_erasing_takes_the_archives_along(client: httpx.Client, run_as_superuser: Any) -> None:
+def test_erasing_a_conversation_erases_its_archives(client: httpx.Client, run_as_superuser: Any) -> None:
     calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
     asked = [user(), {"role": "assistant", "content": None, "tool_calls": calls}]
     append(client, "c", [*asked, {"role": "tool", "tool_call_id": "1", "content": "x" * 20_000}])

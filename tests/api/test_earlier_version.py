@@ -29,7 +29,7 @@ def stored_by_the_version_before(client: httpx.Client, run_as_superuser: RunAsSu
         run_as_superuser(statement)
 
 
-def test_it_opens_under_the_new_layout_and_is_stable_from_then_on(
+def test_an_old_conversation_opens_in_the_new_layout_and_stays_stable(
     client: httpx.Client, other: httpx.Client, run_as_superuser: RunAsSuperuser
 ) -> None:
     stored_by_the_version_before(client, run_as_superuser)

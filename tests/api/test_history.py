@@ -24,7 +24,18 @@ from tests.api.kit import (
     user,
 )  # fmt: skip
 
-SET_BY_QUIRE = ("id", "client_id", "seq", "page", "tokens", "archived", "archive_id", "created_at", "said_at")
+SET_BY_QUIRE = (
+    "id",
+    "client_id",
+    "seq",
+    "page",
+    "tokens",
+    "archived",
+    "archive_id",
+    "created_at",
+    "said_at",
+    "refused",
+)
 ALWAYS_THERE = ("content", "tool_calls", "tool_call_id", "name")
 
 AS_THEY_ARE: list[Json] = [
@@ -55,12 +66,12 @@ def assert_faithful(stored: list[Json], sent: list[Json]) -> None:
         assert canonical(original(got, message)) == canonical(wanted)
 
 
-def test_every_member_comes_back_in_its_order_and_kind(client: httpx.Client) -> None:
+def test_every_member_keeps_its_order_and_type(client: httpx.Client) -> None:
     append(client, "c", AS_THEY_ARE)
     assert_faithful(history(client, "c"), AS_THEY_ARE)
 
 
-def test_numbers_and_escapes_come_back_as_the_same_json(client: httpx.Client) -> None:
+def test_numbers_and_escapes_are_returned_as_the_same_json(client: httpx.Client) -> None:
     """Spelling is canonical: `1e5` is `100000.0` and an escape is its character; kind, sign and value are kept."""
     message = '{"role":"user","content":"\\u0041\\ud83d\\ude00\\u0000","n":[1.0,1e5,-0,1E+2,10,-0.0]}'
     sent = f'{{"messages":[{message}],"user_id":"u"}}'
@@ -85,7 +96,7 @@ ANTHROPIC: list[Json] = [
 ]  # fmt: skip
 
 
-def test_messages_in_anthropic_form_come_back_too_and_are_understood(client: httpx.Client) -> None:
+def test_anthropic_messages_are_returned_and_understood(client: httpx.Client) -> None:
     stored = append(client, "c", ANTHROPIC)
     assert_faithful(history(client, "c"), ANTHROPIC)
     assert [m["page"] for m in stored["messages"]] == [1, 1, 1, 1]
@@ -98,7 +109,7 @@ def test_messages_in_anthropic_form_come_back_too_and_are_understood(client: htt
 
 
 @pytest.mark.parametrize("words", ["天地玄黄", "row 1\u0000,", "🦜"])
-def test_an_archived_result_comes_back_whole(client: httpx.Client, words: str) -> None:
+def test_an_archived_result_is_returned_in_full(client: httpx.Client, words: str) -> None:
     text = (words * 50_000)[:50_000]
     blocks = [{"type": "tool_result", "tool_use_id": "b", "content": text + "!"}]
     sent = [user(), call("a"), result("a", text), call("b"), {"role": "user", "content": blocks}, assistant()]
@@ -129,7 +140,7 @@ def test_the_history_is_walked_in_both_orders(client: httpx.Client, order: str, 
     assert seqs == (list(range(1, 11)) if order == "asc" else list(range(10, 0, -1)))
 
 
-def test_pages_hold_the_history_between_them(client: httpx.Client) -> None:
+def test_pages_together_contain_the_whole_history(client: httpx.Client) -> None:
     sent = [{"role": "system", "content": "s"}, *turn(1), call("a"), result("a", "y" * 20_000), *turn(2), *turn(3)]
     append(client, "c", sent)
     listed = ok(client.get(path("c", "pages"), params={"limit": 2}))
@@ -166,7 +177,7 @@ def test_a_client_id_is_taken_from_either_member_and_only_once(client: httpx.Cli
     append(client, "d", [user("in another conversation it is free", **{field: "m2"})])
 
 
-def test_real_transcripts_come_back_whole(client: httpx.Client) -> None:
+def test_real_transcripts_are_returned_in_full(client: httpx.Client) -> None:
     transcripts = [(i, t) for i, name in enumerate(("deerflow", "sweagent", "taubench")) for t in recorded(name)[:3]]
     transcripts += [(9, load(SHIPPED)[0])]
     for index, transcript in transcripts:

@@ -63,7 +63,7 @@ def test_the_same_request_again_gets_the_same_answer_and_does_nothing(send: Send
     assert rows() == before
 
 
-def test_twenty_at_once_are_done_once(send: Send, write: Any, rows: Rows) -> None:
+def test_twenty_concurrent_requests_are_executed_once(send: Send, write: Any, rows: Rows) -> None:
     verb, where, body, _ = write
     with ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda _: send(verb, where, body), range(20)))

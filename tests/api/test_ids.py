@@ -38,7 +38,7 @@ def test_an_id_of_any_characters_works_in_every_path(client: httpx.Client, name:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\uffff"), min_size=1, max_size=128))
-def test_so_does_any_other(client: httpx.Client, name: str) -> None:
+def test_any_other_id_round_trips(client: httpx.Client, name: str) -> None:
     assert_usable(client, name)
 
 
@@ -67,7 +67,7 @@ def test_a_path_that_is_not_unicode_text_names_no_conversation(client: httpx.Cli
     problem(client.post(f"/conversations/{raw}/messages", json={"messages": [user()], "user_id": "u"}), 422)
 
 
-def test_ids_that_look_alike_are_not_the_same(client: httpx.Client) -> None:
+def test_lookalike_ids_are_distinct(client: httpx.Client) -> None:
     alike = ["e\u0301", "\u00e9", "E\u0301", "a/b", "a%2Fb", "a", "A", "a ", " a"]
     for name in alike:
         created(client, id=name)

@@ -26,7 +26,7 @@ FORMATS = ["openai", "anthropic"]
 
 
 @pytest.fixture
-def talk(client: httpx.Client) -> httpx.Client:
+def seeded(client: httpx.Client) -> httpx.Client:
     """Thirty turns, of which a window of 4000 tokens shows the newest."""
     append(client, "c", [message for number in range(1, 31) for message in turn(number, 60)])
     return client
@@ -40,8 +40,8 @@ def load_page(client: httpx.Client, page: int, call_id: str) -> str:
     return text
 
 
-def test_a_recalled_page_is_told_whole_and_framed(talk: httpx.Client) -> None:
-    text = recall(talk, "c", 2)["content"]
+def test_a_recalled_page_is_complete_and_framed(seeded: httpx.Client) -> None:
+    text = recall(seeded, "c", 2)["content"]
     assert text.startswith("<quire-page page 2, ")
     assert "question 2 why" in text
     assert "answer 2 because" in text
@@ -49,21 +49,19 @@ def test_a_recalled_page_is_told_whole_and_framed(talk: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_what_was_recalled_is_in_full_until_the_next_user_message_and_then_a_mark(
-    talk: httpx.Client, form: str
-) -> None:
-    append(talk, "c", [user("what did we say on page 2?")])
-    text = load_page(talk, 2, "r1")
+def test_recalled_text_is_shown_in_full_until_the_next_user_message(seeded: httpx.Client, form: str) -> None:
+    append(seeded, "c", [user("what did we say on page 2?")])
+    text = load_page(seeded, 2, "r1")
     for following in ([], [assistant("We said...")], [call("x"), result("x")]):
-        append(talk, "c", following) if following else None
-        found = window(talk, "c", budget=4000, format=form)
+        append(seeded, "c", following) if following else None
+        found = window(seeded, "c", budget=4000, format=form)
         assert "question 2 why why" in text_of_all(found)
-    before = window(talk, "c", budget=4000, format=form)
-    append(talk, "c", [user("thanks")])
-    after = window(talk, "c", budget=4000, format=form)
+    before = window(seeded, "c", budget=4000, format=form)
+    append(seeded, "c", [user("thanks")])
+    after = window(seeded, "c", budget=4000, format=form)
     assert "question 2 why why" not in text_of_all(after)
     assert "was shown in full at the time" in text_of_all(after)
-    assert text in [m["content"] for m in ok(talk.get(path("c", "messages"), params={"order": "desc"}))["items"]]
+    assert text in [m["content"] for m in ok(seeded.get(path("c", "messages"), params={"order": "desc"}))["items"]]
     if after["epoch"] == before["epoch"]:
         stable = before["stable_messages"]
         assert after["messages"][:stable] == before["messages"][:stable]
@@ -74,25 +72,25 @@ def text_of_all(found: Json) -> str:
     return "".join(text_of(m) for m in found["messages"] if "<quire-memory>" not in text_of(m))
 
 
-def test_recalls_are_counted_at_once_and_shown_on_the_contents_page(talk: httpx.Client) -> None:
-    ok(talk.patch(path("c"), json={"budget": 4000}))
-    append(talk, "c", turn(31, 60))
-    entries = {e["page"]: e for e in contents(talk, "c")["entries"]}
+def test_recalls_are_counted_at_once_and_shown_on_the_contents_page(seeded: httpx.Client) -> None:
+    ok(seeded.patch(path("c"), json={"budget": 4000}))
+    append(seeded, "c", turn(31, 60))
+    entries = {e["page"]: e for e in contents(seeded, "c")["entries"]}
     page = min(entries)
     assert (entries[page]["recall_count"], entries[page]["last_recalled_page"]) == (0, None)
     for times in (1, 2, 3):
-        recall(talk, "c", page)
-        found = {e["page"]: e for e in contents(talk, "c")["entries"]}[page]
+        recall(seeded, "c", page)
+        found = {e["page"]: e for e in contents(seeded, "c")["entries"]}[page]
         assert (found["recall_count"], found["last_recalled_page"]) == (times, 31)
-        item = ok(talk.get(path("c", "pages"), params={"limit": 200}))["items"][page - 1]
+        item = ok(seeded.get(path("c", "pages"), params={"limit": 200}))["items"][page - 1]
         assert (item["page"], item["recall_count"]) == (page, times)
 
 
-def test_a_recall_changes_nothing_before_the_next_epoch(talk: httpx.Client) -> None:
-    before = window(talk, "c", budget=4000)
+def test_a_recall_changes_nothing_before_the_next_epoch(seeded: httpx.Client) -> None:
+    before = window(seeded, "c", budget=4000)
     for page in (1, 2, 3):
-        recall(talk, "c", page)
-    assert window(talk, "c", budget=4000) == before
+        recall(seeded, "c", page)
+    assert window(seeded, "c", budget=4000) == before
 
 
 def test_an_unlisted_page_is_listed_again_in_the_epoch_after_its_recall(client: httpx.Client) -> None:
@@ -121,17 +119,17 @@ def test_an_unlisted_page_is_listed_again_in_the_epoch_after_its_recall(client: 
 
 
 @pytest.mark.parametrize("page", [0, -1, 31, 10**20, "x", "٣", None, True, 1.5, [1], {}, "1e0", "", 2**31])
-def test_a_page_that_does_not_exist_is_said_in_words(talk: httpx.Client, page: Any, rows: Any) -> None:
+def test_recalling_a_missing_page_returns_an_explanation(seeded: httpx.Client, page: Any, rows: Any) -> None:
     before = rows()
-    found = recall(talk, "c", page)
+    found = recall(seeded, "c", page)
     assert found["is_error"] is True
     assert "1–30" in found["content"]
     assert rows() == before
 
 
 @pytest.mark.parametrize("page", [3, 3.0, "3"])
-def test_a_page_is_understood_as_models_write_it(talk: httpx.Client, page: Any) -> None:
-    assert "question 3 why" in recall(talk, "c", page)["content"]
+def test_a_page_is_understood_as_models_write_it(seeded: httpx.Client, page: Any) -> None:
+    assert "question 3 why" in recall(seeded, "c", page)["content"]
 
 
 def test_an_archive_is_read_in_ranges_and_only_by_its_user(client: httpx.Client) -> None:
@@ -152,7 +150,7 @@ def test_an_archive_is_read_in_ranges_and_only_by_its_user(client: httpx.Client)
     assert load("c", uuid="not one")["is_error"] is True
 
 
-def test_what_callers_write_cannot_leave_its_frame_or_reach_across(client: httpx.Client) -> None:
+def test_callers_text_cannot_escape_its_frame_or_scope(client: httpx.Client) -> None:
     """Invariant 7."""
     append(client, "victim", [user("my secret is 42"), call("a"), result("a", "secret " * 3000)], user_id="ann")
     uuid = ok(client.get(path("victim", "messages")))["items"][2]["archive_id"]
@@ -169,10 +167,10 @@ def test_what_callers_write_cannot_leave_its_frame_or_reach_across(client: httpx
     assert ok(loaded)["is_error"] is True
 
 
-def test_a_tool_that_there_is_not_answers_404(talk: httpx.Client) -> None:
+def test_a_tool_that_there_is_not_answers_404(seeded: httpx.Client) -> None:
     for name in ("forget_everything", "recall_page%20", "%00", "x" * 500):
-        problem(talk.post(f"{path('c', 'tools')}/{name}", json={"arguments": {}}), 404, "recall_page")
-    problem(talk.post(path("c", "tools", "recall_page"), json={"arguments": [1]}), 422, "arguments")
+        problem(seeded.post(f"{path('c', 'tools')}/{name}", json={"arguments": {}}), 404, "recall_page")
+    problem(seeded.post(path("c", "tools", "recall_page"), json={"arguments": [1]}), 422, "arguments")
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic", "mcp"])

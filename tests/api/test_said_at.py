@@ -37,7 +37,7 @@ def refused(client: httpx.Client, messages: list[Json], *names: str, route: str 
     return problem(client.post(path("c", route), json={"messages": messages, "user_id": "u"}), 422, "said_at", *names)
 
 
-def test_it_comes_back_in_utc_and_is_null_where_none_was_sent(client: httpx.Client) -> None:
+def test_said_at_is_returned_in_utc_or_null(client: httpx.Client) -> None:
     append(client, "c", [user(said_at="2024-03-01T17:00:00.25+08:00"), assistant(), user(said_at=None)])
     assert times(client) == ["2024-03-01T09:00:00.250000Z", None, None]
 
@@ -61,14 +61,14 @@ def test_a_clock_can_be_a_minute_ahead_and_no_more(client: httpx.Client) -> None
     refused(client, [user(said_at=in_minutes(2))], "future")
 
 
-def test_times_of_one_request_must_not_go_back(client: httpx.Client) -> None:
+def test_times_within_a_request_must_not_decrease(client: httpx.Client) -> None:
     sent = [user("a", said_at=SECOND), assistant("b"), user("c", said_at=FIRST)]
     found = refused(client, sent, SECOND)
     assert found["errors"][0]["loc"] == ["body", "messages", 2, "said_at"]
     problem(client.get(path("c")), 404)
 
 
-def test_times_must_not_be_before_what_is_stored(client: httpx.Client, other: httpx.Client) -> None:
+def test_times_must_not_precede_stored_messages(client: httpx.Client, other: httpx.Client) -> None:
     """In another process too, which reads the conversation's newest time with the conversation."""
     append(client, "c", [user("a", said_at=SECOND), assistant("undated")])
     for process in (client, other):
@@ -141,7 +141,7 @@ def test_a_window_orders_what_it_brings_in_by_day_and_marks_the_newest(client: h
     assert shown.count("newest") == 1
 
 
-def test_what_is_all_of_one_day_is_not_marked(client: httpx.Client) -> None:
+def test_a_single_day_gets_no_date_lines(client: httpx.Client) -> None:
     append(client, "old", [user("The pearl lies in the old harbour of Ningbo.", said_at=FIRST)])
     append(client, "c", [user("hello")])
     query: Json = {"budget": 4000, "query": "Where does the pearl lie in the harbour?", "recall_scope": "user"}

@@ -29,7 +29,7 @@ def assert_alike(warm: httpx.Client, cold: httpx.Client, conversation: str, aske
 
 
 @pytest.mark.parametrize("own", [None, 5000])
-def test_a_process_that_comes_late_finds_the_same_window(
+def test_a_process_started_later_builds_the_same_window(
     client: httpx.Client, other: httpx.Client, own: int | None
 ) -> None:
     """The first looks again and again; the other has never heard of the conversation's budgets."""
@@ -45,7 +45,7 @@ def test_a_process_that_comes_late_finds_the_same_window(
         assert_alike(client, other, name)
 
 
-def test_recalls_between_do_not_part_them(client: httpx.Client, other: httpx.Client) -> None:
+def test_recalls_in_between_keep_both_processes_equal(client: httpx.Client, other: httpx.Client) -> None:
     """A head may only know of recalls made before its epoch began, whoever makes it and when."""
     for number in range(1, 41):
         append(client, "c", turn(number, 40))
@@ -69,7 +69,7 @@ def test_a_loaded_page_is_the_same_at_both_and_so_is_its_mark(client: httpx.Clie
     assert_alike(other, client, "c")
 
 
-def test_what_one_changes_the_other_knows_at_once(client: httpx.Client, other: httpx.Client) -> None:
+def test_a_change_is_visible_to_the_other_process_at_once(client: httpx.Client, other: httpx.Client) -> None:
     for number in range(1, 31):
         append((client, other)[number % 2], "c", turn(number, 40))
     changes: list[Json] = [
@@ -95,7 +95,7 @@ def test_an_epoch_stored_by_either_serves_both(client: httpx.Client, other: http
     assert rows()["epochs"] > 3
 
 
-def test_what_one_erases_the_other_shows_no_more(client: httpx.Client, other: httpx.Client) -> None:
+def test_an_erasure_takes_effect_in_the_other_process(client: httpx.Client, other: httpx.Client) -> None:
     """Also what the other has in memory: windows that it made a moment ago."""
     large = "x" * 20_000
     for number in range(1, 21):

@@ -28,15 +28,15 @@ CALLERS_TOOL = {"type": "function", "function": {"name": "weather", "description
 
 
 @pytest.fixture
-def talk(client: httpx.Client) -> httpx.Client:
+def seeded(client: httpx.Client) -> httpx.Client:
     """Thirty turns, the first with an archived result."""
     sent = [system("Be kind."), user("look it up"), call("a", name="search"), result("a", BIG), assistant("done")]
     append(client, "c", [*sent, *(m for number in range(2, 31) for m in turn(number))])
     return client
 
 
-def test_an_answer_has_all_its_members(talk: httpx.Client) -> None:
-    found = window(talk, "c", budget=4000)
+def test_an_answer_has_all_its_members(seeded: httpx.Client) -> None:
+    found = window(seeded, "c", budget=4000)
     assert found.keys() >= {
         "conversation_id", "format", "messages", "system", "tools", "usage", "epoch", "prefix_hash",
         "stable_messages", "stable_tokens", "pages", "archive_refs", "lag", "warnings",
@@ -48,53 +48,53 @@ def test_an_answer_has_all_its_members(talk: httpx.Client) -> None:
     assert [t["function"]["name"] for t in found["tools"]] == ["recall_page", "load_tool_history", "search_memories"]
 
 
-def test_anthropic_form_has_its_system_beside_and_its_breakpoints(talk: httpx.Client) -> None:
-    found = window(talk, "c", budget=2500, format="anthropic")
+def test_anthropic_form_has_a_separate_system_and_breakpoints(seeded: httpx.Client) -> None:
+    found = window(seeded, "c", budget=2500, format="anthropic")
     assert found["system"].startswith("Be kind.")
     assert [t["name"] for t in found["tools"]] == ["recall_page", "load_tool_history", "search_memories"]
     assert found["tools"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" in found["messages"][0]["content"][-1]
 
 
-def test_the_same_window_has_the_same_etag_and_need_not_be_sent_again(talk: httpx.Client) -> None:
-    first = talk.get(path("c", "context"), params={"budget": 4000})
+def test_the_same_window_has_the_same_etag_and_need_not_be_sent_again(seeded: httpx.Client) -> None:
+    first = seeded.get(path("c", "context"), params={"budget": 4000})
     tag = first.headers["etag"]
     for sent in (tag, f"W/{tag}", f'"x", {tag}', "*"):
-        again = talk.get(path("c", "context"), params={"budget": 4000}, headers={"If-None-Match": sent})
+        again = seeded.get(path("c", "context"), params={"budget": 4000}, headers={"If-None-Match": sent})
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
-    append(talk, "c", [user("more")])
-    changed = talk.get(path("c", "context"), params={"budget": 4000}, headers={"If-None-Match": tag})
+    append(seeded, "c", [user("more")])
+    changed = seeded.get(path("c", "context"), params={"budget": 4000}, headers={"If-None-Match": tag})
     assert changed.status_code == 200
     assert changed.headers["etag"] != tag
 
 
-def test_an_append_can_return_the_next_window(talk: httpx.Client) -> None:
+def test_an_append_can_return_the_next_window(seeded: httpx.Client) -> None:
     where = path("c", "messages") + "?include=context&budget=4000&format=anthropic"
-    stored = ok(talk.post(where, json={"messages": turn(31)}), 201)
-    assert stored["context"] == window(talk, "c", budget=4000, format="anthropic")
-    assert "context" not in append(talk, "c", turn(32))
+    stored = ok(seeded.post(where, json={"messages": turn(31)}), 201)
+    assert stored["context"] == window(seeded, "c", budget=4000, format="anthropic")
+    assert "context" not in append(seeded, "c", turn(32))
 
 
-def test_an_append_that_is_stored_does_not_fail_for_the_sake_of_its_window(talk: httpx.Client) -> None:
-    stored = ok(talk.post(path("c", "messages") + "?include=context&budget=5", json={"messages": turn(31)}), 201)
+def test_an_append_that_is_stored_does_not_fail_for_the_sake_of_its_window(seeded: httpx.Client) -> None:
+    stored = ok(seeded.post(path("c", "messages") + "?include=context&budget=5", json={"messages": turn(31)}), 201)
     assert stored["context"] is None
     assert stored["context_error"]["minimum_budget"] > 5
-    assert ok(talk.get(path("c")))["pages"] == 31
+    assert ok(seeded.get(path("c")))["pages"] == 31
     for query in (
         "include=context&budget=0",
         "include=context&model=nope",
         "include=window",
         "include=context&format=x",
     ):
-        problem(talk.post(f"{path('c', 'messages')}?{query}", json={"messages": turn(32)}), 422)
-    assert ok(talk.get(path("c")))["pages"] == 31
+        problem(seeded.post(f"{path('c', 'messages')}?{query}", json={"messages": turn(32)}), 422)
+    assert ok(seeded.get(path("c")))["pages"] == 31
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
-def test_the_tail_shows_archives_and_pages_and_leaves_the_rest_as_it_was(talk: httpx.Client, form: str) -> None:
-    plain = window(talk, "c", budget=8000, format=form)
-    [uuid] = {m["archive_id"] for m in ok(talk.get(path("c", "messages")))["items"]} - {None}
-    found = window(talk, "c", budget=8000, format=form, pages="2,3", load=uuid)
+def test_the_tail_shows_archives_and_pages_and_leaves_the_rest_as_it_was(seeded: httpx.Client, form: str) -> None:
+    plain = window(seeded, "c", budget=8000, format=form)
+    [uuid] = {m["archive_id"] for m in ok(seeded.get(path("c", "messages")))["items"]} - {None}
+    found = window(seeded, "c", budget=8000, format=form, pages="2,3", load=uuid)
     stable = plain["stable_messages"]
     assert found["stable_messages"] == stable
     assert canonical(found["messages"][:stable]) == canonical(plain["messages"][:stable])
@@ -106,35 +106,37 @@ def test_the_tail_shows_archives_and_pages_and_leaves_the_rest_as_it_was(talk: h
     assert found["usage"]["total"] <= 7200
     assert uuid in found["archive_refs"]
     assert found["prefix_hash"] == plain["prefix_hash"]
-    assert window(talk, "c", budget=8000, format=form) == plain
+    assert window(seeded, "c", budget=8000, format=form) == plain
 
 
-def test_what_the_tail_cannot_show_is_said_in_a_warning(talk: httpx.Client) -> None:
-    append(talk, "d", [user(), call("x"), result("x", "z" * 20_000)], user_id="somebody else")
-    stranger = ok(talk.get(path("d", "messages")))["items"][2]["archive_id"]
+def test_a_warning_names_what_the_tail_cannot_show(seeded: httpx.Client) -> None:
+    append(seeded, "d", [user(), call("x"), result("x", "z" * 20_000)], user_id="somebody else")
+    stranger = ok(seeded.get(path("d", "messages")))["items"][2]["archive_id"]
     nobody = "00000000-0000-7000-8000-00000000dead"
-    found = window(talk, "c", budget=4000, load=f"{stranger},{nobody}", pages="31,2147483647")
+    found = window(seeded, "c", budget=4000, load=f"{stranger},{nobody}", pages="31,2147483647")
     assert [w["code"] for w in found["warnings"]].count("archive_not_found") == 2
     assert [w["code"] for w in found["warnings"]].count("page_not_found") == 2
     assert "zzz" not in str(found)
-    full = window(talk, "c", budget=4000, pages=",".join(map(str, range(1, 21))))
+    full = window(seeded, "c", budget=4000, pages=",".join(map(str, range(1, 21))))
     assert "tail_cut" in [w["code"] for w in full["warnings"]]
     assert full["usage"]["total"] <= 3600
 
 
-def test_system_and_tools_of_the_callers_own_are_counted_and_returned(talk: httpx.Client) -> None:
-    plain = window(talk, "c", budget=8000)
+def test_the_callers_system_and_tools_are_counted_and_returned(seeded: httpx.Client) -> None:
+    plain = window(seeded, "c", budget=8000)
     body: Json = {"budget": 8000, "system": "Speak like a pirate. " * 50, "tools": [CALLERS_TOOL]}
-    found = ok(talk.post(path("c", "context"), json=body))
+    found = ok(seeded.post(path("c", "context"), json=body))
     assert found["tools"][0] == CALLERS_TOOL
     assert found["messages"][0]["content"].startswith("Speak like a pirate.")
     assert "Be kind." not in found["messages"][0]["content"]
     for section in ("system", "tools"):
         assert found["usage"]["sections"][section] > plain["usage"]["sections"][section]
     assert found["usage"]["total"] <= 7200
-    assert ok(talk.post(path("c", "context"), json={"budget": 8000})) == plain
+    assert ok(seeded.post(path("c", "context"), json={"budget": 8000})) == plain
     everything = {"budget": 8000, "model": "gpt-4o", "query": "q", "load": [], "pages": [2], "format": "openai"}
-    assert ok(talk.post(path("c", "context"), json=everything)) == window(talk, "c", budget=8000, pages="2", query="q")
+    assert ok(seeded.post(path("c", "context"), json=everything)) == window(
+        seeded, "c", budget=8000, pages="2", query="q"
+    )
 
 
 def test_the_budget_is_the_requests_or_the_conversations_or_the_models(client: httpx.Client) -> None:
@@ -161,14 +163,14 @@ BUDGETS = ["0", "-1", "-0", str(10**20), "10000001", "٣", "1e3", "4000.5", " ",
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_budget_that_is_none_is_refused(client: httpx.Client, budget: str) -> None:
+def test_an_invalid_budget_is_rejected(client: httpx.Client, budget: str) -> None:
     append(client, "c", turn(1))
     problem(client.get(path("c", "context"), params={"budget": budget}), 422, "budget")
     problem(client.post(path("c", "messages"), params={"budget": budget}, json={"messages": turn(2)}), 422, "budget")
 
 
 @pytest.mark.parametrize("budget", [0, -1, 10**20, "4000", 4000.0, True, [1]])
-def test_so_it_is_in_a_body(client: httpx.Client, budget: Any) -> None:
+def test_an_invalid_budget_in_a_body_is_rejected(client: httpx.Client, budget: Any) -> None:
     append(client, "c", turn(1))
     for body in ({"budget": budget}, {"budget": budget, "format": "anthropic"}):
         problem(client.post(path("c", "context"), json=body), 422, "budget")
@@ -177,21 +179,21 @@ def test_so_it_is_in_a_body(client: httpx.Client, budget: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
-def test_a_budget_that_is_too_small_says_the_smallest_that_works(talk: httpx.Client, form: str) -> None:
-    append(talk, "c", [user("a long question " * 300)])
+def test_a_budget_that_is_too_small_says_the_smallest_that_works(seeded: httpx.Client, form: str) -> None:
+    append(seeded, "c", [user("a long question " * 300)])
     for extra in ({}, {"system": "Be terse. " * 40, "tools": [CALLERS_TOOL]}):
         body = {"format": form, "budget": 1, **extra}
         answer = problem(
-            talk.post(path("c", "context"), json=body),
+            seeded.post(path("c", "context"), json=body),
             422,
-            str(talk.post(path("c", "context"), json=body).json()["minimum_budget"]),
+            str(seeded.post(path("c", "context"), json=body).json()["minimum_budget"]),
         )
         assert answer["type"] == "urn:quire:problem:budget-too-small"
         smallest = answer["minimum_budget"]
-        found = ok(talk.post(path("c", "context"), json={**body, "budget": smallest}))
+        found = ok(seeded.post(path("c", "context"), json={**body, "budget": smallest}))
         assert found["usage"]["total"] <= smallest * 9 // 10
         assert "a long question" in text_of(found["messages"][-1])
-        refused = problem(talk.post(path("c", "context"), json={**body, "budget": smallest - 1}), 422)
+        refused = problem(seeded.post(path("c", "context"), json={**body, "budget": smallest - 1}), 422)
         assert refused["minimum_budget"] == smallest
 
 
@@ -211,8 +213,8 @@ def test_a_budget_that_is_too_small_says_the_smallest_that_works(talk: httpx.Cli
         ({"budgets": "1"}, "budgets"),
     ],
 )
-def test_a_query_that_is_wrong_is_refused_by_name(talk: httpx.Client, query: Json, name: str) -> None:
-    problem(talk.get(path("c", "context"), params=query), 422, name)
+def test_a_query_that_is_wrong_is_refused_by_name(seeded: httpx.Client, query: Json, name: str) -> None:
+    problem(seeded.get(path("c", "context"), params=query), 422, name)
 
 
 def test_a_window_of_nothing_is_empty(client: httpx.Client) -> None:
@@ -254,19 +256,43 @@ def test_a_window_before_the_users_first_words_is_gone_on_with_or_ends(
     assert is_gone_on_with == (after["epoch"] == before["epoch"]) == first.isascii()
 
 
-def test_calls_that_still_wait_are_held_back_and_orphans_never_shown(client: httpx.Client) -> None:
+def test_pending_calls_are_held_back_and_orphans_are_never_shown(client: httpx.Client) -> None:
     append(client, "c", [user("q"), call("a", "b"), result("a", "first"), result("zz", "nobody asked")])
     found = window(client, "c")
     assert [m["role"] for m in found["messages"]] == ["system", "user"]
-    assert "tool_results_awaited" in [w["code"] for w in found["warnings"]]
+    assert [w["code"] for w in found["warnings"]] == ["tool_results_awaited", "unmatched_tool_result"]
     append(client, "c", [result("b", "second"), result("a", "again")])
     found = window(client, "c")
     assert [m["role"] for m in found["messages"]] == ["system", "user", "assistant", "tool", "tool"]
-    assert found["warnings"] == []
+    assert [w["code"] for w in found["warnings"]] == ["unmatched_tool_result"]
     append(client, "c", [call("d", "e"), result("e", "only this"), user("go on without d")])
     found = window(client, "c")
     assert [m["role"] for m in found["messages"]][5:] == ["assistant", "tool", "user"]
     assert [c["id"] for c in found["messages"][5]["tool_calls"]] == ["e"]
+
+
+def test_a_result_that_answers_no_call_is_warned_of_and_can_be_found(client: httpx.Client) -> None:
+    assert append(client, "c", [user("q"), call("a"), result("a")])["warnings"] == []
+    made = append(client, "c", [result("lost", "the parcel is in Ulm"), *({**result("more")} for _ in range(12))])
+    assert {w["code"] for w in made["warnings"]} == {"unmatched_tool_result"}
+    assert "message 4: the result of 'lost'" in made["warnings"][0]["detail"]
+    assert made["warnings"][-1]["detail"].startswith("3 more")
+    [warning] = window(client, "c")["warnings"]
+    assert warning["code"] == "unmatched_tool_result"
+    assert "13 recent" in warning["detail"]
+    history = ok(client.get(path("c", "messages")))["items"]
+    assert history[3]["content"] == "the parcel is in Ulm"
+    found = ok(client.get("/memories/search", params={"user_id": "u", "query": "parcel Ulm"}))["results"]
+    assert found[0]["message_ids"] == [history[3]["id"]]
+    for number in range(2):
+        append(client, "c", turn(number))
+    assert window(client, "c")["warnings"] == []
+
+
+def test_an_unmatched_block_beside_a_matched_one_is_warned_of(client: httpx.Client) -> None:
+    blocks = [{"type": "tool_result", "tool_use_id": name, "content": "seen"} for name in ("a", "lost")]
+    made = append(client, "c", [user("q"), call("a"), user(blocks)])
+    assert ["'lost'" in w["detail"] for w in made["warnings"]] == [True]
 
 
 def test_no_system_prompt_changes_what_the_tools_weigh(client: httpx.Client) -> None:
@@ -281,7 +307,7 @@ def test_no_system_prompt_changes_what_the_tools_weigh(client: httpx.Client) -> 
     assert ok(client.get(where, params={"budget": 8000}))["usage"]["sections"] == before
 
 
-def test_archives_are_loaded_by_the_list_of_a_post_too(client: httpx.Client) -> None:
+def test_a_post_can_list_archives_to_load(client: httpx.Client) -> None:
     made = append(client, "c", [*turn(1), call("a"), result("a", "river " * 3000), user()])
     uuid = made["messages"][3]["archive_id"]
     body = {"budget": 20_000, "load": [uuid]}
@@ -310,7 +336,7 @@ def test_a_refusal_is_what_was_said(client: httpx.Client, refused: Json) -> None
     assert page["entries"][1]["summary"] == "Not the vault's code."
 
 
-def test_standing_notes_without_room_are_said_in_a_warning(client: httpx.Client) -> None:
+def test_a_warning_tells_of_notes_that_do_not_fit(client: httpx.Client) -> None:
     created(client, id="c", user_id="u")
     for number in range(40):
         append(client, "c", turn(number))

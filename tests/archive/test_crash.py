@@ -12,4 +12,4 @@ def test_no_kill_loses_doubles_or_tears_what_was_acknowledged() -> None:
     report = crash(rounds=6, seconds=60, postmaster_every=4)
     assert report.problems == []
     assert report.kills >= 2
-    assert report.turns > report.kills
+    assert report.turns >= report.kills

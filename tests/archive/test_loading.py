@@ -44,9 +44,7 @@ def test_the_whole_and_every_range_are_the_text_as_it_was_sent(client: httpx.Cli
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_passages_are_the_relevant_ones_in_reading_order_at_their_offsets(
-    client: httpx.Client, kind: str, language: str
-) -> None:
+def test_relevant_passages_come_in_reading_order_with_offsets(client: httpx.Client, kind: str, language: str) -> None:
     text = with_needle(kind, language)
     uuid = archived(client, "c", 1, text)
     found = loaded(client, uuid, query="Which customs broker works in Tallinn?")
@@ -60,7 +58,7 @@ def test_passages_are_the_relevant_ones_in_reading_order_at_their_offsets(
     assert "Maarika Oja-Lindgren" in best["text"]
 
 
-def test_offsets_count_characters_beside_nul_and_astral_ones(client: httpx.Client) -> None:
+def test_offsets_count_characters_even_with_nul_and_astral_ones(client: httpx.Client) -> None:
     text = ("\U0001f30a\x00" * 50 + "\n") * 150 + NEEDLE + "\x00\n" + "\U0001f30a\x00" * 5_000
     uuid = archived(client, "c", 1, text)
     (passage,) = loaded(client, uuid, query="broker Tallinn")["passages"]
@@ -75,7 +73,7 @@ def test_offsets_count_characters_beside_nul_and_astral_ones(client: httpx.Clien
 
 @pytest.mark.parametrize("query", [None, "customs broker in Tallinn", "harbour warehouse invoice"])
 @pytest.mark.parametrize("cap", [1, 40, 400, 3_000])
-def test_no_more_tokens_are_loaded_than_are_asked_for(
+def test_a_load_stays_within_the_requested_tokens(
     client: httpx.Client, counter: tokens.TokenCounter, query: str | None, cap: int
 ) -> None:
     uuid = archived(client, "c", 1, with_needle())
@@ -101,7 +99,7 @@ def test_a_query_that_matches_nothing_says_so(client: httpx.Client) -> None:
     assert not answer["is_error"]
 
 
-def test_load_brings_it_into_the_tail_of_one_call(client: httpx.Client) -> None:
+def test_a_load_is_in_the_tail_of_one_call_only(client: httpx.Client) -> None:
     uuid = archived(client, "c", 1, with_needle())
     append(client, "c", [user("Who is our broker?")])
     before = window(client, "c", budget=16_000)
@@ -134,7 +132,7 @@ def test_a_part_says_where_to_read_on_until_all_is_read(client: httpx.Client, la
     assert (part["length"], part["is_cut"]) == (20, False), "it is all that was asked for"
 
 
-def test_what_is_named_twice_is_loaded_once(client: httpx.Client) -> None:
+def test_an_archive_named_twice_is_loaded_once(client: httpx.Client) -> None:
     uuid = archived(client, "c", 1, with_needle())
     once = window(client, "c", budget=4_000, load=uuid)
     assert window(client, "c", budget=4_000, load=f"{uuid},{uuid.upper()}") == once
@@ -144,9 +142,7 @@ def test_what_is_named_twice_is_loaded_once(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("budget", [3_000, 4_000, 6_000, 12_000])
 @pytest.mark.parametrize("query", ["harbour warehouse invoice freight customs", "港口 仓库 发票", ""])
-def test_what_is_loaded_is_cut_to_what_is_free_instead_of_left_out(
-    client: httpx.Client, budget: int, query: str
-) -> None:
+def test_a_load_is_cut_to_the_free_tokens(client: httpx.Client, budget: int, query: str) -> None:
     uuids = [archived(client, "c", n, with_needle(language="zh" if n else "en")) for n in range(2)]
     seen = window(client, "c", budget=budget, load=",".join(uuids), **({"query": query} if query else {}))
     assert seen["usage"]["total"] <= budget * 0.9
@@ -161,9 +157,7 @@ def test_what_is_loaded_is_cut_to_what_is_free_instead_of_left_out(
         assert seen["usage"]["total"] > budget * 0.9 - 400
 
 
-def test_what_a_tool_loaded_is_whole_until_the_next_user_message_and_then_a_mark(
-    client: httpx.Client, rows: Rows
-) -> None:
+def test_a_loaded_result_is_shown_in_full_until_the_next_user_message(client: httpx.Client, rows: Rows) -> None:
     created(client, id="c", user_id="u", settings={"archive_threshold": 500})
     uuid = archived(client, "c", 1, with_needle())
     append(client, "c", [user("Who is our broker in Tallinn?")])
@@ -210,14 +204,14 @@ def test_the_tool_takes_a_range_as_models_write_it(client: httpx.Client) -> None
 
 
 @pytest.mark.parametrize("uuid", [None, 3, "", "none", "00000000-0000-7000-8000-000000000000", ["x"], "x" * 1_000])
-def test_a_uuid_that_is_none_is_answered_in_words(client: httpx.Client, uuid: Any) -> None:
+def test_an_invalid_uuid_returns_an_explanation(client: httpx.Client, uuid: Any) -> None:
     append(client, "c", turn(1))
     answer = load_tool(client, "c", uuid=uuid)
     assert answer["is_error"]
     assert "uuid in a placeholder" in answer["content"]
 
 
-def test_archives_are_listed_by_conversation_user_tool_and_time_the_newest_first(client: httpx.Client) -> None:
+def test_archives_can_be_filtered_and_are_listed_newest_first(client: httpx.Client) -> None:
     made_now = [
         archive(client, made("prose", seed=n), user_id=f"u{n % 2}", tool_name=f"t{n % 3}")["uuid"] for n in range(12)
     ]
@@ -255,10 +249,10 @@ def test_ten_million_characters_are_stored_found_and_loaded_by_range(
     index(settings, postgres, Text(archive=UUID(uuid)))
     assert loaded(large, uuid, query="broker in Tallinn", max_tokens=500)["passages"][0]["offset"] > 9_990_000
     assert loaded(large, uuid, offset=0, length=10)["result_length"] == len(text)
-    assert window(large, "c")["usage"]["total"] < 2_000
+    assert window(large, "c")["usage"]["total"] < 6_000  # the parts of it that matter
 
 
-def test_too_long_a_result_is_refused_with_the_limit_named_and_nothing_stored(large: httpx.Client, rows: Rows) -> None:
+def test_an_overlong_result_is_rejected_with_its_limit(large: httpx.Client, rows: Rows) -> None:
     text = "x" * 20_000_001
     for answer in (
         large.post(path("c", "messages"), json={"user_id": "u", "messages": looked_up(1, text)}),

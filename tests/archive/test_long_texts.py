@@ -60,7 +60,7 @@ def test_a_long_message_too(
     assert (hit["conversation_id"], hit["memory_type"]) == ("c", "episode")
 
 
-def test_nothing_is_indexed_of_what_is_erased(
+def test_erased_text_is_not_indexed(
     large: httpx.Client,
     settings: Settings,
     postgres: EmbeddedPostgres,

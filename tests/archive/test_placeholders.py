@@ -66,9 +66,7 @@ SHAPE = {
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_placeholder_says_what_was_asked_and_what_is_in_the_result(
-    client: httpx.Client, kind: str, language: str
-) -> None:
+def test_a_placeholder_describes_question_and_result(client: httpx.Client, kind: str, language: str) -> None:
     text = made(kind, language, ending="https://harbour.example/rates/2025")
     asked = [user("现在的运价是多少?" if language == "zh" else "What are the rates?"), *looked_up(1, text)[1:3]]
     stored = append(client, "c", asked)["messages"][2]
@@ -93,7 +91,7 @@ def test_a_placeholder_says_what_was_asked_and_what_is_in_the_result(
     )  # fmt: skip
 
 
-def test_sources_are_what_the_caller_declares_and_else_what_is_found_at_most_three(client: httpx.Client) -> None:
+def test_sources_are_declared_or_extracted_and_at_most_three(client: httpx.Client) -> None:
     text = made("prose") + "".join(f"\nhttps://site{n}.example/page" for n in range(5))
     assert archive(client, text)["sources"] == [f"https://site{n}.example/page" for n in range(3)]
     declared = archive(client, text, sources=["Harbour report", "rates.pdf"])["sources"]
@@ -173,7 +171,7 @@ def test_results_in_anthropic_form_are_archived_too(client: httpx.Client) -> Non
     assert history(client, "c")[2]["content"] == results
 
 
-def test_standalone_makes_what_an_append_would_make(client: httpx.Client) -> None:
+def test_a_standalone_archive_equals_that_of_an_append(client: httpx.Client) -> None:
     text = made("table") + "\nhttps://harbour.example/rates"
     arguments = {"query": "rates " + "of the northern harbours " * 10, "limit": 5, "region": "x" * 300}
     created(client, id="c", user_id="u")
@@ -194,7 +192,7 @@ def _without_id_and_time(placeholder: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "time", UUID.sub("uuid", placeholder))
 
 
-def test_standalone_passes_a_short_result_through(client: httpx.Client, rows: Rows) -> None:
+def test_a_short_standalone_result_is_passed_through(client: httpx.Client, rows: Rows) -> None:
     answer = archive(client, "18 °C", tool_input="Hangzhou")
     assert (answer["archived"], answer["uuid"], answer["placeholder"], answer["content"]) == (
         False, None, "18 °C", "18 °C",
@@ -238,7 +236,7 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
     arguments=st.dictionaries(st.text(ANY, max_size=20), st.text(ANY, max_size=200), max_size=4),
     name=st.text(VISIBLE, min_size=1, max_size=40),
 )  # fmt: skip
-def test_whatever_a_tool_says_comes_back_as_it_was(
+def test_any_tool_result_is_returned_unchanged(
     client: httpx.Client, text: str, arguments: dict[str, str], name: str
 ) -> None:
     long = text * (10_001 // len(text) + 1)

@@ -10,7 +10,7 @@ from app.text import bm25
 RECORDS = [{"server_name": "osm-mcp", "说明": "查找停车场", "path": f"/home/ann/notes/{n}.md"} for n in range(5)]
 
 
-def test_json_inside_of_json_has_the_terms_of_what_it_says() -> None:
+def test_nested_json_is_indexed_by_its_content() -> None:
     once = json.dumps(RECORDS, indent=1, ensure_ascii=False)
     for text in (json.dumps({"text": once}), json.dumps({"text": json.dumps({"text": once})})):
         assert set(bm25.terms(once)) <= set(bm25.terms(text))

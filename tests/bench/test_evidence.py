@@ -27,12 +27,12 @@ def test_words_that_are_equally_rare_are_taken_from_all_parts_of_a_text() -> Non
     assert max(taken) - min(taken) > 100
 
 
-def test_stop_words_and_single_characters_tell_nothing() -> None:
+def test_stop_words_and_single_characters_are_ignored() -> None:
     assert telling(("What would you do in x = 7, with the tea?",)) == {"tea"}
     assert "乌龙茶" in telling(("我 最 喜欢 乌龙茶",))
 
 
-def test_messages_with_too_few_telling_words_and_system_prompts_are_not_asked_about() -> None:
+def test_vague_messages_and_system_prompts_are_not_sampled() -> None:
     history = [
         message("system", "Answer politely, briefly, truthfully."),
         message("user", "ok thanks"),
@@ -43,12 +43,12 @@ def test_messages_with_too_few_telling_words_and_system_prompts_are_not_asked_ab
     assert set(asked.query.split()) == {"truck", "lyon", "came", "late"}
 
 
-def test_what_a_call_asks_for_is_part_of_what_a_message_says() -> None:
+def test_a_calls_arguments_count_as_text_of_its_message() -> None:
     call = {"id": "c1", "function": {"name": "search", "arguments": '{"city": "Lyon"}'}}
     assert texts_of({"role": "assistant", "content": None, "tool_calls": [call]}) == ('{"city": "Lyon"}',)
 
 
-def test_no_more_than_a_sample_is_asked_about_and_it_reaches_from_one_end_to_the_other() -> None:
+def test_the_sample_is_bounded_and_spans_the_conversation() -> None:
     taken = evenly(range(1000), SAMPLE)
     assert len(set(taken)) == SAMPLE
     assert taken[0] == 0
@@ -56,7 +56,7 @@ def test_no_more_than_a_sample_is_asked_about_and_it_reaches_from_one_end_to_the
     assert evenly([3, 5], SAMPLE) == [3, 5]
 
 
-def test_held_is_what_a_window_says_word_for_word_and_equal_texts_are_one() -> None:
+def test_evidence_is_verbatim_text_and_duplicates_count_once() -> None:
     asked = [Asked((text,), "") for text in ("Lyon is late.", "Marta knows.", "The ramp broke.", "Marta knows.")]
     known = Evidence(asked, {("Marta knows.",): 7})
     window = [message("system", "Pages 1-3: Lyon"), message("user", "You said: Lyon is late. Why?")]
@@ -71,7 +71,7 @@ def test_the_newest_that_fit_begin_with_a_user_message() -> None:
     assert [one.text for one in money.fitting(history, 5)] == ["4", "5"]
 
 
-def test_of_a_turn_that_does_not_fit_its_message_and_its_newest_call_groups_stay() -> None:
+def test_an_oversized_turn_keeps_its_message_and_newest_call_groups() -> None:
     turn = [said("user", "do", 10)] + [
         said(role, f"{role} {at}", 10) for at in range(4) for role in ("assistant", "tool")
     ]
@@ -79,7 +79,7 @@ def test_of_a_turn_that_does_not_fit_its_message_and_its_newest_call_groups_stay
     assert [one.text for one in money.fitting(turn, 5)] == ["do", "assistant 3", "tool 3"]
 
 
-def test_a_rolling_summary_stands_for_what_it_read_and_the_system_prompt_stays() -> None:
+def test_a_rolling_summary_replaces_what_it_covers() -> None:
     history = [said("system", "rules", 100)]
     history += [said(role, f"{role} {at}", 100) for at in range(10) for role in ("user", "assistant")]
     way = money.summarised(history, range(2, 22, 2), budget=1_500)

@@ -14,10 +14,10 @@ from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import memories
-from app.store.memories import BY_WORDS, SEARCH, Meaning
+from app.store.memories import BY_WORDS, SEARCH, Meaning, Scoring
 from app.text import bm25
 from bench.bare import Known, search_arguments
-from bench.house import Cpu
+from bench.harness import Cpu
 from bench.load import Outcome
 from bench.overhead import CLIENTS, HYBRID, LOCAL, NEW, OPERATIONS, QUICK, WAYS, Cell, Side, job, loops_table, table
 from bench.words import QUERIES
@@ -44,21 +44,21 @@ def side(cpu_each: float) -> Side:
 def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning: Meaning | None) -> None:
     seen = Seen()
     search = memories.search(
-        cast("Connection", seen), DEFAULT_TENANT, owner_of("u:somebody"), bm25.query("cold store"), meaning=meaning
+        cast("Connection", seen), DEFAULT_TENANT, owner_of("u:somebody"), Scoring(bm25.query("cold store"), meaning)
     )
     asyncio.run(search)
     arguments = search_arguments("somebody", "cold store", meaning)
     assert seen.passed == (BY_WORDS if meaning is None else SEARCH, *arguments)
 
 
-def test_a_query_that_is_to_be_embedded_is_forgotten_before_it_comes_again() -> None:
+def test_embedded_queries_leave_the_cache_before_they_repeat() -> None:
     for queries in NEW.values():
         assert len(set(queries)) == len(queries) > QUERY_VECTORS_CACHED
         assert all(len(bm25.query(query)) == 2 for query in queries)
     assert not set(NEW[HYBRID]) & set(NEW[LOCAL])
 
 
-def test_hybrid_searches_go_on_where_the_last_ended() -> None:
+def test_hybrid_searches_continue_the_sequence_of_queries() -> None:
     count = len(NEW[HYBRID])
     cell = Cell(HYBRID, 8, is_bare=False)
     first, second, again = (job(1, cell, KNOWN, 1.0, asked).targets for asked in (0, 7, 7 + count))
@@ -67,7 +67,7 @@ def test_hybrid_searches_go_on_where_the_last_ended() -> None:
     assert all("search_mode=hybrid" in target for target in first)
 
 
-def test_rows_of_the_local_model_say_where_it_is_not_installed() -> None:
+def test_rows_tell_if_the_local_model_is_missing() -> None:
     found = {
         Cell(what, clients, is_bare=is_bare): side(0.001 if is_bare else 0.004)
         for what in OPERATIONS
@@ -82,7 +82,7 @@ def test_rows_of_the_local_model_say_where_it_is_not_installed() -> None:
     assert {row[-1] for row in made.rows if row[0] == HYBRID} == {"0.25"}
 
 
-def test_rows_of_a_server_that_is_not_installed_say_so() -> None:
+def test_rows_tell_if_a_server_is_missing() -> None:
     there = [way for way in WAYS if "Granian" not in way]
     made = loops_table({way: side(0.001) for way in there})
     assert {len(row) for row in made.rows} == {len(made.columns)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bench.house import Cpu
+from bench.harness import Cpu
 from bench.peers import OURS, PEERS, SEARCHES, SUMMARY, TURNS, Found, Measured, Plan, search_table, summary, turns_table
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -22,7 +22,7 @@ def measured(milliseconds: float, wal: int = 0) -> Measured:
     return Measured([milliseconds / 1000] * 2, Cpu(0.004, 0.002), wal, count=1)
 
 
-def test_rows_of_a_peer_that_is_not_there_say_so() -> None:
+def test_rows_tell_if_a_peer_is_missing() -> None:
     found: Found = {("append", 10, OURS): measured(3), ("context", 10, OURS): measured(2)}
     turns = turns_table(PLAN, found, measured(9), GONE, {})
     search = search_table(PLAN, {("search", 100, OURS): measured(5)}, GONE)
@@ -38,7 +38,7 @@ def test_rows_of_a_peer_that_is_not_there_say_so() -> None:
     assert "a_library" in turns.notes[-1]
 
 
-def test_what_a_turn_leaves_to_jobs_is_quires_cost_too() -> None:
+def test_background_jobs_count_as_quires_cost() -> None:
     [peer, *others] = PEERS
     found: Found = {("append", 10, OURS): measured(3, wal=4_000), ("append", 10, peer): measured(6, wal=1_000)}
     found |= {("context", 10, OURS): measured(2), ("context", 10, peer): measured(1)}

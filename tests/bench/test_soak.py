@@ -29,7 +29,7 @@ def test_noise_is_flat_and_a_rise_by_half_is_not(seed: int) -> None:
     assert 0.4 < risen.rise < 1.0
 
 
-def test_what_falls_is_flat_and_so_is_one_slow_slice() -> None:
+def test_a_fall_or_a_single_slow_slice_counts_as_flat() -> None:
     assert trend([3.0 - 0.2 * number for number in range(flat.SLICES)]).is_flat
     assert trend([1.0] * 10 + [4.0, 1.0]).is_flat
     assert trend([1.0] * flat.SLICES).is_flat
@@ -37,12 +37,12 @@ def test_what_falls_is_flat_and_so_is_one_slow_slice() -> None:
     assert not steady.is_flat
 
 
-def test_of_few_nothing_is_said() -> None:
+def test_few_samples_give_no_verdict() -> None:
     assert trend_of(taken(Random(1), flat.EACH_MIN * flat.SLICES - 1, 3.0), 0.0, SECONDS) is None
     late = [(SECONDS - 1, 1.0)] * 1000
     assert trend_of(late, 0.0, SECONDS) is None
 
 
-def test_slices_are_of_the_time_between() -> None:
+def test_slices_divide_the_time_span() -> None:
     values = [(-1.0, 9.0), (0.0, 1.0), (299.9, 2.0), (300.0, 3.0), (599.9, 4.0), (600.0, 9.0)]
     assert slices(values, 0.0, SECONDS, 2) == [[1.0, 2.0], [3.0, 4.0]]

@@ -1,6 +1,7 @@
 """Quire under ASGI servers that are not its own."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def uvicorn(*arguments: str, **settings: str) -> Iterator["subprocess.Popen[str]
 @pytest.mark.parametrize(
     "arguments", [("app.main:app",), ("--factory", "app.main:create_app"), ("app.main:app", "--workers", "2")]
 )
-def test_uvicorn_serves_it_on_a_database_that_it_brings_and_stops(data_dir: Path, arguments: tuple[str, ...]) -> None:
+def test_uvicorn_starts_and_stops_the_embedded_database(data_dir: Path, arguments: tuple[str, ...]) -> None:
     folder = data_dir / f"asgi-{len(arguments)}"
     with uvicorn(*arguments, QUIRE_DATA_DIR=str(folder), MEMORY_EMBEDDING_MODEL="none") as process:
         said = read_until(process.stderr, "Uvicorn running on")
@@ -56,6 +57,23 @@ def test_uvicorn_serves_it_on_a_database_that_it_brings_and_stops(data_dir: Path
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     wait_for(lambda: not servers(folder))
+
+
+@pytest.mark.slow
+def test_uvicorn_replaces_a_worker_that_was_killed(data_dir: Path) -> None:
+    settings = {"QUIRE_DATA_DIR": str(data_dir / "asgi-killed"), "MEMORY_EMBEDDING_MODEL": "none"}
+    with uvicorn("app.main:app", "--workers", "2", **settings) as process:
+        url = read_until(process.stderr, "Uvicorn running on").split("Uvicorn running on ")[1].split()[0]
+        said = "".join(read_until(process.stderr, "Started server process") for _ in range(2))
+        worker = psutil.Process(int(re.findall(r"Started server process \[(\d+)\]", said)[0]))
+        for _ in range(2):
+            read_until(process.stderr, "Application startup complete")
+        worker.kill()
+        read_until(process.stderr, "Application startup complete")
+        for _ in range(4):
+            assert httpx.get(f"{url}/readyz").status_code == 200
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
 
 
 def servers(folder: Path) -> list[psutil.Process]:
@@ -75,7 +93,7 @@ def servers(folder: Path) -> list[psutil.Process]:
         ({"DATABASE_URL": "postgresql://quire_app:s3cret@127.0.0.1:1/quire"}, "Nothing listens at 127.0.0.1:1."),
     ],
 )
-def test_what_keeps_it_from_starting_is_one_sentence(data_dir: Path, settings: dict[str, str], words: str) -> None:
+def test_a_failed_start_is_explained_in_one_sentence(data_dir: Path, settings: dict[str, str], words: str) -> None:
     with uvicorn("app.main:app", QUIRE_DATA_DIR=str(data_dir / "never"), **settings) as process:
         _, said = process.communicate(timeout=60)
     assert process.returncode == 3
@@ -115,7 +133,7 @@ async def test_an_unsafe_database_keeps_it_from_starting(
     ("address", "allowed", "status"),
     [("127.0.0.1", False, 200), ("[::1]", False, 200), ("203.0.113.9", False, 403), ("203.0.113.9", True, 200)],
 )
-async def test_while_there_are_no_keys_only_loopback_addresses_are_served(
+async def test_without_keys_only_loopback_addresses_are_served(
     postgres: EmbeddedPostgres, settings: Settings, clean: None, address: str, allowed: bool, status: int
 ) -> None:
     """Whatever address the server was told to listen on; `quire serve` refuses to listen there at all."""

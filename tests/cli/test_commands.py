@@ -59,7 +59,7 @@ def test_an_unknown_command_is_refused() -> None:
 
 
 @pytest.mark.parametrize("by", ["option", "setting"])
-def test_a_port_in_use_is_said_before_a_database_is_started(tmp_path: Path, taken: int, by: str) -> None:
+def test_a_port_in_use_is_reported_before_a_database_starts(tmp_path: Path, taken: int, by: str) -> None:
     data = tmp_path / "data"
     arguments = ("serve", "--port", str(taken)) if by == "option" else ("serve",)
     said = refusal(*arguments, QUIRE_DATA_DIR=str(data), QUIRE_PORT=str(taken) if by == "setting" else "1")
@@ -86,7 +86,7 @@ def test_options_come_before_settings_and_are_checked_like_them(tmp_path: Path) 
     assert "QUIRE_PORT: Input should be less than or equal to 65535" in said
 
 
-def test_a_port_that_is_taken_in_the_meantime_is_said_in_words() -> None:
+def test_a_port_taken_meanwhile_is_explained() -> None:
     """Two sockets can be bound to one port; the second one to listen is refused."""
     with bound("127.0.0.1", 0, "QUIRE_PORT") as first:
         port = first[0].getsockname()[1]

@@ -16,7 +16,7 @@ __all__ = ["environment"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_serve_brings_its_database_and_leaves_nothing_behind(environment: dict[str, str], number: int) -> None:
+def test_serve_starts_its_database_and_leaves_nothing_behind(environment: dict[str, str], number: int) -> None:
     for _ in range(2):
         with running("serve", environment) as process:
             url = url_of(process)
@@ -28,12 +28,22 @@ def test_serve_brings_its_database_and_leaves_nothing_behind(environment: dict[s
         assert "Traceback" not in said
 
 
+def test_a_start_prints_three_lines_and_no_steps(environment: dict[str, str]) -> None:
+    with running("serve", environment) as process:
+        assert process.stdout is not None
+        printed = read_until(process.stdout, "Ctrl-C stops it")
+        process.send_signal(signal.SIGTERM)
+        rest, said = process.communicate(timeout=20)
+    assert [len(printed.splitlines()), rest] == [3, ""]
+    assert [line for line in said.splitlines() if "running as root" not in line] == []
+
+
 @pytest.mark.parametrize("moment", ["running as root", "alembic", "-> 0001", "-> 0005", "-> 0010"])
 def test_a_signal_while_it_starts_is_obeyed_too(environment: dict[str, str], moment: str) -> None:
     """Also one that comes while the driver's C code runs."""
     if moment == "running as root" and os.geteuid():
         pytest.skip("it is not said")
-    with running("serve", environment) as process:
+    with running("serve", {**environment, "QUIRE_LOG_LEVEL": "debug"}) as process:
         read_until(process.stderr, moment)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=20)
@@ -88,7 +98,16 @@ def test_a_bad_setting_is_named(environment: dict[str, str]) -> None:
     assert "QUIRE_POOL_SIZE" in refused("serve", {**environment, "QUIRE_POOL_SIZE": "0"})
 
 
-def test_a_database_that_is_away_is_said_in_words(environment: dict[str, str]) -> None:
+def test_a_misspelt_setting_is_named_with_the_nearest_one(environment: dict[str, str]) -> None:
+    with running("serve", {**environment, "QUIRE_PROT": "1", "MEMORY_LLM_MODLE": "m"}) as process:
+        url_of(process)
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=20)[1]
+    assert "QUIRE_PROT is not a setting and has no effect; did you mean QUIRE_PORT?" in said
+    assert "MEMORY_LLM_MODLE is not a setting and has no effect; did you mean MEMORY_LLM_MODEL?" in said
+
+
+def test_an_unavailable_database_is_explained(environment: dict[str, str]) -> None:
     away = {**environment, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
     for command in ("serve", "worker", "migrate"):
         refused(command, away)

@@ -52,7 +52,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-def test_it_serves_with_one_folder_to_write_to(folder: Path) -> None:
+def test_quire_serves_with_a_single_writable_folder(folder: Path) -> None:
     settings = {"QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0", "MEMORY_EMBEDDING_MODEL": "none"}
     command = ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", str(folder), *(f"{k}={v}" for k, v in settings.items())]
     serve = [*command, sys.executable, "-m", "app", "serve"]

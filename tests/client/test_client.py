@@ -86,7 +86,7 @@ def test_a_list_is_synced_however_long_it_is(quire: Any) -> None:
     assert quire.sync("c", [*whole, assistant("other")], on_fork="append")["appended"][0]["seq"] == 2402
 
 
-def test_what_a_model_counted_is_reported(quire: Any) -> None:
+def test_the_models_usage_is_reported(quire: Any) -> None:
     quire.append("c", [user("one")], user_id="me", reported_usage={"window_tokens": 1000, "prompt_tokens": 1200})
     quire.append("c", [assistant("two")], reported_usage={"window_tokens": 1000, "prompt_tokens": 1300})
     assert quire.context("c", budget=4000).usage["token_percent"] == 130
@@ -113,7 +113,7 @@ def test_archives_memories_and_notes(quire: Any) -> None:
     assert quire.tools(format="mcp")["tools"]
 
 
-def test_what_is_wrong_is_raised_with_what_to_do(quire: Any, client: httpx.Client) -> None:
+def test_errors_tell_what_to_do(quire: Any, client: httpx.Client) -> None:
     quire.append("c", [user("a" * 400)], user_id="me")
     with pytest.raises(BudgetTooSmall) as small:
         quire.context("c", budget=3)

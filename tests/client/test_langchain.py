@@ -118,21 +118,21 @@ def agent(request: pytest.FixtureRequest, base_url: str, client: httpx.Client) -
 
 
 def test_the_agent_finds_again_what_left_its_window(agent: Any, client: httpx.Client) -> None:
-    script = (lambda _: calling("read_report"), asks_for_what_is_archived, answers)
+    script = (lambda _: calling("read_report"), lambda _: AIMessage("Read."), asks_for_what_is_archived, answers)
     _, model, say = agent(*script, budget=2 * BUDGET, recall_max_tokens=None)
+    say("Please read the report.")
     state = say("What is the vault code?")["messages"]
     assert state[-1].content == "It is QX7-4410."
     assert LITERAL in state[2].content, "the state has the whole result"
-    assert LITERAL not in text_of(model.given[1]), "the model does not"
+    assert LITERAL not in text_of(model.given[2]), "the model does not, once another question follows"
     assert model.given[0][0].text.startswith("Be brief.")
     assert set(model.offered[0]) == {"read_report", "recall_page", "load_tool_history", "search_memories"}
-    assert [m["role"] for m in history(client, "c")] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    read, found = ["user", "assistant", "tool", "assistant"], ["user", "assistant", "tool", "assistant"]
+    assert [m["role"] for m in history(client, "c")] == read + found
     assert history(client, "c")[2]["content"] == state[2].content
 
 
-def test_what_answers_the_newest_user_message_comes_by_itself_and_stays_out_of_the_state(
-    agent: Any, client: httpx.Client
-) -> None:
+def test_recalled_answers_are_injected_but_not_kept_in_the_state(agent: Any, client: httpx.Client) -> None:
     append(client, "before", [user("The boiler's service code is KX-2291."), assistant("Noted.")], user_id="me")
     _, model, say = agent(lambda _: AIMessage("I see."))
     say("What is the boiler's service code?")
@@ -153,7 +153,7 @@ def test_the_window_keeps_to_its_budget_while_the_state_grows(agent: Any, client
     assert state[0].content.startswith("question 0")
 
 
-def test_what_the_models_api_counts_is_reported(agent: Any, client: httpx.Client) -> None:
+def test_the_apis_usage_is_reported(agent: Any, client: httpx.Client) -> None:
     """It makes 1.4 tokens of each of ours, and its windows become smaller."""
 
     def counted(messages: list[BaseMessage]) -> AIMessage:
@@ -192,7 +192,7 @@ def test_a_state_that_was_trimmed_or_summarised_loses_nothing(agent: Any, client
     assert [m.content for m in model.given[-1][1:]] == asked[:-1]
 
 
-def test_a_new_process_goes_on_where_the_last_one_was(agent: Any) -> None:
+def test_a_new_process_resumes_the_conversation(agent: Any) -> None:
     """The graph's state is gone with the process; Quire has the conversation."""
     _, _, say = agent(echo)
     say("I am Ann.")
@@ -215,7 +215,7 @@ def test_without_quire_the_agent_stops_or_has_the_whole_list(required: bool) -> 
         assert made.invoke({"messages": [HumanMessage("hi")]}, config)["messages"][-1].content == "heard hi"
 
 
-def test_what_is_missing_is_said(base_url: str, client: httpx.Client) -> None:
+def test_missing_settings_are_named(base_url: str, client: httpx.Client) -> None:
     with Quire(base_url) as quire:
         assert len(offered(quire.tools())) == 3
         made = create_agent(Scripted(script=[echo]), [], middleware=[QuireMiddleware(quire, user_id="me")])

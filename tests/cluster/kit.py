@@ -17,13 +17,13 @@ import asyncpg
 import httpx
 import psutil
 
-from app.postgres import embedded
+from app.postgres import programs
 from app.postgres.embedded import EmbeddedPostgres
 from tests.conftest import wait_for
 from tests.test_embedded import servers_of
 
 QUIRE = [sys.executable, "-m", "app", "serve"]
-PROGRAMS = embedded._binary("pg_ctl").parent
+PROGRAMS = programs.binary("pg_ctl").parent
 SERVER_USER = "pgserver" if os.geteuid() == 0 else None
 
 

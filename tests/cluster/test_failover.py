@@ -61,7 +61,7 @@ def client(pair: Pair) -> Iterator[httpx.Client]:
         yield opened
 
 
-def test_nothing_is_acknowledged_that_the_standby_has_not(pair: Pair, client: httpx.Client) -> None:
+def test_no_write_is_acknowledged_before_the_standby_has_it(pair: Pair, client: httpx.Client) -> None:
     """Nor shown, nor acknowledged when it is sent again: it is written here, but it could still be lost."""
     append(client, "held", [user("before")])
     again = {"Idempotency-Key": "held"}

@@ -67,7 +67,7 @@ def reads_all(client: httpx.Client, reader: httpx.Client, numbers: range, conver
         assert any(f"unique{number}" in text for text in search(reader, f"unique{number}"))
 
 
-def test_what_was_written_is_read_while_the_replica_keeps_up(client: httpx.Client, reader: httpx.Client) -> None:
+def test_own_writes_are_read_while_the_replica_keeps_up(client: httpx.Client, reader: httpx.Client) -> None:
     before = read_by(reader)
     reads_all(client, reader, range(30))
     after = read_by(reader)
@@ -84,7 +84,7 @@ def test_what_was_written_is_read_while_the_replica_keeps_up(client: httpx.Clien
     assert search(reader, "unique7") == []
 
 
-def test_what_was_written_is_read_while_the_replica_stands_still(
+def test_own_writes_are_read_while_the_replica_lags(
     client: httpx.Client, reader: httpx.Client, standby: Standby
 ) -> None:
     """It still answers and still follows the primary, as one does that is far behind."""
@@ -105,7 +105,7 @@ def test_what_was_written_is_read_while_the_replica_stands_still(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_replica_that_dies_or_hangs_is_noticed_by_nobody(
+def test_a_dead_or_hanging_replica_goes_unnoticed_by_callers(
     client: httpx.Client, reader: httpx.Client, standby: Standby, number: int
 ) -> None:
     reads_all(client, reader, range(3))
@@ -125,7 +125,7 @@ def test_a_replica_that_dies_or_hangs_is_noticed_by_nobody(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("which", ["superuser", "primary"])
-async def test_a_replica_is_not_asked_that_is_none_or_could_show_every_tenant(
+async def test_an_unsafe_or_false_replica_is_not_used(
     postgres: EmbeddedPostgres, standby: Standby, caplog: pytest.LogCaptureFixture, which: str
 ) -> None:
     wrong = standby.dsn("postgres") if which == "superuser" else postgres.app_dsn
@@ -150,7 +150,7 @@ def promoted(postgres: EmbeddedPostgres) -> Iterator[Standby]:
     made.remove()
 
 
-def test_a_replica_that_was_promoted_is_not_asked_any_more(
+def test_a_promoted_replica_is_no_longer_used(
     postgres: EmbeddedPostgres, settings: Settings, client: httpx.Client, promoted: Standby
 ) -> None:
     """Its log goes on by itself, so that its positions say nothing of the primary's."""

@@ -7,22 +7,24 @@ found out is known from a revision on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count as count_from
-from typing import Any
+from itertools import groupby
 from uuid import UUID, uuid4
 
-from app.core import contents, head, paging
+from app.core import epoch, paging
 from app.core.append import decide
 from app.core.assemble import assemble, with_tail
 from app.core.canonical import dumps
-from app.core.contents import Line, PageEntry, PageNames
+from app.core.contents import Line, PageEntry, PageNames, Title
 from app.core.conversation import Conversation
-from app.core.fresh import FreshResult, with_fresh
+from app.core.epoch import Material, Note, Plan
+from app.core.fresh import FreshResult, Part, with_fresh
 from app.core.head import SummaryLine
+from app.core.head_summary import Reader, Written
 from app.core.ingest import AnsweredCall, Placement, ShownForms
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
@@ -30,7 +32,6 @@ from app.core.model import (
     Epoch,
     Fixed,
     Format,
-    Head,
     Item,
     Language,
     Layout,
@@ -46,7 +47,7 @@ from app.core.profile import Profile, profile
 from app.core.render import Rendered, render, tools_text
 from app.core.rows import NewMessage
 from app.core.summarising import due_through
-from app.core.topics import Topic, merged
+from app.core.topics import Topic, counted, merged
 from tests.core.conversations import Message, Transcript
 
 RECALL_TOOLS = frozenset({"recall_page", "load_tool_history"})
@@ -69,6 +70,14 @@ def row_weight(row: Row) -> int:
 
 def topics(titles: Sequence[str]) -> list[str]:
     return [title[:12] for title in titles[:3]]
+
+
+def newest(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[int]:
+    assert max_chars >= 0
+    return list(range(len(lines)))[-max_items:]
+
+
+READER = Reader(count, newest, topics, str.splitlines)
 
 
 class BookReader:
@@ -97,6 +106,10 @@ class BookReader:
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         return [(0, len(text), speaker or "")] if text else []
 
+    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
+        found = [(at, min(100, len(text) - at)) for at in range(0, len(text), 100)]
+        return sorted(found, key=lambda part: question[:5] not in text[part[0] : sum(part)])
+
 
 @dataclass(frozen=True)
 class Row:
@@ -105,6 +118,11 @@ class Row:
     prepared: Prepared
     message: NewMessage
     revision: int
+    stored: datetime
+
+    @property
+    def day(self) -> str:
+        return (self.message.said_at or self.stored).strftime("%Y-%m-%d")
 
     @property
     def placement(self) -> Placement:
@@ -179,6 +197,7 @@ class Book:
     policy: Policy = field(default_factory=Policy)
     language: Language = "en"
     system: str = SYSTEM
+    now: datetime = NOW
     rows: list[Row] = field(default_factory=list)
     conversation: Conversation = field(default_factory=lambda: Conversation("c", UUID(int=1), NOW, NOW))
     revision: int = 0
@@ -204,7 +223,7 @@ class Book:
         arrivals = [Arrival(draft) for draft in read(list(messages), Limits())]
         basis = Basis(
             self.conversation, is_new=not self.rows, arrivals=arrivals, origin="caller", policy=self.policy,
-            language=self.language, rules=Rules(recall_tools=RECALL_TOOLS), now=NOW,
+            language=self.language, rules=Rules(recall_tools=RECALL_TOOLS), now=self.now,
         )  # fmt: skip
         counts = {text: count(text) for text in results_to_count(basis)}
         preparation = prepare(basis, counts, BookReader(), self._archive_id)
@@ -212,7 +231,7 @@ class Book:
         appended = decide(basis, preparation, counts, uuid4)
         self.conversation = appended.conversation
         prepared = zip(preparation.messages, appended.messages, strict=True)
-        added = [Row(one, message, self.revision) for one, message in prepared]
+        added = [Row(one, message, self.revision, self.now) for one, message in prepared]
         self.rows += added
         return added
 
@@ -269,20 +288,21 @@ class Book:
     def window(self, budget: int, form: Format = "openai", tail: Sequence[TailItem] = ()) -> Seen:
         """The window. Raises BudgetTooSmall."""
         wanted = self.profile(budget, form)
-        epoch = self.epoch(wanted)
-        window = assemble(epoch, self.items(epoch.layout), wanted.fixed, budget, self.totals)
+        found = self.epoch(wanted)
+        window = assemble(found, self.items(found.layout), wanted.fixed, budget, self.totals)
         window = with_tail(with_fresh(window, self.results(), self.totals.last_page), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)
-        return Seen(tuple(self._kept()), self.conversation, wanted, epoch, window, rendered)
+        return Seen(tuple(self._kept()), self.conversation, wanted, found, window, rendered)
 
     def results(self) -> list[FreshResult]:
         """What is archived, in full."""
         return [
-            FreshResult(UUID(uuid), text, count(text))
+            FreshResult(UUID(uuid), text, count(text), parts)
             for row in self._kept()
             for uuid, i in zip(row.archives, row.shape.archived, strict=True)
             for text in [row.placement.answers[i].result.text]
+            for parts in [tuple(Part(at, part, count(part)) for at, part in row.prepared.archived[i].parts)]
         ]
 
     def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
@@ -300,76 +320,62 @@ class Book:
         return opener + [e for e in known if e.seq >= start.group]
 
     def epoch(self, wanted: Profile) -> Epoch:
-        layout = self.layout(wanted)
-        if layout.condensed_from <= 1:
-            return Epoch(layout, Head())
         entries = self.entries(ledger_reach(wanted.shares))
-        first = next(e for e in entries if e.seq == layout.condensed_from)
-        return Epoch(layout, self._head(layout, first.page - 1 if first.opens_page else first.page, wanted))
+        plan = epoch.plan(entries, self.totals, self.language, wanted)
+        draft = epoch.draft(plan, self.material(plan), READER)
+        return epoch.freeze(draft, self.titles(draft.wanted, plan.layout), READER)
 
-    def _head(self, layout: Layout, last_page: int, wanted: Profile) -> Head:
-        policy, language = wanted.policy, self.language
-        frame = head.frame_tokens(language, count)
-        room = layout.head_room - frame
-        notes = self._notes(layout)
-        if room <= 0 or last_page < 1:
-            return Head(unlisted=last_page, notes_left_out=len(notes))
-        noted = head.take(notes, head.notes_room(room, policy))
-        room -= sum(line.tokens + head.BULLET for line in noted)
-        archived = [row for row in self._kept() if row.entry.seq < layout.condensed_from]
-        for_summary = head.summary_room(room, policy)
-        known = {t.name: t for t, since in self.mentions if since <= layout.revision and t.last_page <= last_page}
-        topic_line = head.topics_line(list(known.values()), for_summary, language, count)
-        spent = topic_line.tokens + head.BULLET if topic_line else 0
-        through, lines = self._summary(layout, archived)
-        summary = head.take(lines, for_summary - spent)
-        spent += sum(line.tokens + head.BULLET for line in summary)
-        cap = min(room - spent, policy.contents_max)
-        entries = [e for e in map(self._page_entry(layout), range(1, last_page + 1)) if self._listed(e, layout)]
-        selection = contents.select(entries, cap, policy)
-        titles = {row.entry.page: row.title for row in reversed(archived)}
-        titles |= {p: n.title for p, (since, n) in self.names.items() if since <= layout.revision and p in titles}
-        page = contents.compose(entries, selection, last_page, titles, cap, policy, language, topics, count)
-        return head.compose(
-            noted, summary, page, language, frame,
-            summary_through_seq=through, topics=topic_line, notes_left_out=len(notes) - len(noted),
-        )  # fmt: skip
+    def material(self, plan: Plan) -> Material:
+        """What is known at the layout's revision, as app/store/heads.py reads it."""
+        layout, recalled = plan.layout, self._recalled(plan.layout)
+        listable = set(range(plan.oldest_listed, plan.last_page + 1))
+        listable |= {page for page, (_, at) in recalled.items() if page <= plan.last_page and at >= plan.recalled_since}
+        stored = {page: list(rows) for page, rows in groupby(self._kept(), key=lambda row: row.entry.page)}
+        return Material(
+            pages=[self._page_entry(stored[page], plan) for page in sorted({*listable, *plan.pages} & stored.keys())],
+            listable=frozenset(listable),
+            names={page: names for page, (since, names) in self.names.items() if since <= layout.revision},
+            notes=[
+                Note(seq, line.text, line.tokens)
+                for seq, since, until, line in reversed(self.notes)
+                if seq < layout.condensed_from and since <= layout.revision < until
+            ],
+            topics=counted(
+                (topic.name, topic.mentions, topic.last_page)
+                for topic, since in reversed(self.mentions)
+                if since <= layout.revision and topic.last_page <= plan.last_page
+            ),
+            summary=self._summary(layout),
+        )
 
-    def _notes(self, layout: Layout) -> list[SummaryLine]:
-        """Those that held at the layout's revision and whose message is out of view."""
-        return [
-            line
-            for seq, since, until, line in self.notes
-            if seq < layout.condensed_from and since <= layout.revision < until
-        ]
+    def titles(self, pages: Sequence[int], layout: Layout) -> dict[int, Title]:
+        titles = {row.entry.page: row.title for row in reversed(list(self._kept()))}
+        titles |= {page: names.title for page, (since, names) in self.names.items() if since <= layout.revision}
+        days_ = self._first_days()
+        return {page: Title(titles[page], days_[page]) for page in pages if page in days_}
 
-    def _summary(self, layout: Layout, archived: Sequence[Row]) -> tuple[int, list[SummaryLine]]:
-        """The earliest version known then that covers all that left the window, else the newest; else lines."""
+    def _first_days(self) -> dict[int, str]:
+        """The days of all pages."""
+        return {row.entry.page: row.day for row in reversed(list(self._kept()))}
+
+    def _summary(self, layout: Layout) -> Written | None:
+        """The earliest version known then that covers all that left the window, else the newest."""
         known = [(through, lines) for through, since, lines in self.summaries if since <= layout.revision]
         covering = [found for found in known if found[0] >= layout.condensed_from - 1]
-        for through, written in covering[:1] or known[-1:]:
-            return through, list(written)
-        said = [row.line for row in archived if row.line.role in ("user", "assistant") and row.line.text]
-        return layout.condensed_from - 1, [SummaryLine(line.text, line.tokens) for line in said[-8:]]
+        for through, lines in covering[:1] or known[-1:]:
+            return Written("\n".join(line.text for line in lines), through, "llm")
+        return None
 
-    def _listed(self, entry: PageEntry, layout: Layout) -> bool:
-        recalled, at_page = entry.recall_count, entry.last_recalled_page
-        return contents.is_listed(entry.page, recalled, at_page, layout.trigger_page, self.policy)
+    def _recalled(self, layout: Layout) -> dict[int, tuple[int, int]]:
+        return {page: (times, at) for page, times, at, revision in self.recalls if revision <= layout.revision}
 
-    def _page_entry(self, layout: Layout) -> Any:
-        known: Mapping[int, tuple[int, int]] = {
-            page: (times, at) for page, times, at, revision in self.recalls if revision <= layout.revision
-        }
-
-        def entry(page: int) -> PageEntry:
-            rows = [r for r in self._kept() if r.entry.page == page and r.entry.seq < layout.condensed_from]
-            lines = [r.line for r in rows if r.line.text and r.entry.kind != "prompt"][:LINES_PER_PAGE]
-            title = rows[0].title if rows else ""
-            found = PageEntry(page, title, count(title), tuple(lines), *known.get(page, (0, 0)))
-            since, names = self.names.get(page, (0, None))
-            return contents.renamed(found, names if since <= layout.revision else None)
-
-        return entry
+    def _page_entry(self, rows: Sequence[Row], plan: Plan) -> PageEntry:
+        page = rows[0].entry.page
+        gone = [row for row in rows if row.entry.seq < plan.layout.condensed_from and page <= plan.last_page]
+        lines = [row.line for row in gone if row.line.text and row.entry.kind != "prompt"][:LINES_PER_PAGE]
+        title = rows[0].title
+        count_, at = self._recalled(plan.layout).get(page, (0, 0))
+        return PageEntry(page, title, count(title), tuple(lines), count_, at, day=rows[0].day)
 
     def items(self, layout: Layout) -> list[Item]:
         shown = [

@@ -59,7 +59,7 @@ def decided(given_: Basis) -> Append:
 
 
 @given(transcripts())
-def test_what_was_found_out_before_holds_wherever_the_messages_get_their_place(transcript: Transcript) -> None:
+def test_an_earlier_preparation_is_valid_at_any_position(transcript: Transcript) -> None:
     first, *_ = transcript.batches
     book = Book(POLICY)
     book.append([user("hello")])
@@ -88,7 +88,7 @@ def test_a_result_that_was_archived_where_it_comes_from_keeps_its_archive_and_ot
     assert (archive.id, archive.content, archive.expires_at) == (UUID(int=9), "short", NOW)
 
 
-def test_nul_is_kept_beside_the_text_of_an_archive() -> None:
+def test_an_archive_stores_its_nuls_separately() -> None:
     [archive] = decided(basis([user("go"), calls("a"), result("a", f"\x00{LONG}\x00")])).archives
     assert archive.content == f"\ufffd{LONG}\ufffd"
     assert archive.nul_offsets == (0, len(LONG) + 1)
@@ -114,7 +114,7 @@ def test_a_summary_is_due_from_its_threshold_on_at_each_fifth_message(before: in
 
 
 @pytest.mark.parametrize("origin", ["caller", "proxy question", "proxy recall", "proxy answer"])
-def test_a_conversation_remembers_where_the_proxy_was_asked_and_first_answered(origin: Origin) -> None:
+def test_a_conversation_records_the_proxys_question_and_first_answer(origin: Origin) -> None:
     after = decided(basis([user("one")], origin=origin)).conversation
     assert after.asked == (after.chain if origin == "proxy question" else None)
     assert after.answered == (after.chain if origin == "proxy answer" else None)

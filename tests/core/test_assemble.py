@@ -46,7 +46,7 @@ def test_an_empty_conversation_has_a_window() -> None:
     assert seen.window.unlisted == 0
 
 
-def test_what_was_loaded_is_in_full_until_the_next_user_message_and_then_a_mark_once() -> None:
+def test_loaded_text_is_shown_in_full_until_the_next_user_message() -> None:
     book = book_of(user("what did we say?"), recall("a"), result("a", "the page " * 40))
     first = book.window(10_000)
     assert "the page the page" in first.rendered.messages
@@ -61,7 +61,7 @@ def test_what_was_loaded_is_in_full_until_the_next_user_message_and_then_a_mark_
     assert after.texts[: len(first.stable)] == first.stable
 
 
-def test_what_was_loaded_may_push_older_messages_out_for_its_page_and_numbers_still_grow() -> None:
+def test_loaded_text_can_displace_messages_and_epoch_numbers_still_grow() -> None:
     book = Book(Policy(active_pages=100))
     numbers = []
     for message in (user("a" * 500), user("b" * 40), recall("a"), result("a", "x" * 2400), user("c"), user("d")):
@@ -73,7 +73,7 @@ def test_what_was_loaded_may_push_older_messages_out_for_its_page_and_numbers_st
     assert numbers == [0, 0, 0, 4, 5, 5]
 
 
-def test_of_what_was_loaded_in_a_loop_as_much_stays_in_full_as_there_is_room_for() -> None:
+def test_loads_of_a_loop_stay_in_full_as_far_as_they_fit() -> None:
     book = book_of(user("compare the pages"))
     in_full = []
     for i in range(5):
@@ -83,7 +83,7 @@ def test_of_what_was_loaded_in_a_loop_as_much_stays_in_full_as_there_is_room_for
     assert in_full == [[3], [3, 5], [3, 5, 7], [5, 7, 9], [7, 9, 11]]
 
 
-def test_the_tail_takes_what_is_free_in_the_order_it_was_asked_for() -> None:
+def test_the_tail_fills_the_free_tokens_in_the_requested_order() -> None:
     seen = book_of(user("hi")).window(1000)
     free = free_for_tail(seen.window)
     assert free == usable(1000) - seen.window.ledger.total - TAIL_OVERHEAD

@@ -12,10 +12,10 @@ from app.core.budget import (
     LOADED_TOKENS,
     MODEL_WINDOWS,
     WINDOW_DEFAULT,
+    RecallRoom,
     fair,
-    loaded,
-    loaded_max,
     model_window,
+    recall_room,
     shares,
     smallest_budget,
     usable,
@@ -54,7 +54,7 @@ def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
 
 def test_a_query_has_a_larger_reserve_but_what_fits_is_still_shown_whole() -> None:
     found = profile(Policy(), 10_000, Fixed(600, 400), has_query=True).shares
-    assert (found.reserve, found.body, found.whole) == (3600, 4400, 6800)
+    assert (found.reserve, found.body, found.whole) == (5200, 2800, 6800)
 
 
 def test_one_recall_share_holds_for_requests_with_a_query_and_without() -> None:
@@ -64,7 +64,7 @@ def test_one_recall_share_holds_for_requests_with_a_query_and_without() -> None:
     assert (found.reserve, found.whole) == (3_000, 7_000)
 
 
-def test_with_a_limit_on_pages_there_is_room_for_what_stands_for_pages_that_left() -> None:
+def test_a_page_limit_leaves_room_for_the_contents_page() -> None:
     found = shares(8_000, Policy(active_pages=20))
     assert found.whole == found.body - found.head - found.condensed == 5_100
 
@@ -77,7 +77,7 @@ def test_a_large_window_reserves_6_000_tokens_and_gives_the_head_no_more_than_it
 @pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 680)])
 def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
     assert shares(available, Policy()).head == head
-    assert shares(available, Policy(), has_query=True).head == min(head, max(380, int(available * 0.055)))
+    assert shares(available, Policy(), has_query=True).head == min(head, 380)
     assert shares(available, Policy(head_share=0)).head == 0
 
 
@@ -122,7 +122,7 @@ def test_every_known_window_is_its_own_longest_prefix() -> None:
     assert all(model_window(prefix) == window for prefix, window in MODEL_WINDOWS.items())
 
 
-def test_the_budget_is_what_the_first_one_says_who_says_anything() -> None:
+def test_the_first_source_that_sets_a_budget_wins() -> None:
     defaults = Defaults(output_reserve=4096)
     assert budget_of(defaults, 500, 700, "gpt-4") == 500
     assert budget_of(defaults, None, 700, "gpt-4") == 700
@@ -138,18 +138,21 @@ def test_recall_tools_are_offered_where_they_take_at_most_a_quarter() -> None:
 
 
 @given(st.integers(0, 10_000_000), st.integers(0, 10_000_000))
-def test_what_a_tool_brings_in_leaves_half_of_the_window_to_the_rest(available: int, asked: int) -> None:
-    most = loaded_max(available)
-    assert 1 <= loaded(available) <= most <= max(1, available // 2)
-    assert loaded(available) <= LOADED_TOKENS
-    assert loaded(available) <= loaded(available + 1)
-    assert loaded_max(available, asked) == min(asked, most)
+def test_what_a_tool_brings_in_leaves_half_of_the_window_to_the_rest(available: int, growth_left: int) -> None:
+    shared = shares(available, Policy())
+    found = recall_room(shared, min(growth_left, shared.body))
+    assert 1 <= found.usual <= found.most <= max(1, available // 2)
+    assert found.usual <= LOADED_TOKENS
+    if available >= 1_000:
+        assert found.most <= shared.reserve + growth_left
 
 
 def test_a_window_of_4_000_gets_800_tokens_at_a_time_and_a_large_one_4_000() -> None:
-    small, large = (profile(Policy(), budget, Fixed(350, 0)).shares.available for budget in (4_000, 128_000))
-    assert (loaded(small), loaded_max(small)) == (812, 1_625)
-    assert (loaded(large), loaded_max(large, 20_000)) == (4_000, 20_000)
+    small, large = (profile(Policy(), budget, Fixed(350, 0)).shares for budget in (4_000, 128_000))
+    assert recall_room(small, 2_000) == RecallRoom(812, 1_625)
+    assert recall_room(small, 100) == RecallRoom(487, 487)  # the reserve
+    assert recall_room(large, 100_000) == RecallRoom(4_000, 57_425)
+    assert recall_room(large, 0) == RecallRoom(4_000, 6_000)
 
 
 @given(st.lists(st.integers(0, 1_000)), st.integers(-10, 20_000))

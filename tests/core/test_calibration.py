@@ -24,7 +24,7 @@ def test_a_full_window_is_within_the_budget_of_the_models_tokens(
 
 
 @given(percents, st.lists(reports, max_size=20))
-def test_it_rises_by_steps_and_says_the_same_of_the_same(percent: int, told: list[ReportedUsage]) -> None:
+def test_calibration_is_stepwise_and_deterministic(percent: int, told: list[ReportedUsage]) -> None:
     for reported in told:
         after = risen(percent, reported)
         assert percent <= after <= PERCENT_MAX
@@ -40,7 +40,7 @@ def test_it_rises_by_steps_and_says_the_same_of_the_same(percent: int, told: lis
         (1000, 2001, 100), (499, 900, 100), (500, 900, 180), (1000, 400, 100),
     ],
 )  # fmt: skip
-def test_what_is_learned_of_a_first_report(window: int, prompt: int, percent: int) -> None:
+def test_the_first_report_sets_the_ratio(window: int, prompt: int, percent: int) -> None:
     assert risen(OURS, ReportedUsage(window, prompt)) == percent
 
 

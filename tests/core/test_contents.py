@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from app.core.contents import (
     Contents,
     Line,
     PageEntry,
+    Title,
     compose,
     is_listed,
     oldest_listable,
@@ -21,6 +23,7 @@ from app.core.contents import (
     sample,
     select,
 )
+from app.core.days import dated
 from app.core.model import Policy
 
 POLICY = Policy(unlist_after_turns=40, unlist_unchanged_turns=80)
@@ -41,8 +44,12 @@ def entry(page: int, *, recalls: int = 0, recalled_at: int = 0, lines: int = 0) 
 
 
 def contents_of(entries: Sequence[PageEntry], last_page: int, cap: int, policy: Policy = POLICY) -> Contents:
-    titles = {page: f"About {page}" for page in range(1, last_page + 1)}
-    return compose(entries, select(entries, cap, policy), last_page, titles, cap, policy, "en", topics, count)
+    titles = {page: Title(f"About {page}") for page in range(1, last_page + 1)}
+    return compose(select(entries, cap, policy), last_page, titles, policy, "en", topics, count)
+
+
+def text_of(page: Contents, above: str = "") -> str:
+    return "\n".join(dated(page.blocks, above, "en")[0])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ def contents_of(entries: Sequence[PageEntry], last_page: int, cap: int, policy: 
         (3, 100, 111, True),  # recalled again: listed again
     ],
 )
-def test_a_page_nobody_recalls_is_unlisted_after_m_turns_and_a_recalled_one_after_p(
+def test_pages_are_unlisted_after_m_turns_or_p_after_a_recall(
     recalls: int, recalled_at: int, now: int, listed: bool
 ) -> None:
     assert is_listed(10, recalls, recalled_at, now, POLICY) is listed
@@ -88,7 +95,7 @@ def test_unlisted_pages_of_one_run_share_a_line() -> None:
     page = contents_of([entry(5), entry(9)], last_page=10, cap=400)
     assert page.listed == (5, 9)
     assert page.unlisted == 8
-    assert page.text.splitlines() == [
+    assert text_of(page).splitlines() == [
         "[Pages 1–4] topics: About 1, About 2",
         "[Page 5] About 5",
         "[Pages 6–8] topics: About 6, About 7",
@@ -97,21 +104,39 @@ def test_unlisted_pages_of_one_run_share_a_line() -> None:
     ]
 
 
+def test_the_day_is_said_where_it_changes_and_of_a_run_where_it_ends() -> None:
+    days = {page: f"2030-01-{page:02}" for page in range(1, 11)}
+    entries = [replace(entry(page), day=days[page]) for page in (5, 9)]
+    titles = {page: Title(f"About {page}", days[page]) for page in days}
+    listed = select(entries, 400, POLICY)
+    page = compose(listed, 9, titles, POLICY, "en", topics, count)
+    assert text_of(page, above="2030-01-01").splitlines() == [
+        "[Pages 1–4, to 2030-01-04] topics: About 1, About 2",
+        "[Date: 2030-01-05]",
+        "[Page 5] About 5",
+        "[Date: 2030-01-06]",
+        "[Pages 6–8, to 2030-01-08] topics: About 6, About 7",
+        "[Date: 2030-01-09]",
+        "[Page 9] About 9",
+    ]
+    assert count(text_of(page)) <= page.tokens <= 400
+
+
 def test_the_roll_up_can_be_switched_off() -> None:
     page = contents_of([entry(5)], last_page=10, cap=400, policy=Policy(chapter_lines=False))
-    assert page.text == "[Page 5] About 5"
+    assert text_of(page) == "[Page 5] About 5"
     assert page.chapters == ()
     assert page.unlisted == 9
 
 
 def test_a_recall_is_counted_on_the_page() -> None:
-    assert "[Page 5] About 5 (recalled 2×)" in contents_of([entry(5, recalls=2, recalled_at=8)], 5, 400).text
+    assert "[Page 5] About 5 (recalled 2×)" in text_of(contents_of([entry(5, recalls=2, recalled_at=8)], 5, 400))
 
 
 def test_the_page_reads_in_chinese_too() -> None:
-    listed = select([entry(2)], 99, POLICY)
-    page = compose([entry(2, recalls=1)], listed, 4, {3: "部署"}, 99, POLICY, "zh", topics, count)
-    assert page.text == "[第1页]\n[第2页] About 2(已召回1次)\n[第3–4页] 话题:部署"
+    listed = select([entry(2, recalls=1)], 99, POLICY)
+    page = compose(listed, 4, {3: Title("部署")}, POLICY, "zh", topics, count)
+    assert text_of(page) == "[第1页]\n[第2页] About 2(已召回1次)\n[第3–4页] 话题:部署"
 
 
 def test_old_runs_are_joined_when_there_are_many() -> None:
@@ -143,5 +168,5 @@ def test_the_contents_page_keeps_to_its_cap_and_weighs_what_it_says(
 ) -> None:
     page = contents_of(entries, last_page=60, cap=cap, policy=Policy(chapter_lines=chapter_lines))
     assert page.tokens <= cap
-    assert count(page.text) <= page.tokens + 1
+    assert count(text_of(page)) <= page.tokens + 1
     assert len(page.listed) + page.unlisted == 60

@@ -28,18 +28,18 @@ def test_a_query_is_taken_whole_or_by_its_two_ends(text: str, times: int) -> Non
 @pytest.mark.parametrize(
     ("query", "length"), [("tea " * 150, 600), ("茶" * 200, 200), ("tea " * 2_500, 601), ("茶" * 9_000, 201)]
 )
-def test_so_much_of_a_query_is_read(query: str, length: int) -> None:
+def test_a_query_is_read_up_to_its_limit(query: str, length: int) -> None:
     assert len(query_text(query)) == length
 
 
-def test_of_a_dialogue_the_one_who_speaks_last_is_the_one_who_wants_something() -> None:
+def test_the_last_speaker_of_a_dialogue_is_the_one_who_asks() -> None:
     dialogue = "Bart: I got full marks!\nAssistant: Great!\n\nBart: How shall I celebrate?"
     assert last_speaker(dialogue) == "Bart: I got full marks!\nBart: How shall I celebrate?"
     assert last_speaker("助手：你好\n小明：我想去公园") == "小明：我想去公园"
 
 
 @pytest.mark.parametrize("text", ["", "Where did we park?", "Note: one\nNote: two", "Bart: hi\nand no name here"])
-def test_what_is_not_a_dialogue_is_a_query_as_a_whole(text: str) -> None:
+def test_a_plain_query_is_used_as_a_whole(text: str) -> None:
     assert last_speaker(text) is None
 
 

@@ -39,22 +39,49 @@ def test_a_result_is_in_full_until_the_next_user_message_and_then_its_placeholde
     assert after.texts[: len(seen.stable)] == seen.stable
 
 
-def test_what_does_not_fit_half_of_what_is_available_is_its_placeholder() -> None:
-    book = book_of(user("what happened?"), calls("a"), result("a", RESULT))
-    assert in_full(book.window(1_500)) == [3]
-    assert in_full(book.window(900)) == []
+def of_result(seen: Seen, seq: int) -> str:
+    [text] = [p.text for p in seen.window.body if p.seq == seq]
+    return text
 
 
-def test_of_several_the_newest_are_in_full() -> None:
+def test_what_does_not_fit_half_of_what_is_available_is_shown_in_part() -> None:
+    text = "the log says so; " * 60 + "a valve burst. " + "the log says so; " * 60
+    book = book_of(user("valve?"), calls("a"), result("a", text))
+    assert text in of_result(book.window(1_500), 3)
+    seen = book.window(900)
+    assert "a valve burst" in of_result(seen, 3)
+    assert text not in of_result(seen, 3)
+    assert "Archived tool result" in of_result(seen, 3)
+    assert f"Original: {len(text)} characters." in of_result(seen, 3)
+    assert seen.rendered.stable_messages == 3
+    assert seen.window.ledger.total <= 810
+
+
+def test_the_parts_stay_while_the_page_goes_on_and_then_the_placeholder_stands_for_ever() -> None:
+    book = book_of(user("valve?"), calls("a"), result("a", "the log says so; " * 400))
+    first = of_result(book.window(2_000), 3)
+    for _ in range(4):
+        book.append([calls("b"), result("b", "nothing")])
+        assert of_result(book.window(2_000), 3) == first
+    book.append([user("thanks")])
+    placeholder = of_result(book.window(2_000), 3)
+    assert "Key terms" in placeholder
+    assert "[0–" not in placeholder
+    book.append([user("bye")])
+    assert of_result(book.window(2_000), 3) == placeholder
+
+
+def test_the_newest_of_several_results_are_in_full() -> None:
     book = book_of(user("compare"))
     shown = []
     for name in "abcd":
         book.append([calls(name), result(name, f"{name}: {RESULT}")])
-        shown.append(in_full(book.window(2_500)))
+        seen = book.window(2_500)
+        shown.append([seq for seq in in_full(seen) if RESULT in of_result(seen, seq)])
     assert shown == [[3], [3, 5], [5, 7], [7, 9]]
 
 
-def test_of_parallel_calls_each_is_in_full() -> None:
+def test_results_of_parallel_calls_are_all_in_full() -> None:
     book = book_of(user("compare"), calls("a", "b"), result("a", f"a: {RESULT}"), result("b", f"b: {RESULT}"))
     seen = book.window(10_000)
     assert f"a: {RESULT}" in seen.rendered.messages

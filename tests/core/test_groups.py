@@ -27,7 +27,7 @@ def test_a_group_that_awaits_results_is_held_back() -> None:
     assert (shown, held_back) == ([[1]], [2, 3])
 
 
-def test_when_the_conversation_goes_on_the_answered_calls_stay_and_a_word_stands_for_the_others() -> None:
+def test_unanswered_calls_are_replaced_once_the_conversation_continues() -> None:
     shown, _, chat = body(user("go"), calls("a", "b", text="Trying."), result("a"), user("never mind"))
     assert shown == [[1], [2, 3], [4]]
     assert [call["id"] for call in chat[1]["tool_calls"]] == ["a"]
@@ -39,7 +39,7 @@ def test_a_call_that_nothing_answered_becomes_words() -> None:
     assert chat[1] == {"role": "assistant", "content": "[do_a: no result]"}
 
 
-def test_results_of_nothing_and_second_results_are_not_shown() -> None:
+def test_unmatched_and_duplicate_results_are_not_shown() -> None:
     shown, _, _ = body(result("x"), user("go"), calls("a"), result("a"), result("a", "again"), user("ok"))
     assert shown == [[2], [3, 4], [6]]
 
@@ -49,7 +49,7 @@ def test_an_orphan_within_a_group_does_not_part_it() -> None:
     assert shown == [[1], [2, 4]]
 
 
-def test_words_beside_the_results_end_the_group_and_are_shown_at_once() -> None:
+def test_text_next_to_results_ends_the_group() -> None:
     uses: list[Message] = [{"type": "tool_use", "id": i, "name": "do", "input": {}} for i in ("a", "b")]
     answer = {"type": "tool_result", "tool_use_id": "a", "content": "done"}
     said: Message = {"role": "user", "content": [answer, {"type": "text", "text": "Stop, forget b."}]}

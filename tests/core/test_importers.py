@@ -2,10 +2,11 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from app.core.importers import SOURCES, lines
+from app.core.importers import SOURCES, lines, memory_lines
 from app.core.messages import Limits, read
 
 WHEN = "2025-10-03T12:34:56Z"
@@ -74,15 +75,47 @@ def test_a_conversation_of_another_service_is_read(source: str) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("value", [None, 1, {}, {"messages": 1}, [1]])
-def test_what_is_something_else_is_refused(source: str, value: Any) -> None:
+def test_an_unknown_format_is_rejected(source: str, value: Any) -> None:
     with pytest.raises(ValueError, match="no list of messages"):
         list(lines(source, value, "c", "u"))
 
 
-def test_times_of_another_service_are_when_messages_were_said_unless_they_go_back() -> None:
+def test_times_of_another_service_are_kept_unless_they_decrease() -> None:
     times = ["2025-10-03T12:00:00+02:00", "2025-10-03T09:00:00Z", "no time", "2025-10-03T10:00:01Z"]
     said = {"messages": [{"role": "user", "content": "Hi", "created_at": time} for time in times]}
     found = [json.loads(line).get("message", {}) for line in lines("redis", said, "c", "u")][2:-1]
     assert [message.get("said_at") for message in found] == [
         "2025-10-03T10:00:00Z", None, None, "2025-10-03T10:00:01Z"
     ]  # fmt: skip
+
+
+MEMORY = {
+    "id": "0f6c2f0e-3f8b-4d0c-9a43-8f1f6f1f2a11", "memory": "喜欢龙井 and hiking", "hash": "ab", "user_id": "ann",
+    "metadata": {"topic": "tea"}, "created_at": "2025-09-25T10:31:31.000000-07:00", "updated_at": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [{"results": [MEMORY]}, [MEMORY]])
+def test_memories_of_another_service_are_read(value: Any) -> None:
+    header, memory = (json.loads(line) for line in memory_lines("mem0", value, "me"))
+    assert (header["type"], header["user_id"]) == ("header", "me")
+    assert memory == {
+        "type": "memory", "id": MEMORY["id"], "user_id": "me", "memory_type": "general", "content": MEMORY["memory"],
+        "metadata": {"topic": "tea"}, "created_at": "2025-09-25T17:31:31Z",
+    }  # fmt: skip
+
+
+def test_a_memory_keeps_its_identity_and_needs_no_time() -> None:
+    odd = {"results": [{"id": "mem-1", "memory": "Likes tea", "created_at": "2025-09-25T10:31:31"}]}
+    [first], [second] = ([json.loads(line) for line in memory_lines("mem0", odd, "me")][1:] for _ in range(2))
+    assert first == second
+    assert str(UUID(first["id"])) == first["id"]
+    assert "created_at" not in first
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, {"results": 1}, ["text"], [{"memory": "no id"}], [{"id": "a"}], [{"id": "a", "memory": " "}]]
+)
+def test_an_unknown_format_of_memories_is_rejected(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"no list of memories|has no text"):
+        list(memory_lines("mem0", value, "me"))

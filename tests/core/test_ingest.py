@@ -57,7 +57,7 @@ def test_a_call_id_used_again_is_that_of_the_newer_call() -> None:
     assert [group for _, _, group, _ in found] == [1, 1, 3, 3]
 
 
-def test_results_of_an_orphan_message_still_leave_its_words() -> None:
+def test_an_orphan_message_keeps_its_text_without_its_results() -> None:
     block = {"type": "tool_result", "tool_use_id": "zzz", "content": "x"}
     found = places(user("go"), {"role": "user", "content": [block, {"type": "text", "text": "next"}]})
     assert found[1][1:] == (2, 2, "message")
@@ -75,7 +75,7 @@ def test_places_do_not_depend_on_the_batches(transcript: Transcript, other: tupl
     assert placed(transcript) == placed(replace(transcript, sizes=other))
 
 
-def test_condensed_a_long_result_is_cut_with_a_mark_that_says_where_the_rest_is() -> None:
+def test_a_condensed_long_result_is_cut_with_a_mark() -> None:
     *_, found = shapes(user("go"), calls("a"), result("a", "0123456789abc"))
     assert found.view[0]["content"] == "0123456789abc"
     assert found.short is not None
@@ -85,7 +85,7 @@ def test_condensed_a_long_result_is_cut_with_a_mark_that_says_where_the_rest_is(
     assert chinese.short[0]["content"] == "0123456789…[共13字符,全文用 recall_page(1) 取回]"
 
 
-def test_condensed_an_assistant_loses_its_thinking_and_others_nothing() -> None:
+def test_only_assistants_lose_their_thinking_when_condensed() -> None:
     thinking = {"role": "assistant", "content": "Yes.", "reasoning_content": "long"}
     parts = {"role": "assistant", "content": [{"type": "reasoning", "text": "hm"}]}
     first, second, said = shapes(thinking, parts, user("x" * 500))
@@ -94,7 +94,7 @@ def test_condensed_an_assistant_loses_its_thinking_and_others_nothing() -> None:
     assert said.short is None
 
 
-def test_what_a_recall_tool_brought_in_has_a_mark_that_it_shrinks_to() -> None:
+def test_recalled_text_has_a_mark_that_it_shrinks_to() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "recall_page", "arguments": '{"page": 3}'}}
     *_, found = shapes(user("go"), {"role": "assistant", "tool_calls": [call]}, result("a", "page text " * 50))
     assert found.loaded is not None
@@ -103,7 +103,7 @@ def test_what_a_recall_tool_brought_in_has_a_mark_that_it_shrinks_to() -> None:
     assert found.view[0]["content"] == f"[{mark}]"
 
 
-def test_long_results_are_archived_but_never_what_a_recall_tool_brought_back() -> None:
+def test_long_results_are_archived_except_for_recalled_ones() -> None:
     recall = {"id": "b", "type": "function", "function": {"name": "recall_page", "arguments": "{}"}}
     asked = calls("a")
     asked["tool_calls"].append(recall)
@@ -122,7 +122,7 @@ def test_nul_is_in_no_view_and_stays_in_the_original() -> None:
     assert placements[0].draft.original == user("a\x00b")
 
 
-def test_calls_beside_anthropic_content_are_kept_in_either_form() -> None:
+def test_calls_outside_of_anthropic_content_are_kept_in_either_form() -> None:
     message = {**calls("a"), "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}]}
     found, _ = shapes(message, result("a"))
     assert found.anthropic is None

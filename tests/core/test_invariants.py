@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -62,6 +63,8 @@ class Setting:
     recalls: tuple[int, ...]
     jobs: tuple[int, ...] = ()
     """How many pages are indexed after each batch, over and over; the summary with the first of them."""
+    hours: int = 0
+    """Between two batches."""
 
 
 scenes = st.builds(
@@ -70,6 +73,7 @@ scenes = st.builds(
     budget=budgets,
     recalls=st.lists(st.integers(1, 30), max_size=6).map(tuple),
     jobs=st.lists(st.integers(0, 4), max_size=5).map(tuple),
+    hours=st.sampled_from((0, 0, 5, 24, 100)),
 )
 
 
@@ -78,6 +82,7 @@ def books(transcript: Transcript, scene: Setting) -> Iterator[Book]:
     book = Book(scene.policy)
     for i, batch in enumerate(transcript.batches):
         book.append(batch)
+        book.now += timedelta(hours=scene.hours)
         if i < len(scene.recalls) and scene.recalls[i] <= book.totals.last_page:
             book.recall(scene.recalls[i])
         for job in range(scene.jobs[i % len(scene.jobs)] if scene.jobs else 0):
@@ -103,9 +108,7 @@ def windows(transcript: Transcript, scene: Setting, form: Format) -> list[Seen]:
 
 @moderate
 @given(transcripts(), scenes)
-def test_what_is_sent_weighs_no_more_than_the_ledger_says_and_that_no_more_than_the_budget(
-    transcript: Transcript, scene: Setting
-) -> None:
+def test_rendered_tokens_stay_within_the_ledger_and_the_budget(transcript: Transcript, scene: Setting) -> None:
     for form in FORMATS:
         for seen in windows(transcript, scene, form):
             ledger = seen.window.ledger
@@ -341,7 +344,7 @@ def test_a_call_still_without_its_results_is_held_back_and_said_so(transcript: T
 
 @moderate
 @given(transcripts(), scenes, st.data())
-def test_messages_may_have_been_deleted_anywhere(transcript: Transcript, scene: Setting, data: st.DataObject) -> None:
+def test_invariants_hold_with_deleted_messages(transcript: Transcript, scene: Setting, data: st.DataObject) -> None:
     book = list(books(transcript, scene))[-1]
     book.deleted = data.draw(st.sets(st.integers(1, book.totals.last_seq), max_size=12))
     for form in FORMATS:
@@ -372,7 +375,7 @@ def test_a_placeholder_shows_its_uuid_in_every_zone_and_never_changes(transcript
 
 @moderate
 @given(transcripts(), scenes)
-def test_what_was_loaded_is_shown_in_full_for_its_page_only(transcript: Transcript, scene: Setting) -> None:
+def test_loaded_text_is_in_full_during_its_page_only(transcript: Transcript, scene: Setting) -> None:
     for seen in windows(transcript, scene, "openai"):
         for placed in seen.window.body:
             if placed.passing:
@@ -387,7 +390,7 @@ def test_what_was_loaded_is_shown_in_full_for_its_page_only(transcript: Transcri
 
 @moderate
 @given(transcripts(), scenes)
-def test_what_was_loaded_is_never_archived(transcript: Transcript, scene: Setting) -> None:
+def test_loaded_text_is_never_archived(transcript: Transcript, scene: Setting) -> None:
     for book in books(transcript, scene):
         for row in book.rows:
             for i in row.shape.archived:
@@ -416,13 +419,13 @@ def test_nothing_in_a_head_can_close_it(transcript: Transcript, scene: Setting) 
 
 @moderate
 @given(transcripts(), scenes, st.sampled_from(("openai", "anthropic")))
-def test_it_can_be_said_where_each_message_comes_from(transcript: Transcript, scene: Setting, form: Format) -> None:
+def test_every_rendered_message_has_an_origin(transcript: Transcript, scene: Setting, form: Format) -> None:
     for seen in windows(transcript, scene, form):
         system = seen.messages[0]["content"] if form == "openai" and seen.messages[0]["role"] == "system" else ""
         found = origins(seen.window, str(system), form)
         assert len(found) == len(seen.messages)
         shown = [placed for origin in found for placed in origin.placed]
-        seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body]
+        seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body if p.seq]
         assert seqs == (
             body if form == "openai" else [seq for seq in body if seq in seqs]
         )  # Anthropic's has none empty

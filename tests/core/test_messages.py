@@ -88,13 +88,13 @@ def test_a_broken_rule_is_refused_with_its_place(message: Any, place: str, rule:
 
 
 @pytest.mark.parametrize("messages", [None, [], {}, "x"])
-def test_messages_are_a_list_of_at_least_one(messages: Any) -> None:
+def test_messages_must_be_a_non_empty_list(messages: Any) -> None:
     with pytest.raises(Invalid) as caught:
         read(messages, Limits())
     assert caught.value.errors[0]["loc"] == ["body", "messages"]
 
 
-def test_limits_are_said() -> None:
+def test_errors_name_the_limits() -> None:
     limits = Limits(messages=2, message_chars=10, result_chars=20)
     with pytest.raises(Invalid, match="must have at most 2 messages"):
         read([USER] * 3, limits)
@@ -137,7 +137,7 @@ def test_both_forms_of_a_call_read_alike() -> None:
     assert view(anthropic) == view(openai) == openai
 
 
-def test_what_no_model_knows_stays_out_of_the_view() -> None:
+def test_unknown_fields_stay_out_of_the_view() -> None:
     assert view({**USER, "id": "m1", "mood": "good", "name": "ann"}) == {**USER, "name": "ann"}
 
 
@@ -155,7 +155,7 @@ def test_a_calling_assistant_may_have_no_content() -> None:
     assert view({"role": "assistant", "tool_calls": [call]})["content"] is None
 
 
-def test_blank_words_beside_results_are_no_words() -> None:
+def test_blank_text_next_to_results_is_ignored() -> None:
     result = {"type": "tool_result", "tool_use_id": "a", "content": "x"}
     assert view({"role": "user", "content": [result, {"type": "text", "text": " "}]}) == {}
     assert view({"role": "user", "content": [result, {"type": "text", "text": "ok"}]}) == {**USER, "content": "ok"}
@@ -170,7 +170,7 @@ def test_blank_words_beside_results_are_no_words() -> None:
         {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]},
     ],
 )
-def test_odd_fields_can_be_weighed(message: dict[str, Any]) -> None:
+def test_odd_fields_can_be_counted(message: dict[str, Any]) -> None:
     texts, overhead = weigh(view(message))
     assert overhead >= 4
     assert all(isinstance(text, str) for text in texts)

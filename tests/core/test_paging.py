@@ -57,9 +57,7 @@ def test_a_cut_is_due_when_the_body_is_full_and_each_time_it_has_grown_full_agai
 
 
 @pytest.mark.parametrize(("full", "passed"), [(1000, 0), (1001, 930), (1261, 1260)])
-def test_with_a_query_the_body_is_smaller_but_what_fits_beside_the_small_reserve_is_whole(
-    full: int, passed: int
-) -> None:
+def test_a_query_shrinks_the_body_unless_the_whole_history_fits(full: int, passed: int) -> None:
     assert (WITH_QUERY.body, WITH_QUERY.growth) == (600, 330)
     assert token_threshold(full, WITH_QUERY) == passed
 
@@ -83,7 +81,7 @@ def test_until_the_first_threshold_everything_is_verbatim() -> None:
     assert not found.holds(totals(small_pages(101)))
 
 
-def test_at_the_threshold_the_newest_pages_stay_verbatim_as_far_as_they_may() -> None:
+def test_at_the_threshold_the_newest_pages_stay_verbatim_within_their_share() -> None:
     #   1 .. 46 ..... 81 ..... 101    101 x 10 tokens; message 101 passes 1000
     #   head | condensed | verbatim   200 tokens before 1000 is message 81, which begins a page;
     #                                 150 tokens condensed are 37 messages: pages from 46 on
@@ -108,7 +106,7 @@ def test_a_window_is_full_at_the_end_of_an_epoch() -> None:
     assert SHARES.body - 10 == 100 + 140 + 750
 
 
-def test_where_the_pages_in_reach_hold_too_few_messages_a_page_is_cut_inside() -> None:
+def test_a_page_is_cut_inside_if_too_few_messages_would_stay() -> None:
     #   pages of 15 messages: message 91 opens one, but 101 - 90 = 11 is too few of 15
     pages = history(*([(10, 4)] * 15 for _ in range(7)))[:101]
     assert laid_out(pages).verbatim_from == 91
@@ -189,7 +187,7 @@ def test_the_generation_makes_a_new_number() -> None:
     assert not before.holds(erased)
 
 
-def test_what_leads_a_conversation_as_its_prompt_is_not_paged() -> None:
+def test_the_leading_prompt_is_not_paged() -> None:
     entries = small_pages(101)
     prompt = Entry(1, 1, 1, "prompt", 0, 0, 0, 0, 0, 1)
     moved = [e._replace(seq=e.seq + 1, group=e.group + 1, user_seq=e.user_seq + 1) for e in entries]
@@ -201,7 +199,7 @@ weights = st.tuples(st.integers(4, 60), st.integers(1, 60)).map(lambda w: (w[0],
 
 
 @given(st.lists(st.lists(weights, min_size=1, max_size=12), min_size=1, max_size=30), st.data())
-def test_messages_may_be_missing_anywhere(pages: list[list[tuple[int, int]]], data: st.DataObject) -> None:
+def test_paging_copes_with_missing_messages(pages: list[list[tuple[int, int]]], data: st.DataObject) -> None:
     entries = history(*pages)
     gone = data.draw(st.sets(st.integers(1, len(entries))))
     known = shares(data.draw(st.integers(0, 2000)), POLICY)

@@ -29,7 +29,7 @@ CARD = ArchiveCard(
 languages = st.sampled_from(("zh", "en"))
 
 
-def test_it_reads_in_english() -> None:
+def test_a_placeholder_in_english() -> None:
     assert placeholder(CARD, "en").splitlines() == [
         f"[Archived tool result {UUID_7}] read it with load_tool_history(uuid, query)",
         "Tool: search. Time: 2026-01-02T03:04:05Z. Original: 12345 characters.",
@@ -40,7 +40,7 @@ def test_it_reads_in_english() -> None:
     ]
 
 
-def test_it_reads_in_chinese() -> None:
+def test_a_placeholder_in_chinese() -> None:
     assert placeholder(CARD, "zh").splitlines() == [
         f"[已归档的工具结果 {UUID_7}] 用 load_tool_history(uuid, query) 读取",
         "工具:search 时间:2026-01-02T03:04:05Z 原文:12345 字符",
@@ -52,7 +52,7 @@ def test_it_reads_in_chinese() -> None:
 
 
 @pytest.mark.parametrize(("language", "lines"), [("en", 2), ("zh", 2)])
-def test_what_is_not_known_has_no_line(language: Language, lines: int) -> None:
+def test_unknown_fields_have_no_line(language: Language, lines: int) -> None:
     bare = replace(CARD, query_summary="", result_summary="", key_terms=(), sources=())
     assert len(placeholder(bare, language).splitlines()) == lines
 
@@ -72,7 +72,7 @@ def test_the_uuid_is_in_the_first_line_whatever_the_rest_says(
 
 @pytest.mark.parametrize("longest", [0, 40, 200, 10_000])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_condensed_it_still_resolves(language: Language, longest: int) -> None:
+def test_a_condensed_placeholder_still_resolves(language: Language, longest: int) -> None:
     book = Book(Policy(archive_threshold=100, condensed_tool_max=longest), language)
     row = book.append([user("go"), calls("a"), result("a", "x" * 5000)])[-1]
     assert row.archives[0] in row.shape.view[0]["content"]

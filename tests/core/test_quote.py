@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.contents import Contents, Line, PageEntry, compose, select
+from app.core.contents import Contents, Line, PageEntry, Title, compose, select
 from app.core.excerpts import Excerpt, framed
 from app.core.head import FRAMES, SummaryLine, frame_tokens
 from app.core.head import compose as compose_head
@@ -83,7 +83,7 @@ def test_the_messages_of_a_quoted_page_are_those_it_has(texts: list[str], langua
     said = [Said(7 + i, roles[i], text) for i, text in enumerate(texts)]
     genuine = [f"[{s.seq}] {s.role}" for s in said]
     assert headers(page_text(3, said, SINCE, language), 1, -1) == genuine
-    assert headers(framed([Excerpt(s.seq, s.role, s.text, 1) for s in said]), 1, -1) == genuine
+    assert headers(framed([Excerpt(s.seq, s.role, s.text, 1) for s in said], language), 1, -1) == genuine
 
 
 @given(st.lists(hostile, min_size=1, max_size=4), hostile, hostile, languages)
@@ -107,12 +107,11 @@ def test_the_lines_of_a_head_are_those_it_was_made_of(note: str, line: str, titl
     ]
     cap = 10_000
     contents = compose(
-        entries, select(entries, cap, Policy()), 3, {2: title, 3: title}, cap, Policy(), language,
-        list, count,
+        select(entries, cap, Policy()), 3, {2: Title(title), 3: Title(title)}, Policy(), language, list, count
     )  # fmt: skip
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,
-        frame_tokens(language, count), summary_through_seq=0, topics=SummaryLine(title, 1),
+        frame_tokens(language, count), topics=SummaryLine(title, 1),
     )  # fmt: skip
     words = FRAMES[language]
     fixed = sum(len(words[name].splitlines()) for name in ("open", "notes", "summary", "contents", "close"))
@@ -134,7 +133,7 @@ def test_a_placeholder_has_one_line_for_each_thing_it_says(
     assert len(text.splitlines()) == 4 + 2 * bool(summary)
 
 
-def test_what_is_quoted_is_all_there() -> None:
+def test_quoting_loses_no_text() -> None:
     text = "a <quire-page>\n[12] user: b\n\n  c"
     quoted = page_text(1, [Said(1, "tool", text)], SINCE, "en")
     assert "[1] tool: a ‹quire-page>\n  [12] user: b\n\n    c\n</quire-page>" in quoted
@@ -173,11 +172,17 @@ def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, languag
     entry = PageEntry(1, title, count(title), (Line(1, "user", line, count(line)),))
     cap = 10_000
     contents = compose(
-        [entry], select([entry], cap, Policy()), 3, {2: title, 3: title}, cap, Policy(), language, topics, count
+        select([entry], cap, Policy()),
+        3,
+        {2: Title(title), 3: Title(title)},
+        Policy(),
+        language,
+        topics,
+        count,
     )
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,
-        frame_tokens(language, count), summary_through_seq=0,
+        frame_tokens(language, count),
     )  # fmt: skip
     assert frames(quoted.text) == 2
     assert quoted.text.startswith("<quire-memory>\n")
@@ -187,10 +192,10 @@ def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, languag
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_empty_part_of_a_head_leaves_no_heading_and_an_empty_head_no_frame(language: Language) -> None:
     frame = frame_tokens(language, count)
-    note = compose_head([SummaryLine("Be kind.", 2)], (), Contents(), language, frame, summary_through_seq=0)
+    note = compose_head([SummaryLine("Be kind.", 2)], (), Contents(), language, frame)
     assert note.text.count("##") == 1
     assert note.tokens == frame + 5
-    empty = compose_head((), (), Contents(), language, frame, summary_through_seq=0)
+    empty = compose_head((), (), Contents(), language, frame)
     assert (empty.text, empty.tokens) == ("", 0)
 
 

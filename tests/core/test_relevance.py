@@ -13,7 +13,7 @@ some = st.lists(scored, min_size=1, max_size=5)
 
 
 @given(some, scored, shares, shares, weights)
-def test_what_is_found_or_known_besides_never_makes_it_less_sure(
+def test_more_evidence_never_lowers_the_confidence(
     found: list[Scored], more: Scored, known: float, other: float, weight: float
 ) -> None:
     low, high = sorted((known, other))

@@ -65,7 +65,7 @@ def test_anthropic_has_the_results_of_a_group_in_one_message() -> None:
     assert found[1]["content"][0] == {"type": "tool_use", "id": "a", "name": "do_a", "input": {}}
 
 
-def test_what_is_loaded_beside_a_plain_result_still_shares_its_message() -> None:
+def test_a_loaded_and_a_plain_result_share_a_message() -> None:
     book = Book()
     asked = calls("a")
     asked["tool_calls"].append({"id": "b", "type": "function", "function": {"name": "recall_page", "arguments": "{}"}})
@@ -75,7 +75,7 @@ def test_what_is_loaded_beside_a_plain_result_still_shares_its_message() -> None
     assert seen.rendered.stable_messages == 2
 
 
-def test_anthropic_is_given_a_first_message_of_the_user_where_there_is_none() -> None:
+def test_anthropic_gets_a_leading_user_message_if_there_is_none() -> None:
     found = anthropic({"role": "assistant", "content": "Hello!"}, user("hi"))
     assert [m["role"] for m in found] == ["user", "assistant", "user"]
     assert found[0]["content"] == [text("…")]
@@ -83,12 +83,12 @@ def test_anthropic_is_given_a_first_message_of_the_user_where_there_is_none() ->
 
 
 @pytest.mark.parametrize("content", ["", " \n", [], [text("")], [{"type": "reasoning", "text": "hm"}]])
-def test_an_assistant_who_says_nothing_is_left_out_for_anthropic(content: Any) -> None:
+def test_a_blank_assistant_message_is_left_out_for_anthropic(content: Any) -> None:
     assert len(anthropic(user("hi"), {"role": "assistant", "content": content}, user("and?"))) == 2
 
 
 @pytest.mark.parametrize("content", ["", " \n", [], [text("")]])
-def test_a_user_who_says_nothing_is_said_to_be_silent(content: Any) -> None:
+def test_a_blank_user_message_is_marked_as_empty(content: Any) -> None:
     assert anthropic(user(content)) == [user([text("[empty]")])]
 
 
@@ -138,7 +138,7 @@ def test_arguments_become_an_object_for_anthropic(arguments: str, taken: Message
     assert anthropic(user("go"), call, result("a"))[1]["content"][0]["input"] == taken
 
 
-def test_results_come_before_the_words_beside_them_and_marks_of_the_caller_are_taken_out() -> None:
+def test_results_precede_text_and_the_callers_cache_marks_are_removed() -> None:
     marked = {"cache_control": {"type": "ephemeral"}}
     use = {"type": "tool_use", "id": "a", "name": "f", "input": {}, **marked}
     answer = {"type": "tool_result", "tool_use_id": "a", "content": [{**text("x"), **marked}, text("")], **marked}
@@ -166,7 +166,7 @@ def test_cache_breakpoints_are_at_the_tools_the_head_and_in_the_body() -> None:
 def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
     book = Book(Policy(active_pages=100))
     marked: dict[int, set[int]] = {}
-    for i in range(200):
+    for i in range(130):
         book.append([user(f"question {i} " * 5), {"role": "assistant", "content": f"answer {i} " * 5}])
         seen = book.window(3000, "anthropic")
         places = {p.seq for p in seen.window.body if p.cache_mark}
@@ -177,7 +177,7 @@ def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
     assert max(map(len, marked.values())) == 2
 
 
-def test_nor_does_it_when_what_was_recalled_shrinks_to_its_mark_in_the_condensed_zone() -> None:
+def test_shrinking_recalled_text_in_the_condensed_zone_moves_nothing_earlier() -> None:
     recall = {"type": "function", "function": {"name": "recall_page", "arguments": "{}"}}
     book = Book(Policy(active_pages=100))
     before: Any = None

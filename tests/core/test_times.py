@@ -29,7 +29,7 @@ def test_anything_else_is_refused_with_a_rule(value: object) -> None:
 
 
 @given(st.lists(st.none() | TIMES, max_size=8), st.none() | TIMES)
-def test_only_times_that_never_go_back_have_no_problems(times: list[datetime | None], newest: datetime | None) -> None:
+def test_only_non_decreasing_times_are_accepted(times: list[datetime | None], newest: datetime | None) -> None:
     told = [time for time in (newest, *times) if time is not None]
     assert (not problems_of_said(times, newest, NOW)) == (told == sorted(told))
 

@@ -76,13 +76,13 @@ def test_people_write_short_and_the_assistant_does_not_ramble() -> None:
     assert all(100 <= len(turn[-1]["content"]) <= 900 for turn in turns())
 
 
-def test_both_languages_are_at_home() -> None:
+def test_both_languages_occur() -> None:
     chinese = sum(any("\u4e00" <= letter <= "\u9fff" for letter in turn[0]["content"]) for turn in turns())
     assert 30 <= chinese <= 70
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact["answer_contains"])
-def test_a_fact_stands_where_it_is_said_to_stand(fact: dict[str, Any]) -> None:
+def test_each_fact_is_at_its_declared_place(fact: dict[str, Any]) -> None:
     message = MESSAGES[fact["message_index"]]
     assert message["role"] == fact["where"]
     assert message in turns()[fact["turn"] - 1]

@@ -1,14 +1,15 @@
 """What must hold between two windows, and how a window becomes a bar."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.promises import breaks_prefix
 from app.demo.frame import (
     SECTIONS,
     Frame,
-    prefix_broken,
     read_frame,
     share_out,
     summarise,
@@ -25,8 +26,14 @@ def frame(texts: list[str], stable: int, epoch: int = 1, total: int = 80, turn: 
         "epoch": epoch,
         "stable_messages": stable,
         "stable_tokens": 40,
+        "tools": [],
+        "system": None,
     }
     return read_frame(turn, 100, context)
+
+
+def prefix_broken(before: Frame, after: Frame) -> bool:
+    return breaks_prefix(before.prefix, after.prefix)
 
 
 def test_a_window_that_only_grew_keeps_its_prefix() -> None:
@@ -44,7 +51,7 @@ def test_a_shorter_window_breaks_the_prefix() -> None:
 def test_a_reordered_key_breaks_the_prefix_since_caches_compare_bytes() -> None:
     before, after = frame(["a"], stable=1), frame(["a"], stable=1)
     swapped = '{"content": "a", "role": "user"}'
-    assert prefix_broken(before, Frame(**{**vars(after), "messages": (swapped,), "stable": (swapped,)}))
+    assert prefix_broken(before, replace(after, prefix=replace(after.prefix, messages=(swapped,))))
 
 
 def test_a_new_epoch_may_change_everything() -> None:

@@ -43,6 +43,8 @@ class FakeQuire:
         total = min(history, budget) + self.overrun
         return {
             "messages": [{"role": "system", "content": "head"}, *messages[-4:]],
+            "tools": [],
+            "system": None,
             "usage": {
                 "budget": budget,
                 "total": total,
@@ -102,7 +104,7 @@ def test_a_window_over_budget_is_reported() -> None:
     assert "OVER BUDGET" in printed(out)
 
 
-def test_after_each_message_there_is_a_look(tmp_path: Path) -> None:
+def test_a_frame_follows_each_message(tmp_path: Path) -> None:
     lines = [{"id": "c1", "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}]
     (tmp_path / "two.jsonl").write_text(json.dumps(lines[0]))
     [report] = replay(
@@ -117,8 +119,11 @@ def test_after_each_message_there_is_a_look(tmp_path: Path) -> None:
 
 
 def test_writes_are_bounded_keyed_and_carry_the_api_key(tmp_path: Path) -> None:
-    talk = {"id": "a/b", "messages": [{"role": "user", "content": "a"}] + [{"role": "assistant", "content": "b"}] * 120}
-    (tmp_path / "long.jsonl").write_text(json.dumps(talk))
+    dialogue = {
+        "id": "a/b",
+        "messages": [{"role": "user", "content": "a"}] + [{"role": "assistant", "content": "b"}] * 120,
+    }
+    (tmp_path / "long.jsonl").write_text(json.dumps(dialogue))
     quire = FakeQuire()
     replay("http://q", tmp_path / "long.jsonl", 99, console(), api_key="k1", transport=httpx.MockTransport(quire))
     writes = [request for request in quire.requests if request.url.path.endswith("/messages")]
@@ -132,7 +137,7 @@ def test_writes_are_bounded_keyed_and_carry_the_api_key(tmp_path: Path) -> None:
     assert [name[:4] for name in quire.conversations] == ["a-b-"]
 
 
-def test_an_error_of_the_service_is_told_in_its_own_words() -> None:
+def test_a_service_error_is_shown_in_its_own_words() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         return httpx.Response(
             422, json={"title": "budget too small", "detail": "the smallest budget that works is 910"}
@@ -146,3 +151,13 @@ def test_the_command_says_when_nothing_listens() -> None:
     outcome = CliRunner().invoke(demo, ["--url", "http://127.0.0.1:9"])
     assert outcome.exit_code == 1
     assert "is `quire serve` running?" in outcome.output
+
+
+def test_the_command_ends_with_the_way_to_its_conversation(base_url: str, client: httpx.Client, tmp_path: Path) -> None:
+    dialogue = {"id": "tea time", "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    (tmp_path / "one.jsonl").write_text(json.dumps(dialogue))
+    outcome = CliRunner().invoke(demo, ["--url", base_url, str(tmp_path / "one.jsonl")])
+    assert outcome.exit_code == 0, outcome.output
+    link = outcome.output.split()[-1]
+    assert link.startswith(f"{base_url}/ui/conversations/tea-time-")
+    assert client.get(link).status_code == 200

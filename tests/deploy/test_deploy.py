@@ -19,6 +19,7 @@ import yaml
 
 from app import healthcheck
 from app.cli import main
+from app.core.hosts import is_ours, named_in
 from app.main import build_app
 from app.settings import Settings
 
@@ -96,11 +97,46 @@ def test_compose_runs_commands_that_exist_with_settings_that_exist() -> None:
     check_health(COMPOSE["services"]["worker"]["healthcheck"]["test"][1:])
 
 
+def compose_settings(name: str, **own: str) -> Settings:
+    """Return the settings of a compose service: its files in order, yours last, then what it fixes."""
+    service = COMPOSE["services"][name]
+    defaults, yours = service["env_file"]
+    assert yours == {"path": "quire.env", "required": False}
+    lines = [line for line in (ROOT / defaults).read_text().splitlines() if line and not line.startswith("#")]
+    values = {**dict(line.split("=", 1) for line in lines), **own, **service["environment"]}
+    assert values.keys() <= KNOWN
+    return Settings.model_validate({key.lower(): value for key, value in values.items()})
+
+
+def test_containers_of_one_network_reach_the_api() -> None:
+    found = compose_settings("api")
+    assert is_ours(f"api:{found.quire_port}", named_in(found.quire_hosts, found.quire_host))
+    assert not is_ours("evil.example:8000", named_in(found.quire_hosts, found.quire_host))
+    assert found.quire_allow_unauthenticated
+
+
+def test_compose_forwards_every_setting_but_those_that_it_fixes() -> None:
+    fixed = {"DATABASE_URL", "QUIRE_DATA_DIR", "QUIRE_HOST"}
+    for name, more in (("api", {"QUIRE_PORT", "QUIRE_WORKER"}), ("worker", {"QUIRE_WORKER_PORT"})):
+        assert COMPOSE["services"][name]["environment"].keys() == fixed | more
+        own = {"MEMORY_LLM_MODEL": "m", "QUIRE_PROXY_BASE_URL": "http://models/v1", "QUIRE_REQUIRE_KEYS": "true"}
+        found = compose_settings(name, **own, QUIRE_HOSTS="api,memory.example")
+        assert (found.memory_llm_model, found.quire_proxy_base_url) == ("m", "http://models/v1")
+        assert found.quire_require_keys
+        assert "memory.example" in found.quire_hosts
+
+
+def test_no_container_of_ours_gets_the_owners_password() -> None:
+    for name in ("api", "worker"):
+        service = COMPOSE["services"][name]
+        assert ".env" not in service["env_file"]
+        assert "OWNER" not in json.dumps(service)
+
+
 def test_every_variable_that_compose_wants_is_in_the_example() -> None:
     wanted = set(re.findall(r"\$\{(\w+):\?", (ROOT / "docker-compose.yml").read_text()))
     example = (ROOT / "deploy" / "env.example").read_text()
     assert wanted == set(re.findall(r"^(\w+PASSWORD)=\w+$", example, re.MULTILINE))
-    assert set(re.findall(r"^#?((?:MEMORY|QUIRE)_\w+)=", example, re.MULTILINE)) <= KNOWN | wanted
 
 
 def test_compose_reads_its_file() -> None:
@@ -169,7 +205,7 @@ def test_no_container_may_more_than_it_needs(manifests: list[Json]) -> None:
             assert {mount["mountPath"] for mount in container["volumeMounts"]} == {"/data", "/tmp"}
 
 
-def test_probes_ask_what_there_is(manifests: list[Json]) -> None:
+def test_probes_request_existing_paths(manifests: list[Json]) -> None:
     paths = build_app(Settings(), "").openapi()["paths"]
     asked = []
     for pod in pods(manifests):
@@ -201,3 +237,13 @@ def test_the_settings_exist_and_the_service_leads_to_the_api(manifests: list[Jso
     worker = next(found for found in manifests if found["metadata"]["name"] == "quire-worker")
     (port,) = worker["spec"]["template"]["spec"]["containers"][0]["ports"]
     assert str(port["containerPort"]) == written["QUIRE_WORKER_PORT"]
+
+
+def test_what_is_scraped_says_so_with_path_and_port(manifests: list[Json]) -> None:
+    for found in manifests:
+        if found["kind"] == "Deployment":
+            annotations = found["spec"]["template"]["metadata"]["annotations"]
+            assert annotations["prometheus.io/scrape"] == "true"
+            assert annotations["prometheus.io/path"] == "/metrics"
+            ports = [port["containerPort"] for c in pods([found])[0]["containers"] for port in c["ports"]]
+            assert [str(port) for port in ports] == [annotations["prometheus.io/port"]]

@@ -29,5 +29,5 @@ def test_its_code_can_be_pasted(client: httpx.Client, base_url: str, capsys: pyt
 
 def test_its_numbers_are_those_of_the_code() -> None:
     assert f"the newest {LOOK_BACK} stored messages" in PAGE
-    assert f"up to {Limits().listed // 1000} 000 messages, of which up to {Limits().messages} can be new" in PAGE
+    assert f"up to {Limits().listed // 1000} 000 messages, up to {Limits().messages} of them new" in PAGE
     assert OVERLAP_MIN == 2

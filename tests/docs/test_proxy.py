@@ -6,7 +6,7 @@ from pathlib import Path
 from app import inflight
 from app.api import openai_errors
 from app.providers.upstream import ANSWER_BYTES_MAX, TOLD
-from app.services.proxy.answering import STORE_PAUSE_SECONDS, STORE_TRIES
+from app.services.proxy.keeping import STORE_PAUSE_SECONDS, STORE_TRIES
 from app.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs/proxy.md").read_text("utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from app.doctor import checks
 from app.doctor.checks import Asked, Check, Folder, Server, Table
-from app.queue.table import Depth
+from app.queue.depths import Depth
 
 SOUND = Server(
     version=180_004, role="quire_app", is_superuser=False, bypasses_rls=False, fsync="on", synchronous_commit="on",
@@ -52,7 +52,7 @@ def of_server(server: Server) -> dict[str, str]:
         ({"connections_max": 5}, {"connections": "warn"}),
     ],
 )
-def test_one_thing_wrong_is_one_finding(change: dict[str, object], found: dict[str, str]) -> None:
+def test_each_fault_gives_one_finding(change: dict[str, object], found: dict[str, str]) -> None:
     assert of_server(replace(SOUND, **change)) == found  # type: ignore[arg-type]
 
 
@@ -74,7 +74,7 @@ def test_tables_that_are_open_or_closed_are_named() -> None:
     assert {checks.protection(tables[:1]).state, checks.grants(tables[1:], "quire_app").state} == {"ok"}
 
 
-def test_work_that_nobody_does_is_a_warning_with_its_age_and_its_error() -> None:
+def test_unclaimed_work_is_a_warning_with_age_and_error() -> None:
     busy = {"llm": Depth(pending=900, running=4, oldest_pending_seconds=4000)}
     assert checks.jobs({}, 0).state == checks.jobs(busy, 0).state == "ok"
     left = {"llm": Depth(pending=3, oldest_pending_seconds=600, unclaimed=2, error="the provider answered 401")}
@@ -93,7 +93,7 @@ def test_a_model_that_refuses_us_fails_and_one_that_is_away_is_a_warning() -> No
         assert judged(Asked("m", error="401", is_refusal=True)).state == "fail"
 
 
-def test_vectors_of_another_model_or_width_are_made_anew() -> None:
+def test_vectors_of_another_model_or_width_are_recomputed() -> None:
     asked = Asked("m", 0.2, 384)
     assert checks.embeddings(asked, ("m", 384)).state == "ok"
     assert checks.embeddings(asked, ("m", 768)).state == checks.embeddings(asked, ("n", 384)).state == "warn"

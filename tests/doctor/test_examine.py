@@ -51,8 +51,8 @@ def test_a_sound_deployment_has_nothing_to_mend(postgres: EmbeddedPostgres, data
     checks = found(postgres.app_dsn, data_dir, asks_models=True)
     assert wrong(checks) == {}
     everything = (
-        "data directory, tokenizer, port, database, role, durability, connections, clock, pgvector, migrations,"
-        " isolation, grants, door, workers, chat model, embeddings"
+        "settings, data directory, tokenizer, port, database, role, durability, connections, clock, pgvector,"
+        " migrations, isolation, grants, door, workers, chat model, embeddings"
     )
     assert list(checks) == everything.split(", ")
 
@@ -68,14 +68,14 @@ def test_a_sound_deployment_has_nothing_to_mend(postgres: EmbeddedPostgres, data
         ("postgresql://ann:s3cret@127.0.0.1:port/quire", "cannot be used"),
     ],
 )
-def test_a_database_that_is_away_is_said_without_its_password(dsn: str, words: str, data_dir: Path) -> None:
+def test_an_unreachable_database_is_reported_without_its_password(dsn: str, words: str, data_dir: Path) -> None:
     check = found(dsn, data_dir)["database"]
     assert check.state == "fail"
     assert words in check.detail
     assert "s3cret" not in check.detail + check.fix
 
 
-def test_a_role_or_a_database_that_does_not_exist_is_told_apart(postgres: EmbeddedPostgres, data_dir: Path) -> None:
+def test_a_missing_role_and_a_missing_database_are_distinguished(postgres: EmbeddedPostgres, data_dir: Path) -> None:
     unknown_role = found(postgres.app_dsn.replace("quire_app@", "nobody@"), data_dir)["database"]
     unknown_database = found(postgres.app_dsn.replace("/quire?", "/none?"), data_dir)["database"]
     assert "rejects the role" in unknown_role.detail
@@ -107,9 +107,7 @@ def in_other(other: EmbeddedPostgres, *statements: str) -> None:
     asyncio.run(execute())
 
 
-def test_what_comes_before_the_first_migration_and_what_is_wrong_after_it(
-    other: EmbeddedPostgres, data_dir: Path
-) -> None:
+def test_problems_before_and_after_the_first_migration_are_reported(other: EmbeddedPostgres, data_dir: Path) -> None:
     def states() -> dict[str, str]:
         return wrong(found(other.app_dsn, data_dir))
 
@@ -136,7 +134,7 @@ VALUES ('{tenant}', 'page', '{subject}', gen_random_uuid(), 'llm', now() - inter
 """
 
 
-def test_work_that_no_worker_does_is_found(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
+def test_unclaimed_work_is_reported(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
     def work(subject: str, token: str = "NULL", claimed: str = "NULL", failed: str = "NULL") -> Check:
         run(WORK.format(tenant=DEFAULT_TENANT, subject=subject, token=token, claimed=claimed, failed=failed))
         return found(postgres.app_dsn, data_dir)["workers"]
@@ -151,7 +149,7 @@ def test_work_that_no_worker_does_is_found(postgres: EmbeddedPostgres, data_dir:
     assert "quire worker" in waiting.fix
 
 
-def test_models_are_asked(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
+def test_models_are_probed(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
     def states(url: str) -> dict[str, str]:
         more = {"memory_llm_model": "m", "memory_llm_base_url": url, "memory_embedding_model": "e"}
         checks = found(postgres.app_dsn, data_dir, asks_models=True, memory_llm_timeout_seconds=1, **more)
@@ -171,7 +169,7 @@ async def adopt(dsn: str) -> None:
     await connection.close()
 
 
-def test_vectors_of_another_width_are_told_of(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
+def test_vectors_of_another_width_are_reported(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
     asyncio.run(adopt(postgres.superuser_dsn))
     with FakeOpenAI() as api:
         more = {"memory_embedding_model": "e", "memory_embedding_base_url": api.url}
@@ -180,7 +178,9 @@ def test_vectors_of_another_width_are_told_of(postgres: EmbeddedPostgres, data_d
     assert "256 dimensions; stored vectors are from e (7 dimensions)" in check.detail
 
 
-def test_who_listens_at_the_port_is_told_apart(base_url: str, postgres: EmbeddedPostgres, data_dir: Path) -> None:
+def test_quire_and_other_listeners_at_the_port_are_distinguished(
+    base_url: str, postgres: EmbeddedPostgres, data_dir: Path
+) -> None:
     quires = int(base_url.rsplit(":", 1)[1])
     assert "Quire is running" in found(postgres.app_dsn, data_dir, quire_port=quires)["port"].detail
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -189,7 +189,7 @@ def test_who_listens_at_the_port_is_told_apart(base_url: str, postgres: Embedded
     assert found(postgres.app_dsn, data_dir, quire_host="192.0.2.1", quire_port=8000)["port"].state == "fail"
 
 
-def test_a_door_that_serve_would_refuse_is_told_of(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
+def test_an_unsafe_listening_address_is_reported(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
     assert found(postgres.app_dsn, data_dir, quire_host="0.0.0.0")["door"].state == "fail"
     assert found(postgres.app_dsn, data_dir, quire_host="0.0.0.0", quire_require_keys=True)["door"].state == "warn"
 
@@ -210,7 +210,7 @@ def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_before_the_first_start_nothing_is_made(folder: Path) -> None:
+def test_nothing_is_created_before_the_first_start(folder: Path) -> None:
     done = doctor(QUIRE_DATA_DIR=str(folder / "data"))
     assert done.returncode == 0, done.stderr
     assert "the first `quire serve` creates" in done.stdout
@@ -246,7 +246,7 @@ def test_an_api_is_alive_when_it_is_ready_and_a_worker_when_it_lives(client: Any
     assert check_alive().returncode == check_alive("worker").returncode == 2
 
 
-def test_an_address_is_asked_where_it_can_be_reached() -> None:
+def test_wildcard_addresses_are_probed_at_a_reachable_address() -> None:
     assert healthcheck.url("0.0.0.0", "80", "/x") == "http://127.0.0.1:80/x"
     assert healthcheck.url("::", "80", "/x") == "http://[::1]:80/x"
     assert healthcheck.url("fd00::1", "80", "/x") == "http://[fd00::1]:80/x"

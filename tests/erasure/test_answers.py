@@ -49,9 +49,7 @@ def owners(run_as_superuser: Sql) -> set[object]:
 
 
 @pytest.mark.parametrize("user_id", ["u", None])
-def test_of_every_answer_it_is_known_whose_it_is(
-    client: httpx.Client, run_as_superuser: Sql, user_id: str | None
-) -> None:
+def test_every_stored_response_has_an_owner(client: httpx.Client, run_as_superuser: Sql, user_id: str | None) -> None:
     said = say_all(client, user_id, "c")
     for url in (
         path("c", "notes", said["note"]["id"]), path("c", "messages", "1"), path("c", "pages", "1"),
@@ -63,7 +61,7 @@ def test_of_every_answer_it_is_known_whose_it_is(
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("user_id", ["u", None])
-def test_nothing_of_a_conversation_is_left_in_answers_whether_it_is_known_whose_they_are_or_not(
+def test_responses_with_and_without_an_owner_lose_an_erased_conversation(
     client: httpx.Client, run_as_superuser: Sql, tables_with: Grep, user_id: str | None, known: bool
 ) -> None:
     say_all(client, user_id, "c")
@@ -76,7 +74,7 @@ def test_nothing_of_a_conversation_is_left_in_answers_whether_it_is_known_whose_
     assert "idempotency" not in tables_with(MARK)
 
 
-def test_one_who_is_named_with_nobodys_conversation_is_looked_for_in_both(
+def test_a_user_named_with_an_ownerless_conversation_is_searched_in_both(
     client: httpx.Client, run_as_superuser: Sql, tables_with: Grep
 ) -> None:
     created(client, id="c")
@@ -92,7 +90,7 @@ def test_one_who_is_named_with_nobodys_conversation_is_looked_for_in_both(
     assert tables_with(MARK) == []
 
 
-def test_answers_of_others_are_left_as_they_are(client: httpx.Client, run_as_superuser: Sql) -> None:
+def test_responses_of_others_are_unchanged(client: httpx.Client, run_as_superuser: Sql) -> None:
     """Also where they say the same."""
     for name in ("u", "v"):
         say_all(client, name, f"of {name}")
@@ -103,7 +101,7 @@ def test_answers_of_others_are_left_as_they_are(client: httpx.Client, run_as_sup
     assert run_as_superuser(f"SELECT key, response FROM idempotency {where} ORDER BY key") == before
 
 
-def test_an_erased_note_is_said_again_by_no_answer(client: httpx.Client, run_as_superuser: Sql) -> None:
+def test_no_stored_response_repeats_an_erased_note(client: httpx.Client, run_as_superuser: Sql) -> None:
     created(client, id="c", user_id="u")
     note = ok(client.post(path("c", "notes"), json={"text": SECRET}, headers={"Idempotency-Key": "add"}), 201)
     where = path("c", "notes", note["id"])

@@ -141,7 +141,7 @@ class Writes:
 
 
 @pytest.mark.parametrize("what", ["archive", "memory", "note", "message's archive", "conversation"])
-def test_of_several_requests_to_erase_the_same_thing_one_does_it(client: httpx.Client, what: str) -> None:
+def test_one_of_several_concurrent_erasures_does_the_work(client: httpx.Client, what: str) -> None:
     created(client, id="c", user_id="u")
     for _ in range(5):
         where = _made(client, what)

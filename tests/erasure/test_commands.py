@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 from click.testing import Result
@@ -17,7 +18,7 @@ def quire(base_url: str, *arguments: str, stdin: str | None = None) -> Result:
     return invoke({"QUIRE_URL": base_url}, *arguments, stdin=stdin)
 
 
-def test_what_is_exported_comes_back_by_import_and_a_second_time_changes_nothing(
+def test_an_export_can_be_imported_repeatedly(
     client: httpx.Client, base_url: str, tmp_path: Path, delete_every_row: Callable[[], None]
 ) -> None:
     append(client, "team/tea", [user("Green tea?"), assistant("Always.")], user_id="ann/b")
@@ -33,7 +34,7 @@ def test_what_is_exported_comes_back_by_import_and_a_second_time_changes_nothing
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_another_service_exports_is_put_in_or_shown(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+def test_exports_of_other_services_are_imported_or_printed(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
     file = tmp_path / "zep.json"
     file.write_text(json.dumps({"messages": [{"role": "user", "content": "Hello"}]}))
     asked = ["import", "--from", "zep", "--conversation", "c", "--user", "ann", str(file)]
@@ -46,7 +47,22 @@ def test_what_another_service_exports_is_put_in_or_shown(client: httpx.Client, b
     assert client.get("/conversations/c").json()["user_id"] == "ann"
 
 
-def test_what_cannot_be_done_is_said_and_leaves_no_file(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+def test_memories_of_another_service_are_imported_once_and_found(
+    client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mem0.json"
+    memory = {"id": str(UUID(int=7)), "memory": "Ann prefers longjing tea.", "created_at": "2025-09-25T10:31:31-07:00"}
+    file.write_text(json.dumps({"results": [memory]}))
+    asked = ["import", "--from", "mem0", "--user", "ann", str(file)]
+    assert "Imported: 1 memories." in quire(base_url, *asked).stdout
+    assert "There already: 1 memories." in quire(base_url, *asked).stdout
+    [found] = client.get("/memories/search", params={"user_id": "ann", "query": "longjing"}).json()["results"]
+    assert (found["memory_key"], found["summary"]) == (memory["id"], memory["memory"])
+    refused = quire(base_url, *asked, "--conversation", "c")
+    assert "--from mem0 takes no --conversation." in refused.stderr
+
+
+def test_a_failed_export_is_explained_and_leaves_no_file(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     for arguments, words in (
         (["export", "--conversation", "none", "-o", str(out)], "404: There is no such conversation"),

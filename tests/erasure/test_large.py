@@ -61,7 +61,7 @@ async def _fill(dsn: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("count", [999, 1000, 2001])
-def test_answers_that_are_kept_are_looked_through_to_the_last(
+def test_all_stored_responses_are_checked(
     client: httpx.Client, run_as_superuser: Sql, tables_with: Grep, count: int
 ) -> None:
     run_as_superuser(

@@ -74,7 +74,7 @@ SENT["anthropic call"][0][2]["content"][0]["content"] = "fine"
 
 @pytest.mark.parametrize("sent", SENT)
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_holds_an_erased_message(
+def test_no_table_contains_an_erased_message(
     client: httpx.Client,
     large: httpx.Client,
     tables_with: Grep,
@@ -149,7 +149,7 @@ def test_a_page_is_erased_whole_and_by_its_number(client: httpx.Client, tables_w
     assert ok(client.get(path("c", "pages/2")))["title"] == "[erased]"
 
 
-def test_a_call_that_still_awaits_its_result_forgets_what_it_asked(client: httpx.Client, tables_with: Grep) -> None:
+def test_an_erased_pending_call_loses_its_arguments(client: httpx.Client, tables_with: Grep) -> None:
     append(client, "c", [user(), call("a", name=MARK, arguments=SECRET)])
     ok(client.delete(path("c", "messages", "2")))
     assert tables_with(MARK) == []
@@ -165,9 +165,7 @@ def test_an_erased_prompt_is_gone_from_the_system_segment(client: httpx.Client, 
     assert MARK not in all_text(window(client, "c"))
 
 
-def test_what_another_conversation_of_the_user_recalled_goes_and_no_other(
-    client: httpx.Client, tables_with: Grep
-) -> None:
+def test_copies_recalled_by_the_users_other_conversations_are_erased(client: httpx.Client, tables_with: Grep) -> None:
     append(client, "a", [user(SECRET), assistant()])
     append(client, "b", turn(1))
     recalled = ok(client.post(path("b", "tools", "recall_memory"), json={"arguments": {"query": MARK}}))["content"]
@@ -208,7 +206,7 @@ def test_a_conversation_or_a_memory_that_was_recalled_elsewhere_is_erased_there_
         assert MARK not in all_text(window(client, "b"))
 
 
-def test_a_user_is_erased_in_every_table_and_nobody_else_is(
+def test_erasing_a_user_empties_every_table_of_that_user_only(
     client: httpx.Client, tables_with: Grep, run_as_superuser: Sql
 ) -> None:
     for number in range(3):
@@ -229,9 +227,7 @@ def test_a_user_is_erased_in_every_table_and_nobody_else_is(
     assert len(history(client, "other")) == 2
 
 
-def test_ids_that_callers_chose_go_with_a_user_from_the_answers_that_are_kept(
-    client: httpx.Client, tables_with: Grep
-) -> None:
+def test_a_users_chosen_ids_are_removed_from_stored_responses(client: httpx.Client, tables_with: Grep) -> None:
     owner, name = f"{MARK}@example.com", f"{MARK}-conversation"
     new = {"id": name, "user_id": owner}
     ok(client.post("/conversations", json=new, headers={"Idempotency-Key": "c"}), 201)
@@ -251,7 +247,7 @@ def test_ids_that_callers_chose_go_with_a_user_from_the_answers_that_are_kept(
     ok(client.post("/conversations", json=new, headers={"Idempotency-Key": "another"}), 201)
 
 
-def test_what_is_not_there_is_not_found_and_a_repeated_request_is_answered_alike(client: httpx.Client) -> None:
+def test_missing_messages_answer_404_and_repeats_are_replayed(client: httpx.Client) -> None:
     append(client, "c", turn(1))
     for name in ("3", "0", "99999999999", "x", "00000000-0000-7000-8000-000000000000"):
         problem(client.delete(path("c", "messages", name)), 404)

@@ -39,9 +39,7 @@ def retain(settings: Settings, postgres: EmbeddedPostgres) -> Retain:
     return run
 
 
-def test_messages_beyond_those_that_are_kept_are_in_search_alone_once_they_are_ready(
-    client: httpx.Client, retain: Retain
-) -> None:
+def test_pruned_messages_remain_in_search_only(client: httpx.Client, retain: Retain) -> None:
     append(client, "c", [{"role": "system", "content": "The prompt stays."}, *turn(0)])
     uuid = archived(client, "c", 1, made("prose"))
     append(client, "c", [user("The Xylocarpus seeds are under pier seven."), assistant("Noted.")])
@@ -79,7 +77,7 @@ def test_messages_beyond_those_that_are_kept_are_in_search_alone_once_they_are_r
     assert window(client, "c")["usage"]["total"]
 
 
-def test_what_was_pruned_is_erased_like_anything_else(client: httpx.Client, retain: Retain, tables_with: Grep) -> None:
+def test_pruned_messages_can_be_erased(client: httpx.Client, retain: Retain, tables_with: Grep) -> None:
     append(client, "c", [user("The Xylocarpus seeds are under pier seven."), assistant("Noted.")])
     for number in range(2, 60):
         append(client, "c", turn(number))

@@ -223,7 +223,7 @@ def test_other_messages_in_the_same_places_are_a_conflict(client: httpx.Client) 
     assert [m["content"] for m in history(client, "c")] == ["one", "two"]
 
 
-def test_what_is_no_export_is_refused(client: httpx.Client) -> None:
+def test_a_file_that_is_not_an_export_is_rejected(client: httpx.Client) -> None:
     problem(client.post("/import", content="{}", headers={"content-type": "application/json"}), 415)
     problem(client.post("/import", content=b"x" * (2 << 20), headers=NDJSON), 413)
     problem(client.get(path("none", "export")), 404)
@@ -232,7 +232,7 @@ def test_what_is_no_export_is_refused(client: httpx.Client) -> None:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(gaps=st.lists(st.none() | st.integers(0, 10**9), min_size=1, max_size=12))
-def test_when_messages_were_said_is_the_same_after_export_and_import(
+def test_said_at_survives_export_and_import(
     client: httpx.Client, delete_every_row: Callable[[], None], gaps: list[int | None]
 ) -> None:
     """Milliseconds since the message before; None: it does not say when it was said."""

@@ -76,7 +76,7 @@ def test_an_agent_finds_again_what_left_its_window(
 ) -> None:
     needs(AGENTS[name][0])
     (tmp_path / "report.txt").write_text(report())
-    command = [*AGENTS[name], str(EXAMPLES / name), "depots/7", "What is the vault code of depot seven?"]
+    command = [*AGENTS[name], str(EXAMPLES / name), "depots/7", "Read the report, please."]
     done = run(command, tmp_path, base_url, OPENAI_BASE_URL=model.url)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "The code is QX7-4410.\n"
@@ -141,3 +141,15 @@ def test_the_mcp_client_lists_the_tools_and_recalls(client: httpx.Client, base_u
     assert "QX7-4410" in found.stdout, found.stderr
     wrong = run([*command, "recall_page", '{"page": 9}'], tmp_path, base_url)
     assert (wrong.returncode, wrong.stdout) == (1, "There is no page 9; pages 1–1 exist.\n")
+
+
+@pytest.mark.parametrize("name", ["agent.py", "agent.mjs", "openai_proxy.py", "langgraph_agent.py", "mcp_client.py"])
+def test_an_example_without_arguments_prints_how_to_use_it(name: str) -> None:
+    program = needs("node") if name.endswith(".mjs") else sys.executable
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(EXAMPLES.parent / "clients/python")}
+    done = subprocess.run(
+        [program, str(EXAMPLES / name)], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert f"{name} CONVERSATION" in done.stderr
+    assert "Error" not in done.stderr

@@ -126,14 +126,16 @@ def test_nothing_is_retrieved_while_all_is_in_view(agent: Any) -> None:
     assert ways(agent) == ["route"]
 
 
-def test_what_left_the_window_is_recalled_and_retrieved(agent: Any, client: httpx.Client, model: ScriptedModel) -> None:
+def test_text_outside_the_window_is_recalled_and_retrieved(
+    agent: Any, client: httpx.Client, model: ScriptedModel
+) -> None:
     long_ago(client)
     question = "Where does the key to the blue gate hang?"
     assert ways(agent, question=question) == ["route", "recall", "retrieve", "generate", "persist"]
     assert SECRET in text_of(model.requests[0]["messages"])
 
 
-def test_a_start_after_a_crash_goes_on_where_it_was(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+def test_a_restart_after_a_crash_resumes(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
     """In processes of their own: the model fails once the question is stored, the next start answers it, once."""
 
     def start(url: str, turn: str, question: str) -> subprocess.CompletedProcess[str]:

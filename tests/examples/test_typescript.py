@@ -71,7 +71,7 @@ WRONG = (
 )
 
 
-def test_what_the_api_does_not_have_does_not_compile(project: Path) -> None:
+def test_unknown_api_members_do_not_compile(project: Path) -> None:
     if not (project / "quire.d.ts").exists():
         assert run(project, "npm", "run", "generate").returncode == 0
     source = (EXAMPLE / "memory.ts").read_text()

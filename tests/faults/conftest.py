@@ -9,7 +9,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
 from tests.conftest import Served, serve, working
-from tests.faults.kit import PACE, Provider, Sql, Talk, service
+from tests.faults.kit import PACE, Conversation, Provider, Sql, service
 from tests.jobs.kit import Model
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -43,11 +43,13 @@ def provider(always: Provider) -> Iterator[Provider]:
 
 
 @pytest.fixture
-def talk(client: httpx.Client, provider: Provider, run_as_superuser: Sql, counter: TokenCounter) -> Talk:
+def conversation(
+    client: httpx.Client, provider: Provider, run_as_superuser: Sql, counter: TokenCounter
+) -> Conversation:
     """A conversation with all that jobs make of it, up to now, and a head that quotes it."""
-    talk = Talk(client, run_as_superuser, counter)
+    conversation = Conversation(client, run_as_superuser, counter)
     for turns in (8, 6):
-        talk.says(turns)
-        talk.settles()
-    talk.assert_complete()
-    return talk
+        conversation.says(turns)
+        conversation.settles()
+    conversation.assert_complete()
+    return conversation

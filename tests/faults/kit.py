@@ -15,6 +15,7 @@ from app.main import Models, build_app
 from app.providers import Chat, Embedder
 from app.providers.breaker import BreakerPolicy
 from app.providers.calls import Clock
+from app.providers.model_api import ModelApi
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from app.queue.loop import Pace
@@ -46,9 +47,7 @@ def models(url: str) -> Models:
     async def build(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
         shared: dict[str, Any] = {
             "model": "fake",
-            "base_url": url,
-            "api_key": None,
-            "timeout_seconds": PATIENCE_SECONDS,
+            "api": ModelApi(url, timeout_seconds=PATIENCE_SECONDS),
             "policy": BreakerPolicy(open_seconds=0.05),
             "clock": Clock(sleep=pause, chance=random.random),
         }
@@ -87,7 +86,7 @@ class Provider:
 
 
 @dataclass
-class Talk:
+class Conversation:
     """A conversation that is watched while it goes on."""
 
     client: httpx.Client

@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.kit import window
 from tests.conftest import wait_for
-from tests.faults.kit import Provider, Talk
+from tests.faults.kit import Conversation, Provider
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import Behaviour
 
@@ -42,48 +42,50 @@ NO_USE = {
 
 
 @pytest.mark.parametrize("fault", AWAY.values(), ids=AWAY)
-def test_while_the_provider_is_away_windows_go_on_and_then_all_is_made_up_for(
-    talk: Talk, provider: Provider, fault: Behaviour
+def test_windows_survive_an_outage_and_jobs_catch_up(
+    conversation: Conversation, provider: Provider, fault: Behaviour
 ) -> None:
-    before = talk.get("summary")
-    assert "was said." in talk.head()
+    before = conversation.get("summary")
+    assert "was said." in conversation.head()
     provider.fails("llm", fault)
-    last = talk.goes_on(TURNS)
-    wait_for(lambda: talk.error_of("llm") is not None)
+    last = conversation.goes_on(TURNS)
+    wait_for(lambda: conversation.error_of("llm") is not None)
 
-    assert str(talk.error_of("llm")).startswith("TemporaryError: ")
-    assert talk.get("status")["unindexed"] >= TURNS
-    assert talk.get("status")["pending"] >= TURNS
+    assert str(conversation.error_of("llm")).startswith("TemporaryError: ")
+    assert conversation.get("status")["unindexed"] >= TURNS
+    assert conversation.get("status")["pending"] >= TURNS
     assert "index_lags" in [warning["code"] for warning in last["warnings"]]
-    now = talk.get("summary")
+    now = conversation.get("summary")
     assert {**now, "lag": 0} == {**before, "lag": 0}
     assert now["lag"] > before["lag"]
-    assert "was said." in talk.head()
+    assert "was said." in conversation.head()
 
     provider.heal()
-    talk.settles()
-    talk.assert_complete()
-    assert "index_lags" not in [warning["code"] for warning in window(talk.client, talk.name)["warnings"]]
-    talk.goes_on(1)
+    conversation.settles()
+    conversation.assert_complete()
+    assert "index_lags" not in [
+        warning["code"] for warning in window(conversation.client, conversation.name)["warnings"]
+    ]
+    conversation.goes_on(1)
 
 
 @pytest.mark.parametrize("fault", NO_USE.values(), ids=NO_USE)
-def test_replies_of_no_use_leave_the_page_extractive_and_the_summary_as_it_was(
-    talk: Talk, provider: Provider, fault: Behaviour
+def test_unusable_replies_leave_extractive_pages_and_the_old_summary(
+    conversation: Conversation, provider: Provider, fault: Behaviour
 ) -> None:
-    before = talk.get("summary")
-    spent = talk.get("status")["spent"]["page"]["calls"]
+    before = conversation.get("summary")
+    spent = conversation.get("status")["spent"]["page"]["calls"]
     provider.fails("llm", fault)
-    first = talk.closed + 1
-    talk.goes_on(TURNS)
-    wait_for(lambda: talk.get("status")["unindexed"] == 0 and talk.error_of("llm") is not None)
+    first = conversation.closed + 1
+    conversation.goes_on(TURNS)
+    wait_for(lambda: conversation.get("status")["unindexed"] == 0 and conversation.error_of("llm") is not None)
 
-    assert str(talk.error_of("llm")).startswith("UnusableReply: ")
-    assert {**talk.get("summary"), "lag": 0} == {**before, "lag": 0}
-    errors = talk.sql(f"SELECT error FROM page_index WHERE page >= {first}")
+    assert str(conversation.error_of("llm")).startswith("UnusableReply: ")
+    assert {**conversation.get("summary"), "lag": 0} == {**before, "lag": 0}
+    errors = conversation.sql(f"SELECT error FROM page_index WHERE page >= {first}")
     assert all(row["error"] for row in errors)
-    assert talk.get("status")["spent"]["page"]["calls"] <= spent + 2 * TURNS
+    assert conversation.get("status")["spent"]["page"]["calls"] <= spent + 2 * TURNS
 
     provider.heal()
-    talk.settles()
-    talk.assert_complete(extractive=range(first, first + TURNS))
+    conversation.settles()
+    conversation.assert_complete(extractive=range(first, first + TURNS))

@@ -17,7 +17,7 @@ from app.settings import Settings
 from app.text.tokens import TokenCounter
 from tests.api.kit import ok, problem
 from tests.conftest import serving, wait_for
-from tests.faults.kit import Provider, Talk, service
+from tests.faults.kit import Conversation, Provider, service
 from tests.providers import fake_openai as fake
 from tests.test_embedded import servers_of
 
@@ -26,17 +26,17 @@ class Postgres:
     """A server of its own, and statements past row-level security on a connection for each."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.server = self._start()
         migrate.upgrade(self.server.owner_dsn)
 
     def _start(self) -> EmbeddedPostgres:
-        return embedded.start(self._folder)
+        return embedded.start(self.folder)
 
     def kill(self) -> None:
-        for process in servers_of(self._folder):
+        for process in servers_of(self.folder):
             process.send_signal(signal.SIGKILL)
-        wait_for(lambda: not servers_of(self._folder))
+        wait_for(lambda: not servers_of(self.folder))
 
     def start_again(self) -> None:
         gone, self.server = self.server, self._start()
@@ -73,13 +73,13 @@ def client(own: Postgres, settings: Settings, always: Provider) -> Iterator[http
 def test_a_database_that_dies_in_mid_job_costs_time_and_nothing_else(
     client: httpx.Client, own: Postgres, provider: Provider, counter: TokenCounter
 ) -> None:
-    talk = Talk(client, own.sql, counter)
-    talk.says(14)
-    talk.settles()
+    conversation = Conversation(client, own.sql, counter)
+    conversation.says(14)
+    conversation.settles()
     provider.api.hold()
     provider.fails("llm", fake.held())
     provider.fails("embedding", fake.held())
-    talk.goes_on(3)
+    conversation.goes_on(3)
     provider.api.wait_until(lambda: provider.api.chat.running > 0 and provider.api.embeddings.running > 0)
 
     own.kill()
@@ -91,7 +91,7 @@ def test_a_database_that_dies_in_mid_job_costs_time_and_nothing_else(
 
     wait_for(lambda: client.get("/readyz").status_code == 200, seconds=60, every=0.1)
     own.sql("UPDATE work SET due = now() WHERE token IS NOT NULL")  # the leases of what could not be settled end
-    talk.settles()
-    talk.goes_on(1)
-    talk.settles()
-    talk.assert_complete()
+    conversation.settles()
+    conversation.goes_on(1)
+    conversation.settles()
+    conversation.assert_complete()

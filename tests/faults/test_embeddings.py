@@ -7,7 +7,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, ok, window
 from tests.conftest import serving, wait_for
-from tests.faults.kit import Provider, Talk, service
+from tests.faults.kit import Conversation, Provider, service
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import Behaviour
 
@@ -35,48 +35,50 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_while_vectors_cannot_be_had_words_are_searched_and_then_the_vectors_come(
-    talk: Talk, provider: Provider, fault: Behaviour
+def test_search_falls_back_to_keywords_until_vectors_arrive(
+    conversation: Conversation, provider: Provider, fault: Behaviour
 ) -> None:
     provider.fails("embedding", fault)
-    talk.goes_on(TURNS)
-    wait_for(lambda: talk.error_of("embedding") is not None)
+    conversation.goes_on(TURNS)
+    wait_for(lambda: conversation.error_of("embedding") is not None)
 
-    number = talk.closed
-    found = search(talk.client, f"question {number}")
+    number = conversation.closed
+    found = search(conversation.client, f"question {number}")
     assert (found["mode"], codes(found)) == ("keyword", ["semantic_unavailable"])
     assert f"question {number}" in found["results"][0]["content_preview"].replace("**", "")
-    assert "semantic_unavailable" in codes(window(talk.client, talk.name, query=f"question {number} why"))
-    assert talk.get("status")["unindexed"] >= 2 * TURNS
-    assert talk.jobs()["lanes"].get("llm", {}).get("error") is None, "the other lane is well"
+    assert "semantic_unavailable" in codes(
+        window(conversation.client, conversation.name, query=f"question {number} why")
+    )
+    assert conversation.get("status")["unindexed"] >= 2 * TURNS
+    assert conversation.jobs()["lanes"].get("llm", {}).get("error") is None, "the other lane is well"
 
     provider.heal()
-    talk.settles()
-    talk.assert_complete()
-    again = search(talk.client, f"question {number} please")
+    conversation.settles()
+    conversation.assert_complete()
+    again = search(conversation.client, f"question {number} please")
     assert (again["mode"], codes(again)) == ("hybrid", [])
 
 
-def test_a_reply_of_1_mb_is_taken(talk: Talk, provider: Provider) -> None:
+def test_a_reply_of_1_mb_is_taken(conversation: Conversation, provider: Provider) -> None:
     provider.fails("embedding", fake.huge())
-    talk.goes_on(TURNS)
-    talk.settles()
-    talk.assert_complete()
+    conversation.goes_on(TURNS)
+    conversation.settles()
+    conversation.assert_complete()
 
 
 def test_a_restart_embeds_what_has_no_vector_and_nothing_else(
-    talk: Talk, provider: Provider, settings: Settings, postgres: EmbeddedPostgres
+    conversation: Conversation, provider: Provider, settings: Settings, postgres: EmbeddedPostgres
 ) -> None:
     """How wide the vectors are is not configured: it is asked first, so that those that are there are known."""
-    [row] = talk.sql("SELECT max(memory_id::text) AS id FROM embeddings")
-    talk.sql(f"DELETE FROM embeddings WHERE memory_id = '{row['id']}'")
+    [row] = conversation.sql("SELECT max(memory_id::text) AS id FROM embeddings")
+    conversation.sql(f"DELETE FROM embeddings WHERE memory_id = '{row['id']}'")
     provider.api.embeddings.requests.clear()
     serves = serving(service(settings, postgres.app_dsn, provider.api.url))
     next(serves)
-    wait_for(lambda: talk.sql(f"SELECT FROM embeddings WHERE memory_id = '{row['id']}'") != [])
+    wait_for(lambda: conversation.sql(f"SELECT FROM embeddings WHERE memory_id = '{row['id']}'") != [])
     next(serves, None)
-    talk.settles()
-    talk.assert_complete()
+    conversation.settles()
+    conversation.assert_complete()
     sent = [text for request in provider.api.embeddings.requests for text in request.body["input"]]
     assert sent[0] == "dimensions"
     assert len(set(sent)) == 2

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from tests.conftest import wait_for
-from tests.faults.kit import Provider, Talk
+from tests.faults.kit import Conversation, Provider
 from tests.providers import fake_openai as fake
 
 # Of Quire's connections: transactions that are open, and locks that are held.
@@ -19,40 +19,40 @@ RUNNING = "SELECT kind FROM work WHERE token IS NOT NULL AND lane = '{}'"
 
 
 @pytest.mark.parametrize("lane", ["llm", "embedding"])
-def test_while_a_provider_thinks_no_transaction_is_open_and_no_row_locked(
-    talk: Talk, provider: Provider, lane: str
+def test_no_transaction_is_open_during_a_provider_call(
+    conversation: Conversation, provider: Provider, lane: str
 ) -> None:
     endpoint = provider.api.chat if lane == "llm" else provider.api.embeddings
     provider.api.hold()
     provider.fails(lane, fake.held())
-    talk.says(2)
+    conversation.says(2)
     provider.api.wait_until(lambda: endpoint.running > 0)
 
     def holds_nothing() -> bool:
         """At one moment at least: what looks for work takes a moment too, but a job would hold it for all the time."""
-        [row] = talk.sql(HELD)
+        [row] = conversation.sql(HELD)
         return (row["open"], row["locks"]) == (0, 0) and endpoint.running > 0
 
     wait_for(holds_nothing)
-    talk.goes_on(2)
-    assert talk.sql(RUNNING.format(lane))
-    assert talk.get("status")["running"] + talk.jobs()["running"] > 0
+    conversation.goes_on(2)
+    assert conversation.sql(RUNNING.format(lane))
+    assert conversation.get("status")["running"] + conversation.jobs()["running"] > 0
     for rows in (f"work WHERE token IS NOT NULL AND lane = '{lane}'", "conversations", "memories"):
-        wait_for(partial(can_be_locked, talk, rows))
+        wait_for(partial(can_be_locked, conversation, rows))
     assert endpoint.running > 0
 
     provider.api.release()
     provider.heal()
-    talk.settles()
-    talk.assert_complete()
+    conversation.settles()
+    conversation.assert_complete()
 
 
-def can_be_locked(talk: Talk, rows: str) -> bool:
-    talk.sql("BEGIN")
+def can_be_locked(conversation: Conversation, rows: str) -> bool:
+    conversation.sql("BEGIN")
     try:
-        talk.sql(f"SELECT FROM {rows} FOR UPDATE NOWAIT")
+        conversation.sql(f"SELECT FROM {rows} FOR UPDATE NOWAIT")
     except asyncpg.LockNotAvailableError:
         return False
     finally:
-        talk.sql("ROLLBACK")
+        conversation.sql("ROLLBACK")
     return True

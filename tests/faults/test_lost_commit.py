@@ -57,7 +57,7 @@ def send(client: httpx.Client, name: str, key: str | None = None) -> httpx.Respo
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_whose_commit_is_not_answered_may_have_been_done(
+def test_a_lost_commit_reply_is_reported_as_outcome_unknown(
     client: httpx.Client, between: tuple[Lossy, str], name: str
 ) -> None:
     between[0].lose_next_commit()
@@ -68,7 +68,9 @@ def test_a_write_whose_commit_is_not_answered_may_have_been_done(
     assert answer.headers["retry-after"]
 
 
-def test_such_an_append_is_stored_and_its_key_tells(client: httpx.Client, between: tuple[Lossy, str]) -> None:
+def test_an_append_with_a_lost_reply_is_stored_and_replayed_by_key(
+    client: httpx.Client, between: tuple[Lossy, str]
+) -> None:
     """A first attempt is not said to be a repetition, though its answer is read back; a second one is."""
     between[0].lose_next_commit()
     first = send(client, "append", "k")
@@ -81,7 +83,9 @@ def test_such_an_append_is_stored_and_its_key_tells(client: httpx.Client, betwee
 
 
 @pytest.mark.parametrize("name", [name for name in WRITES if not name.startswith("append")])
-def test_sent_again_under_its_key_it_is_done_once(client: httpx.Client, between: tuple[Lossy, str], name: str) -> None:
+def test_a_retry_under_the_same_key_is_executed_once(
+    client: httpx.Client, between: tuple[Lossy, str], name: str
+) -> None:
     between[0].lose_next_commit()
     first = send(client, name, "k")
     again = send(client, name, "k")
@@ -90,7 +94,7 @@ def test_sent_again_under_its_key_it_is_done_once(client: httpx.Client, between:
     assert send(client, name, "k").content == again.content
 
 
-def test_what_is_read_and_cut_off_is_unavailable(client: httpx.Client, between: tuple[Lossy, str]) -> None:
+def test_an_interrupted_read_is_storage_unavailable(client: httpx.Client, between: tuple[Lossy, str]) -> None:
     between[0].lose_next_commit(READS)
     answer = client.get(path("c"))
     assert between[0].lost.is_set()

@@ -18,12 +18,11 @@ from app.queue.verdict import DeadLetter, TryAgain
 from app.settings import Settings
 from app.text.tokens import TokenCounter
 from tests.conftest import serving, wait_for
-from tests.faults.kit import Provider, Sql, Talk, service
+from tests.faults.kit import Conversation, Provider, Sql, service
 from tests.jobs.kit import Model
 from tests.providers.fake_openai import FakeOpenAI
 
 DAY = 24 * 3600.0
-ATTEMPTS = table.ATTEMPTS_MAX * 3
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.none() | st.floats(0, 86_400)), min_size=1, max_size=60), st.booleans())
@@ -74,32 +73,34 @@ def client(postgres: EmbeddedPostgres, settings: Settings, away: FakeOpenAI, cle
     next(serves, None)
 
 
-def test_what_was_said_while_the_provider_was_down_is_all_made_up_for(
+def test_everything_said_during_an_outage_is_processed_afterwards(
     client: httpx.Client, away: FakeOpenAI, run_as_superuser: Sql, counter: TokenCounter
 ) -> None:
-    talk = Talk(client, run_as_superuser, counter)
-    talk.goes_on(14)
+    conversation = Conversation(client, run_as_superuser, counter)
+    conversation.goes_on(14)
 
     def failed_often() -> bool:
-        talk.time_passes()
+        conversation.time_passes()
         [row] = run_as_superuser("SELECT min(attempts) AS attempts, count(error) = count(*) AS failed FROM work")
-        return bool(row["failed"] and row["attempts"] > ATTEMPTS)
+        return bool(row["failed"] and row["attempts"] > table.ATTEMPTS_MAX)
 
     wait_for(failed_often, seconds=60)
-    jobs = talk.jobs()
+    jobs = conversation.jobs()
     assert (jobs["dead"], jobs["pending"] > 0) == (0, True)
 
-    def errors() -> set[str]:
+    def all_say_why() -> bool:
         """Of what waits: for a moment all of a lane may be tried."""
-        return {str(lane["error"]).split(":")[0] for lane in talk.jobs()["lanes"].values()}
+        conversation.time_passes()
+        lanes = conversation.jobs()["lanes"].values()
+        return {str(lane["error"]).split(":")[0] for lane in lanes} == {"TemporaryError"}
 
-    wait_for(lambda: errors() == {"TemporaryError"})
-    assert talk.get("summary")["source"] == "extractive"
-    last = talk.goes_on(1)
+    wait_for(all_say_why)
+    assert conversation.get("summary")["source"] == "extractive"
+    last = conversation.goes_on(1)
     assert {"index_lags", "summary_lags"} <= {warning["code"] for warning in last["warnings"]}
 
     model = Model()
     with FakeOpenAI(reply=model, port=int(away.url.split(":")[-1].split("/")[0])) as back:
         Provider(back, model).heal()
-        talk.settles()
-        talk.assert_complete()
+        conversation.settles()
+        conversation.assert_complete()

@@ -58,16 +58,19 @@ RULES_BEYOND_JSON_SCHEMA = (
     "no control characters",
     "must not be . or ..",
     "must be printable text",
+    "neither the key nor QUIRE_DEFAULT_USER names a user",
     "characters as JSON",
     "is required if the conversation has no user message",
     "must be a whole number",  # JSON Schema takes 8000.0 for one
     "must be 'auto' or 'off'",  # a header cannot be null
+    "must be 'window' or 'pass-through'",
 )
 TOO_LONG = b"Invalid HTTP request received."
 """What the HTTP server answers by itself, to a request line of more than 64 KiB."""
 IN_FORMS_OF_THEIR_OWN = {
     "messages",  # of two dialects: tests/core/test_messages.py
     "arguments",  # of a tool, which has a schema of its own: tests/tools
+    *("prompt", "tool_name", "tool_use_id", "tool_response", "last_assistant_message"),  # by event: tests/hooks
     "line",  # of an import: tests/erasure/test_transfer.py
 }
 
@@ -80,8 +83,8 @@ def filter_failure(_: HookContext, failure: Failure, case: Case, response: Respo
     if not isinstance(failure, RejectedPositiveData):
         return response.content != TOO_LONG
     problem = response.json()
-    if "error" in problem:  # as OpenAI's clients know them: its message says all
-        problem = {"detail": problem["error"]["message"], "type": problem["error"]["code"]}
+    if error := problem.get("error"):  # as OpenAI's or Anthropic's clients know them: its message says all
+        problem = {"detail": error["message"], "type": error.get("code") or error["type"]}
     found = problem.get("errors", [])
     said = [problem["detail"], *(error["msg"] for error in found)]
     known = problem["type"] in ("urn:quire:problem:budget-too-small", "context_length_exceeded")

@@ -40,7 +40,8 @@ def main() -> None:
     os.environ["MEMORY_EMBEDDING_MODEL"] = "none"
     with some_service("http://127.0.0.1:9") as url:  # nobody is there: it starts one of its own
         scopes = ["read", "write", "admin", "memories:sensitive"]
-        made = httpx.post(f"{url}/keys", json={"name": "fuzz", "scopes": scopes}, timeout=30)
+        wanted = {"name": "fuzz", "scopes": scopes, "confirm_require_keys": True}
+        made = httpx.post(f"{url}/keys", json=wanted, timeout=30)
         found = fuzz(url, made.raise_for_status().json()["key"], "--max-time", str(asked.seconds))
     sys.stdout.write(found.stdout + found.stderr)
     sys.exit(found.returncode)

@@ -9,7 +9,7 @@ import asyncpg
 
 from app.core.messages import Limits, read
 from app.ids import uuid7
-from app.main import defaults
+from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime
@@ -27,7 +27,8 @@ BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
     known = defaults(settings)
     paged = replace(known, policy=replace(known.policy, active_pages=40))
-    return Runtime(settings, paged, database, counter, migrate.HEAD)
+    rules = (access(settings), retention(settings), proxying(settings), working(settings))
+    return Runtime(paged, database, counter, migrate.HEAD, *rules)
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
@@ -40,7 +41,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     archived: list[dict[str, Any]] = [
         {"role": "user", "content": f"archive for {tenant}", "client_id": "m1"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "assistant", "content": None, "tool_calls": [call], "client_id": "resp_1"},
         {"role": "tool", "tool_call_id": "a", "content": f"{tenant} " * 1000},
     ]
     await say(made, tenant, "c", archived)

@@ -11,17 +11,18 @@ from typing import Any
 import asyncpg
 import pytest
 
+from app.doctor import walk
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
+from app.store import heads
 from app.store.messages import PAGE_MESSAGES
 from app.store.page_index import MENTIONS, NAMES, UNINDEXED
-from app.store.summaries import FOR_HEAD
-from app.store.windows import ENTRIES, LINES, LISTABLE, NEWER, WINDOW
+from app.store.windows import ENTRIES, LINES, NEWER, WINDOW
 
 pytestmark = pytest.mark.anyio
 
 MESSAGES = 4000
-READ_MAX = 200
+READ_MAX = 300
 HISTORY = f"""
 WITH c AS (
   INSERT INTO conversations (tenant_id, id, uid, last_seq, last_page, full_total, short_total)
@@ -54,13 +55,18 @@ STATEMENTS = {
     "window": (WINDOW, f"{HERE}, {LATE}, {LATE}, 0, {TENANT}, false, 999999, 99999, 0"),
     "newer": (NEWER, f"{HERE}, {MESSAGES - 10}, {LATE}, false"),
     "entries": (ENTRIES, f"{HERE}, {60 * LATE}"),
-    "listable": (LISTABLE, f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 40}, {LATE_PAGE - 80}, 0"),
+    "pages for a head": (
+        heads.PAGES,
+        f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 10}, {LATE_PAGE - 80}, {MESSAGES}, '{{1,{LATE_PAGE - 90}}}', {LATE}",
+    ),
+    "texts for a head": (heads.TEXTS, f"{HERE}, {LATE}, {MESSAGES}, {LATE_PAGE}"),
+    "titles for a head": (heads.TITLES, f"{HERE}, '{{1,{LATE_PAGE - 90}}}', {MESSAGES}"),
     "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),
+    "walk": (walk.MESSAGES, f"{TENANT}, 'long', {MESSAGES // 2}, 'erased', 100"),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
     "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
     "page to index": (UNINDEXED, f"{HERE}, {TENANT}, {MESSAGES // 2 - 25}, 30, 100"),
-    "summary": (FOR_HEAD, f"{HERE}, {LATE}, {LATE_PAGE}"),
 }
 NEEDS_STATISTICS = {"entries"}
 
@@ -81,7 +87,7 @@ def statistics(
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-async def test_what_is_read_of_a_long_conversation_is_bounded(name: str, statistics: str, database: Database) -> None:
+async def test_reads_of_a_long_conversation_are_bounded(name: str, statistics: str, database: Database) -> None:
     if name in NEEDS_STATISTICS and statistics == "no statistics":
         pytest.skip("until the tables are analyzed the planner may take the wrong index")
     sql, arguments = STATEMENTS[name]

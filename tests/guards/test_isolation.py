@@ -14,6 +14,7 @@ import pytest
 from app import errors
 from app.core.model import Head
 from app.core.scope import owner_of
+from app.doctor import walk
 from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
@@ -22,10 +23,12 @@ from app.runtime import Runtime
 from app.services.memory import remembering
 from app.settings import Settings
 from app.store import (
+    appending,
     archives,
     conversations,
     embeddings,
     erasing,
+    heads,
     idempotency,
     kept_answers,
     keys,
@@ -47,8 +50,8 @@ from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    archives, conversations, embeddings, erasing, idempotency, kept_answers, keys, memories, messages, notes,
-    page_index, portable, proxied, pruning, remembered, summaries, windows,
+    appending, archives, conversations, embeddings, erasing, idempotency, kept_answers, keys, memories, messages,
+    notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
@@ -61,6 +64,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "list": (conversations.LIST, (None, None, None, None, 10)),
     "list of a user": (conversations.LIST_OF_USER, ("u", None, None, None, 10)),
     "history": (messages.HISTORY, ("c", 0, 100)),
+    "a shown message": (messages.SHOWN, ("c", 1)),
     "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
     "page": (messages.PAGE_MESSAGES, ("c", 1)),
     "pages": (messages.PAGES, ("c", 0, 10)),
@@ -72,24 +76,25 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "ends like a list": (proxied.FIND, ("u", [b"end"], b"other")),
     "asked what a list asks": (proxied.FIND, ("u", [], b"asked")),
     "nobody's, ends like a list": (proxied.FIND_NOBODYS, (None, [b"end"], b"other")),
+    "before an answer": (proxied.BEFORE, ("c", LAST, 10)),
+    "an answer by its id": (proxied.FIND_RESPONSE, ("resp_1",)),
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
-    "listable pages": (windows.LISTABLE, ("c", 40, 0, 0, 100)),
+    "pages for a head": (heads.PAGES, ("c", 40, 0, 0, 100, [1, 2, 3], LAST)),
+    "texts for a head": (heads.TEXTS, ("c", LAST, 100, LAST)),
+    "titles for a head": (heads.TITLES, ("c", [1, 2, 3], 100)),
     "lines": (windows.LINES, ("c", [1, 2, 3], LAST, 30)),
-    "titles": (windows.TITLES, ("c", [1, 2, 3])),
     "idempotency": (idempotency.FIND, ("k",)),
     "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "notes": (notes.LIST, ("c", False)),
-    "notes for a head": (notes.FOR_HEAD, ("c", LAST, 100, 10)),
     "current notes": (notes.CURRENT, ("c", 10)),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
     "topics": (page_index.MENTIONS, ("c", LAST, 100, 10)),
     "newest summary": (summaries.NEWEST, ("c",)),
-    "summary for a head": (summaries.FOR_HEAD, ("c", 3, 100)),
     "summaries": (summaries.LIST, ("c", 10)),
     "messages to erase": (erasing.ROWS, ("c", [1, 2])),
     "results of a call": (erasing.RESULTS, ("c", [2])),
@@ -116,8 +121,14 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
+    "doctor's walk through messages": (walk.MESSAGES, ("", 0, walk.MARKS, 100)),
+    "doctor's walk through conversations": (walk.CONVERSATIONS, ("", walk.MARKS, 100)),
+    "doctor's walk through archives": (walk.ARCHIVES, (walk.NOBODY, 100)),
+    "doctor's walk through memories": (walk.MEMORIES, (walk.NOBODY, 100)),
 }
 NONE_OF_ITS_OWN = {
+    "doctor's walk through vectors": (walk.VECTORS, (walk.NOBODY, 100)),
+    "doctor's walk through what waits for vectors": (walk.UNEMBEDDED, (walk.NOBODY, 100)),
     "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
     "answers by their keys": (kept_answers.LOCK, (["none"],)),
     "archives that are still there": (erasing.STILL_THERE, ([UUID(int=1)],)),
@@ -147,6 +158,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
+    "forget a response": (proxied.FORGET_RESPONSE, ("c", 2)),
     "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "use of a key": (keys.USED, (KEY,)),
@@ -296,15 +308,15 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
         assert found == Head()
 
 
-async def test_what_has_an_id_is_not_found_for_another_tenant(made: Runtime) -> None:
+async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
     async with made.database.begin(BOB) as connection:
-        [archive] = await archives.browse(connection, BOB, conversation_id="c", limit=10)
+        [archive] = await archives.browse(connection, BOB, archives.Filter("c"), limit=10)
         [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
         [note, *_] = await notes.browse(connection, BOB, "c")
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
         assert await archives.passages(connection, BOB, wanted)
-        assert (await memories.search(connection, BOB, passage["owner"], terms))[1]
+        assert (await memories.search(connection, BOB, passage["owner"], memories.Scoring(terms)))[1]
         assert await memories.find(connection, BOB, passage["id"])
     async with made.database.begin(ANN) as connection:
         for tenant in (ANN, BOB):
@@ -317,7 +329,7 @@ async def test_what_has_an_id_is_not_found_for_another_tenant(made: Runtime) -> 
             assert not await notes.delete(connection, tenant, "c", note["id"])
             gone = await archives.delete(connection, tenant, archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(connection, BOB, passage["owner"], terms) == ([], 0, 0.0, 0)
+        assert await memories.search(connection, BOB, passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
         assert await archives.expired(connection, BOB) == []
         assert await connection.fetch(portable.ARCHIVES, BOB, "c", "u:u", UUID(int=0), 10) == []
 
@@ -373,7 +385,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
             await embeddings.adopt(connection, BOB, "other", 2)
 
 
-async def test_rows_for_another_tenant_cannot_be_put_in(made: Runtime) -> None:
+async def test_rows_for_another_tenant_cannot_be_inserted(made: Runtime) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with made.database.begin(ANN) as connection:
@@ -471,6 +483,9 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
             assert found.own_epoch is not None
             assert found.items
             assert all(str(tenant) in item.text or item.seq in (2, 3) for item in found.items)
+            bare = await windows.without_body(made.database, tenant, "c")
+            assert bare == replace(found, prompt=(), items=())
+            assert await windows.without_body(made.database, UUID(int=7), "c") is None
             layout = found.own_epoch.layout
             newer = await windows.newer(made.database, tenant, "c", 5, layout, anthropic=False)
             assert newer is not None

@@ -12,9 +12,11 @@ import pytest
 
 from app.postgres.database import Connection, Database
 from app.store import (
+    appending,
     conversations,
     erasing,
     growth,
+    heads,
     kept_answers,
     keys,
     messages,
@@ -41,12 +43,12 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "conversation": (conversations.FIND, (ANN, "c")),
     "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),
     "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000)),
-    "listable pages": (windows.LISTABLE, (ANN, "c", 9990, 9950, 9910, 10**6)),
+    "pages for a head": (heads.PAGES, (ANN, "c", 9990, 9980, 9985, 10**6, [1, 500, 3000, *range(9986, 9996)], 19_980)),
+    "texts for a head": (heads.TEXTS, (ANN, "c", 19_980, 10**6, 9990)),
+    "titles for a head": (heads.TITLES, (ANN, "c", list(range(800, 9600, 800)), 10**6)),
     "lines": (windows.LINES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 19_980, 30)),
-    "titles": (windows.TITLES, (ANN, "c", list(range(9950, 9990)))),
     "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 10**6)),
     "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
-    "summary for a head": (summaries.FOR_HEAD, (ANN, "c", 19_900, 9980)),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
     "page to index": (page_index.UNINDEXED, (str(ANN), "c", ANN, BARE, 30, 200)),
     "index": (
@@ -155,7 +157,7 @@ def literal(value: object) -> str:
     return f"'{text}'"
 
 
-async def test_erasing_a_conversation_finds_what_hangs_from_it_by_index(connection: Connection) -> None:
+async def test_erasing_a_conversation_finds_dependents_by_index(connection: Connection) -> None:
     found: dict[str, tuple[str, tuple[object, ...]]] = {
         table: (sql, (ANN, "c", 1, 2000)) for table, sql in conversations.DELETE_STRETCH.items()
     }
@@ -173,11 +175,11 @@ async def test_erasing_a_conversation_finds_what_hangs_from_it_by_index(connecti
 
 
 async def test_an_append_finds_its_conversation_by_index(connection: Connection) -> None:
-    many = messages.FEW + 1
+    many = appending.FEW + 1
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
-            shape = messages.StatementShape(new, count, rest, rest, rest, rest, rest, embeds, once)
-            nodes = await _nodes(connection, messages.append_sql(shape))
+            shape = appending.StatementShape(new, count, rest, rest, rest, rest, rest, embeds, once)
+            nodes = await _nodes(connection, appending.append_sql(shape))
             assert "Seq Scan" not in nodes, shape
             assert new or nodes & {"Index Scan", "Index Only Scan"}, shape
 

@@ -141,7 +141,7 @@ def test_the_tenant_leads_every_key_and_index(run_as_superuser: Ask) -> None:
         assert row["leads"] == row["tenant"], f"{row['what']} of {row['name']}"
 
 
-def test_nothing_runs_inside_the_database_that_a_sharded_one_could_not(run_as_superuser: Ask) -> None:
+def test_the_schema_uses_nothing_that_sharding_forbids(run_as_superuser: Ask) -> None:
     assert run_as_superuser("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
     functions = """
     SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace

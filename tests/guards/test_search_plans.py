@@ -12,7 +12,7 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Connection, Database
 from app.store import embeddings, memories
-from app.store.memories import Meaning
+from app.store.memories import Filter, Meaning, Scoring
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import steps
@@ -110,13 +110,13 @@ async def test_a_search_reads_covering_indexes_once(connection: Connection, name
         assert step["Actual Rows"] <= (HUGE if owner == HUGE_OWNER else SMALL), step
 
 
-async def test_a_small_owner_beside_a_huge_one_is_searched_in_full(connection: Connection) -> None:
+async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(connection: Connection) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     own = {row["id"] for row in await connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
     terms = bm25.query("green tea")
     for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
         hits, total, *_ = await memories.search(
-            connection, ANN, SMALL_OWNER, asked, meaning=more, only_meaning=alone, limit=100, score_min=-1e9
+            connection, ANN, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), Filter(score_min=-1e9), limit=100
         )
         assert total == len(hits) == SMALL
         assert {hit.id for hit in hits} == own
@@ -144,4 +144,4 @@ async def test_an_owner_of_another_tenant_has_nothing_here(connection: Connectio
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
     for more in (None, meaning):
-        assert await memories.search(connection, BOB, HUGE_OWNER, terms, meaning=more) == ([], 0, 0.0, 0)
+        assert await memories.search(connection, BOB, HUGE_OWNER, Scoring(terms, more)) == ([], 0, 0.0, 0)

@@ -30,7 +30,7 @@ def distributed() -> list[re.Match[str]]:
     return [match for match in found if match]
 
 
-def test_every_table_is_distributed_by_tenant_beside_the_others_and_after_those_it_refers_to() -> None:
+def test_every_table_is_distributed_by_tenant_after_those_it_references() -> None:
     names = [match[1] for match in distributed()]
     assert sorted(names) == sorted(metadata.tables)
     assert [match[1] for match in distributed() if not match[2]] == ["tenants"]

@@ -12,13 +12,13 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tables import metadata
-from app.queue import enqueue, table
+from app.queue import depths, enqueue, table
 from app.store import spending, unindexed
 from tests.guards.tenants import ANN, BOB
 
 pytestmark = pytest.mark.anyio
 
-MODULES = (table, spending, unindexed)
+MODULES = (table, depths, spending, unindexed)
 A_MINUTE = timedelta(minutes=1)
 KINDS = ["page", "summary", "embed"]
 
@@ -65,9 +65,9 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.ALL: (10,),
         table.ALL_OF: ("waiting", 10),
         table.DEAD: (UUID(int=0), 10),
-        table.DEPTH: (),
-        table.ABANDONED: (),
-        table.DEPTH_OF: ("running",),
+        depths.DEPTH: (),
+        depths.ABANDONED: (),
+        depths.DEPTH_OF: ("running",),
         spending.TOTALS: (),
         spending.TOTALS_OF: ("waiting",),
         unindexed.UNINDEXED: (),
@@ -82,11 +82,11 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
 ]
 PUT_IN = {"app.store.spending.RECORD"}
-SETS_THE_TENANT = {"app.queue.table.DUE", "app.queue.table.CLAIM", "app.queue.table.NEGLECTED"}
+SETS_THE_TENANT = {"app.queue.table.DUE", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED"}
 APART = PUT_IN | SETS_THE_TENANT
 COUNTING = {
-    "app.queue.table.DEPTH_OF",
-    "app.queue.table.ABANDONED",
+    "app.queue.depths.DEPTH_OF",
+    "app.queue.depths.ABANDONED",
     "app.store.unindexed.UNINDEXED",
     "app.store.unindexed.WITHOUT_VECTOR",
 }
@@ -124,7 +124,7 @@ async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> list[objec
 
 
 @pytest.mark.parametrize("sql", [enqueue.ENQUEUE, spending.RECORD], ids=["enqueue", "record"])
-async def test_nothing_is_put_in_for_another_tenant(
+async def test_no_work_is_inserted_for_another_tenant(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], sql: str
 ) -> None:
     new = enqueue.NewWork("page", "waiting", uuid7(), "llm", "waiting", "{}")
@@ -141,7 +141,7 @@ async def test_nothing_is_put_in_for_another_tenant(
 
 
 @pytest.mark.parametrize("is_analysed", [False, True])
-async def test_looking_for_work_sees_the_tenants_own(
+async def test_claiming_sees_the_tenants_own_work_only(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], *, is_analysed: bool
 ) -> None:
     """The statements set the tenant in their LIMIT, which must come before the first row; on cached plans too."""
@@ -153,9 +153,9 @@ async def test_looking_for_work_sees_the_tenants_own(
         assert await table.due(database, ANN) == {"llm"}
         assert await table.due(database, BOB) == {"embedding"}
         assert await table.due(database, UUID(int=7)) == set()
-        assert await table.neglected(database, ANN) == {"llm": f"error of {ANN}"}
-        assert await table.neglected(database, BOB) == {"embedding": f"error of {BOB}"}
-        assert await table.neglected(database, UUID(int=7)) == {}
+        assert await depths.neglected(database, ANN) == {"llm": f"error of {ANN}"}
+        assert await depths.neglected(database, BOB) == {"embedding": f"error of {BOB}"}
+        assert await depths.neglected(database, UUID(int=7)) == {}
         lanes: dict[UUID, enqueue.Lane] = {ANN: "llm", BOB: "embedding"}
         for tenant, lane in lanes.items():
             before = await fingerprint(superuser, BOB if tenant == ANN else ANN)

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from app.postgres.database import ORDERED, Connection, Database
-from app.queue import table
+from app.queue import depths, table
 from app.store import spending, unindexed
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
@@ -33,15 +33,15 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "release": (table.RELEASE, (*HELD, A_MINUTE, "e")),
     "expired": (table.EXPIRED, (ANN,)),
     "reap": (table.REAP, (*HELD, "e", A_MINUTE)),
-    "neglected": (table.NEGLECTED, (str(ANN),)),
+    "neglected": (depths.NEGLECTED, (str(ANN),)),
     "retry": (table.RETRY, (ANN, UUID(int=1))),
     "retry some": (table.RETRY_SOME, (ANN, 20)),
     "find": (table.FIND, (ANN, UUID(int=1))),
     "dead letters": (table.DEAD, (ANN, UUID(int=0), 20)),
     "jobs": (table.ALL, (ANN, 400)),
     "jobs of a conversation": (table.ALL_OF, (ANN, "c17", 400)),
-    "abandoned": (table.ABANDONED, (ANN,)),
-    "of a conversation": (table.DEPTH_OF, (ANN, "c17")),
+    "abandoned": (depths.ABANDONED, (ANN,)),
+    "of a conversation": (depths.DEPTH_OF, (ANN, "c17")),
     "memories of a conversation without a vector": (unindexed.WITHOUT_VECTOR, (ANN, UUID(int=5), "c17")),
     "spent": (spending.TOTALS, (ANN,)),
     "spent on a conversation": (spending.TOTALS_OF, (ANN, "c17")),
@@ -91,7 +91,7 @@ async def test_a_backlog_is_not_read_from_end_to_end(connection: Connection) -> 
 
 
 @pytest.mark.parametrize("left", [0, 1])
-async def test_nor_is_one_that_came_after_the_worker_had_long_looked_in_vain(
+async def test_late_work_is_found_after_many_empty_polls(
     database: Database, superuser: asyncpg.Connection, left: int
 ) -> None:
     """Plans that PostgreSQL would keep were made for a table that it knew to be all but empty."""

@@ -23,7 +23,7 @@ from app.queue import table
 from app.worker import HANDLERS
 from bench.crash import PROMISES
 from tests.api.kit import Json, assistant, call, path, result, user
-from tests.hostile.test_any_story import model
+from tests.hostile.test_stateful import model
 from tests.jobs.conftest import MakeWorker, api, base_url, make_worker
 from tests.jobs.kit import Worker
 from tests.keys.conftest import mint

@@ -208,7 +208,7 @@ def test_a_hostile_line_is_named_and_not_stored(door: Door, name: str) -> None:
     assert door.stored() == before
 
 
-def test_what_is_not_json_is_refused_compressed_endless_or_in_another_charset_too(door: Door) -> None:
+def test_non_json_compressed_endless_and_foreign_charset_bodies_are_rejected(door: Door) -> None:
     before = door.stored()
     attp = WRITES["attp"]
     bomb = gzip.compress(b" " * 20_000_000)
@@ -224,7 +224,7 @@ def test_what_is_not_json_is_refused_compressed_endless_or_in_another_charset_to
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_nul_in_a_text_is_kept_or_refused_by_name(door: Door, write: str) -> None:
+def test_nul_is_stored_or_rejected_with_its_field(door: Door, write: str) -> None:
     known = WRITES[write]
     answer = door.send(known, canonical(known.body_with("a\0b")).encode())
     if not known.keeps_nul:
@@ -243,7 +243,7 @@ ODD = {"blank": " \t\n" * 50, "one word": "x" * 900_000, "distinct words": " ".j
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_texts_that_are_odd_are_kept_as_they_are_or_refused_by_name(door: Door, write: str) -> None:
+def test_odd_texts_are_stored_unchanged_or_rejected_with_their_field(door: Door, write: str) -> None:
     known = WRITES[write]
     for name, text in ODD.items():
         body = known.body_with(text)
@@ -307,7 +307,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("where", LISTS)
-def test_a_limit_that_is_none_is_refused_by_name(door: Door, where: str) -> None:
+def test_an_invalid_limit_is_rejected_by_name(door: Door, where: str) -> None:
     joint = "&" if "?" in where else "?"
     for bad in ("0", "-1", "", "x", "٣", "1e3", "NaN", "0x10", str(10**20), str(LISTS[where] + 1), "1" * 5000):
         problem(door.client.get(f"{where}{joint}limit={bad}", headers=door.headers), 422, "limit")
@@ -321,7 +321,7 @@ TIMES = ("5", "1e9", "1700000000", "now", "", "2020", "0001-01-01T00:00:00+23:59
          "2020-13-01T00:00:00Z", "٢٠٢٠-01-01T00:00:00Z")  # fmt: skip
 
 
-def test_a_time_that_is_none_is_refused_by_name(door: Door) -> None:
+def test_an_invalid_time_is_rejected_by_name(door: Door) -> None:
     for where in ("/archive?", "/memories/search?user_id=u&query=x&"):
         for name in ("since", "until"):
             for bad in TIMES:

@@ -15,6 +15,7 @@ from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.providers.breaker import BreakerPolicy
+from app.providers.model_api import ModelApi
 from app.providers.openai_chat import OpenAIChat
 from app.settings import Settings
 from app.text.tokens import TokenCounter
@@ -82,7 +83,7 @@ def make_worker(
 async def _chat(url: str, context_window: int, counter: TokenCounter) -> OpenAIChat:
     """Its retries wait for nothing, and it never gives up on the provider."""
     return OpenAIChat(
-        model="fake", base_url=url, api_key=None, context_window=context_window, count=counter.count,
+        model="fake", api=ModelApi(url), context_window=context_window, count=counter.count,
         clock=Time().clock(), policy=BreakerPolicy(failures=10_000),
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ def telling(request: Json) -> Json:
     return index_of(request, title=said, lines=lines, topics=[said[:30]], memories=[memory], notes=[note])
 
 
-def test_what_a_model_made_of_an_erased_message_goes_and_is_made_again(
+def test_model_output_about_an_erased_message_is_regenerated(
     client: httpx.Client, make_worker: MakeWorker, model: Model, tables_with: object
 ) -> None:
     model.page = telling
@@ -59,7 +59,7 @@ def test_what_a_model_made_of_an_erased_message_goes_and_is_made_again(
     assert MARK not in json.dumps(contents(client, "c"))
 
 
-def test_what_a_model_made_of_an_archives_placeholder_goes_with_the_archive(
+def test_model_output_about_a_placeholder_is_erased_with_its_archive(
     client: httpx.Client, make_worker: MakeWorker, model: Model, tables_with: object
 ) -> None:
     said = {"title": SECRET, "topics": [MARK]}
@@ -100,7 +100,7 @@ def test_a_job_that_read_the_text_before_it_was_erased_stores_nothing_of_it(
     assert tables_with(MARK) == []  # type: ignore[operator]
 
 
-def test_what_a_model_made_is_exported_and_imported_so_that_windows_are_the_same_and_nothing_is_asked_again(
+def test_model_output_survives_export_and_import_without_new_calls(
     client: httpx.Client, make_worker: MakeWorker, model: Model, delete_every_row: Callable[[], None]
 ) -> None:
     model.page = telling

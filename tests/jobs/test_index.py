@@ -78,14 +78,14 @@ async def test_an_append_that_it_waits_for_closes_pages_that_have_no_index(
     assert await through(database) == 2
 
 
-async def test_not_even_if_the_page_was_the_last_one_it_saw(database: Database, conversation: Connection) -> None:
+async def test_an_outdated_job_skips_even_the_last_page_it_saw(database: Database, conversation: Connection) -> None:
     await index(database, 1)
     await add_page(conversation, 3)
     assert await meanwhile(database, conversation, 2) == (2, True)
     assert await through(database) == 2
 
 
-async def test_nor_does_it_go_back_behind_what_another_indexed(database: Database, conversation: Connection) -> None:
+async def test_indexed_through_never_goes_back(database: Database, conversation: Connection) -> None:
     await add_page(conversation, 3)
     await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(1, "llm"), ())
     await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(2, "llm"), ())
@@ -93,7 +93,7 @@ async def test_nor_does_it_go_back_behind_what_another_indexed(database: Databas
     assert await through(database) == 2
 
 
-async def test_after_the_past_was_changed_nothing_is_kept(database: Database, conversation: Connection) -> None:
+async def test_a_result_is_dropped_after_the_past_changed(database: Database, conversation: Connection) -> None:
     await conversation.execute("UPDATE conversations SET generation = generation + 1 WHERE tenant_id = $1", ANN)
     assert await meanwhile(database, conversation, 1) == (None, False)
     assert await through(database) == 0

@@ -14,7 +14,7 @@ from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
 
 
-def test_two_workers_catch_up_with_many_conversations_and_a_provider_that_fails_at_times(
+def test_two_workers_catch_up_despite_a_flaky_provider(
     client: httpx.Client, make_worker: MakeWorker, model: Model, api: FakeOpenAI
 ) -> None:
     model.page = lambda request: index_of(request, topics=["Questions"])

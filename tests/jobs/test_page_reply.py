@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.excerpts import Excerpt
 from app.jobs import page_reply
 from app.jobs.page_reply import CurrentNote, judge
 from app.providers import UnusableReply
 
 ROLES = {1: "user", 2: "assistant", 3: "tool", 4: "user"}
+SHOWN = [Excerpt(seq, role, f"{role} {seq}", 2) for seq, role in ROLES.items()]
 NOTES = [
     CurrentNote("a", "Answer in French", 1, "extractive"),
     CurrentNote("b", "Call me Ann", 0, "person"),
@@ -47,7 +49,7 @@ REPLIES = st.fixed_dictionaries(
 @given(REPLIES)
 def test_a_reply_is_refused_or_bounded(value: dict[str, Any]) -> None:
     try:
-        reply = judge(value, ROLES, NOTES)
+        reply = judge(value, SHOWN, NOTES)
     except UnusableReply:
         return
     assert reply.lines
@@ -75,15 +77,79 @@ def test_a_reply_is_refused_or_bounded(value: dict[str, Any]) -> None:
     "lines", [{"1": "said"}, {1: "said"}, [{"seq": 1, "line": "said"}], [{"seq": "1", "text": "said"}]]
 )
 def test_lines_come_by_number_or_as_a_list(lines: Any) -> None:
-    assert judge({"title": "T", "lines": lines}, ROLES, ()).lines == {1: "said"}
+    assert judge({"title": "T", "lines": lines}, SHOWN, ()).lines == {1: "said"}
 
 
-def test_notes_that_say_nothing_new_are_dropped() -> None:
+def test_notes_without_new_content_are_dropped() -> None:
     def notes(*found: dict[str, Any]) -> list[tuple[str, tuple[Any, ...]]]:
-        reply = judge({"title": "T", "lines": {"1": "x"}, "notes": list(found)}, ROLES, NOTES)
+        reply = judge({"title": "T", "lines": {"1": "x"}, "notes": list(found)}, SHOWN, NOTES)
         return [(note.text, note.replaces) for note in reply.notes]
 
     assert notes({"text": "answer in French!", "seq": 4}) == []
     assert notes({"text": "Answer in French", "seq": 4, "replaces": [1]}) == []
     assert notes({"text": "Answer in German", "seq": 4, "replaces": [1, 2, 3]}) == [("Answer in German", ("a",))]
     assert notes({"text": "Be brief", "seq": 4}, {"text": "be brief", "seq": 1}) == [("Be brief", ())]
+
+
+def page_of(*texts: str) -> list[Excerpt]:
+    return [Excerpt(seq, "user", text, 9) for seq, text in enumerate(texts, 1)]
+
+
+PAGES = {
+    "en": page_of(*(f"Please book hotel number {n} in Kyoto for us, near the river." for n in range(10))),
+    "zh": page_of(*(f"请帮我们在京都预订第{n}家酒店,最好靠近鸭川,并且提供早餐。" for n in range(10))),
+}
+LOOPS = {"en": "Wait, I'll check. " * 200, "zh": "等等,我再看一下。" * 200}
+LINES = {
+    "en": {n: f"The user wants hotel number {n - 1} in Kyoto to be booked." for n in range(1, 11)},
+    "zh": {n: f"用户希望预订京都第{n - 1}家酒店。" for n in range(1, 11)},
+}
+TITLES = {"en": "Hotels in Kyoto", "zh": "京都的酒店"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_loops_is_dropped(language: str) -> None:
+    shown, lines, loop = PAGES[language], LINES[language], LOOPS[language]
+    found = [{"seq": 1, "text": loop, "type": "fact"}]
+    reply = judge(
+        {"title": TITLES[language], "lines": {**lines, 3: loop}, "topics": [loop], "memories": found, "notes": found},
+        shown, (),
+    )  # fmt: skip
+    assert reply.lines == {seq: line for seq, line in lines.items() if seq != 3}
+    assert (reply.topics, reply.memories, reply.notes) == ((), (), ())
+    with pytest.raises(UnusableReply, match="title"):
+        judge({"title": loop, "lines": lines}, shown, ())
+    with pytest.raises(UnusableReply, match="must differ"):
+        judge({"title": TITLES[language], "lines": dict.fromkeys(lines, "ok ok")}, shown, ())
+
+
+@pytest.mark.parametrize(("language", "other"), [("en", "zh"), ("zh", "en")])
+def test_what_is_in_another_language_is_refused(language: str, other: str) -> None:
+    with pytest.raises(UnusableReply, match="language"):
+        judge({"title": TITLES[other], "lines": LINES[other]}, PAGES[language], ())
+    strange = {
+        "en": "The user never eats any breakfast before ten and wants every hotel to know it.",
+        "zh": "用户十点以前从不吃早餐，希望每一家酒店都知道这件事。",
+    }
+    found = {"seq": 1, "text": strange[other], "type": "fact"}
+    own = {"seq": 1, "text": strange[language], "type": "fact"}
+    asked = {"title": TITLES[language], "lines": LINES[language], "memories": [found, own], "notes": [found, own]}
+    reply = judge(asked, PAGES[language], ())
+    assert [m.text for m in reply.memories] == [n.text for n in reply.notes] == [strange[language]]
+
+
+def test_messages_that_repeat_have_lines_that_repeat() -> None:
+    shown = page_of(*["go on"] * 30)
+    lines = dict.fromkeys(range(1, 31), "The user wants more.")
+    assert judge({"title": "More", "lines": lines}, shown, ()).lines == lines
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_a_page_repeats_may_be_quoted(language: str) -> None:
+    """A message that loops, and a tool's result in another language than the messages."""
+    loop, other = LOOPS[language][:280], PAGES["zh" if language == "en" else "en"][0].text
+    shown = [*PAGES[language], Excerpt(11, "user", loop, 9), Excerpt(12, "tool", other, 9)]
+    found = [{"seq": 11, "text": loop, "type": "fact"}, {"seq": 10, "text": other, "type": "fact"}]
+    reply = judge({"title": TITLES[language], "lines": {11: loop[:150], 12: other}, "memories": found}, shown, ())
+    assert list(reply.lines) == [11, 12]
+    assert [memory.text for memory in reply.memories] == [loop.strip(), other]

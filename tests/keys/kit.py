@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,8 @@ HERE = UUID("aaaaaaaa-0000-7000-8000-00000000000a")
 ELSEWHERE = UUID("bbbbbbbb-0000-7000-8000-00000000000b")
 MARK = "zebrafish"
 """It is in all that Ann has."""
+FIRST = {"confirm_require_keys": True}
+"""In the request for a deployment's first key."""
 EVERYTHING = tuple(sorted(ALL_SCOPES))
 
 Mint = Callable[..., str]
@@ -70,10 +72,12 @@ class Things:
     sensitive: str
     key: str
     job: str = ""
+    response: str = ""
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""
-        return Things("nothing", *(str(uuid7()) for _ in range(6)))
+        nothing = Things("nothing", *(str(uuid7()) for _ in range(6)))
+        return replace(nothing, response=f"resp_{uuid7().hex}")
 
 
 def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:

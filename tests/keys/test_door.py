@@ -11,7 +11,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from tests.api.kit import append, ok, problem, turn
 from tests.cli.kit import environment, invoke, quire, read_until, refused, running  # noqa: F401 - a fixture
 from tests.keys.conftest import Serve
-from tests.keys.kit import Sql, bearing
+from tests.keys.kit import FIRST, Sql, bearing
 
 Env = dict[str, str]
 
@@ -22,7 +22,7 @@ def beside(postgres: EmbeddedPostgres, data_dir: Path) -> Env:
     return {"DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(data_dir), "QUIRE_PORT": "0"}
 
 
-def test_with_the_first_key_a_running_service_asks_everybody_for_one(serve: Serve, beside: Env) -> None:
+def test_after_the_first_key_a_running_service_requires_keys(serve: Serve, beside: Env) -> None:
     first, second = serve(), serve()
     append(first, "c", turn(1))
     assert second.get("/conversations/c").status_code == 200
@@ -40,18 +40,27 @@ def test_with_the_first_key_a_running_service_asks_everybody_for_one(serve: Serv
 def test_the_first_key_made_over_http_closes_the_door_too(serve: Serve) -> None:
     first, second = serve(), serve()
     assert second.get("/conversations").status_code == 200
-    key = ok(first.post("/keys", json={"name": "k", "scopes": ["read"]}), 201)["key"]
+    key = ok(first.post("/keys", json={"name": "k", "scopes": ["read"], **FIRST}), 201)["key"]
     for client in (first, second):
         problem(client.get("/conversations"), 401)
         problem(client.post("/keys", json={"name": "mine"}), 401)
         assert client.get("/conversations", headers=bearing(key)).status_code == 200
 
 
-def test_many_first_keys_at_once_are_all_good(serve: Serve) -> None:
+def test_the_first_key_over_http_has_to_be_confirmed(serve: Serve) -> None:
+    client = serve()
+    answer = client.post("/keys", json={"name": "k", "scopes": ["admin"]})
+    problem(answer, 422, "every request needs a key", "confirm_require_keys", "must be true")
+    assert client.get("/conversations").status_code == 200
+    admin = ok(client.post("/keys", json={"name": "k", "scopes": ["admin"], **FIRST}), 201)["key"]
+    ok(client.post("/keys", json={"name": "next", "scopes": ["admin"]}, headers=bearing(admin)), 201)
+
+
+def test_concurrently_created_first_keys_are_all_valid(serve: Serve) -> None:
     clients = [serve(), serve()]
 
     def make(number: int) -> httpx.Response:
-        return clients[number % 2].post("/keys", json={"name": f"{number}"})
+        return clients[number % 2].post("/keys", json={"name": f"{number}", **FIRST})
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(make, range(12)))
@@ -62,7 +71,7 @@ def test_many_first_keys_at_once_are_all_good(serve: Serve) -> None:
         assert clients[0].get("/conversations", headers=bearing(key)).status_code == 200
 
 
-def test_keys_can_be_demanded_before_there_is_one(serve: Serve) -> None:
+def test_keys_can_be_required_before_any_exists(serve: Serve) -> None:
     client = serve(quire_require_keys=True)
     problem(client.get("/conversations"), 401)
     for probe in ("/healthz", "/readyz"):
@@ -116,7 +125,7 @@ def test_a_command_that_cannot_be_obeyed_says_why(clean: None, beside: Env, comm
 
 
 @pytest.mark.slow
-def test_only_with_keys_or_by_name_does_it_listen_elsewhere(environment: Env) -> None:  # noqa: F811
+def test_other_addresses_need_keys_or_an_explicit_setting(environment: Env) -> None:  # noqa: F811
     outside = {**environment, "QUIRE_HOST": "0.0.0.0"}
     assert "quire keys create" in refused("serve", outside)
     for more in ({"QUIRE_REQUIRE_KEYS": "true"}, {"QUIRE_ALLOW_UNAUTHENTICATED": "true"}):
@@ -139,7 +148,7 @@ def test_only_with_keys_or_by_name_does_it_listen_elsewhere(environment: Env) ->
 def test_without_keys_it_says_so_at_the_start(environment: Env) -> None:  # noqa: F811
     with running("serve", environment) as process:
         hello = read_until(process.stdout, "Ctrl-C stops it")
-        assert "There are no API keys" in hello
+        assert "No API keys yet" in hello
         assert "Authorization" not in hello
         process.terminate()
         assert process.wait(timeout=20) == 0

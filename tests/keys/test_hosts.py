@@ -20,12 +20,12 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("host", OURS)
-def test_addresses_and_loopback_names_are_ours(host: str) -> None:
+def test_addresses_and_loopback_names_are_accepted(host: str) -> None:
     assert is_ours(host, ())
 
 
 @pytest.mark.parametrize("host", OTHERS)
-def test_other_names_are_not_unless_they_are_configured(host: str) -> None:
+def test_other_names_are_rejected_unless_configured(host: str) -> None:
     assert not is_ours(host, named_in("db.example, quire.example:9000"))
     assert is_ours(host, named_in("*"))
 
@@ -41,7 +41,7 @@ def test_no_name_that_somebody_can_register_is_ours(host: str) -> None:
     assert is_ours(host, ()) == (host.partition(":")[0].rpartition(".")[2] == "localhost")
 
 
-def test_neighbours_are_of_one_house() -> None:
+def test_addresses_of_one_network_share_a_neighbourhood() -> None:
     assert neighbourhood("2001:db8::1") == neighbourhood("2001:db8::ffff:1") != neighbourhood("2001:db8:0:1::1")
     assert neighbourhood("::ffff:10.0.0.1") == "10.0.0.1"
     assert neighbourhood("10.0.0.1") != neighbourhood("10.0.0.2")
@@ -66,7 +66,7 @@ def test_without_keys_a_page_in_a_browser_reaches_nothing(serve: Serve, mint: Mi
     assert client.get("/conversations", headers={"host": "evil.example", **key}).status_code == 200
 
 
-def test_whoever_is_refused_too_often_waits_and_keys_that_are_known_do_not(serve: Serve, mint: Mint) -> None:
+def test_repeated_failures_are_throttled_except_for_known_keys(serve: Serve, mint: Mint) -> None:
     client = serve(quire_require_keys=True, quire_refusals_per_minute=3)
     known, unknown = bearing(mint()), bearing(mint())
     assert client.get("/conversations", headers=known).status_code == 200

@@ -42,7 +42,7 @@ def test_a_key_is_shown_once_and_opens_by_either_header(locked: httpx.Client, mi
 
 
 @pytest.mark.parametrize("wrong", ["", "Bearer", "Basic x", "bearer x", "{}", "Bearer {}0", "Token {}", "Bearer {} {}"])
-def test_what_is_not_exactly_the_key_lets_nobody_in(locked: httpx.Client, mint: Mint, wrong: str) -> None:
+def test_only_the_exact_key_is_accepted(locked: httpx.Client, mint: Mint, wrong: str) -> None:
     headers = {"Authorization": wrong.replace("{}", mint())}
     problem(locked.get("/conversations", headers=headers), 401)
 
@@ -144,7 +144,7 @@ def test_a_key_gives_no_more_than_it_has(locked: httpx.Client, mint: Mint) -> No
     assert made(locked, plain, scopes=["read", "read"], user_id="bob")["scopes"] == ["read"]
 
 
-def test_keys_of_another_user_or_tenant_are_not_there(locked: httpx.Client, mint: Mint) -> None:
+def test_keys_of_other_users_and_tenants_are_invisible(locked: httpx.Client, mint: Mint) -> None:
     ann, bob, all_, elsewhere = mint(user="ann"), mint(user="bob"), mint(), mint(ELSEWHERE)
     for key, seen in ((ann, {ann}), (bob, {bob}), (all_, {ann, bob, all_}), (elsewhere, {elsewhere})):
         items = ok(locked.get("/keys", headers=bearing(key)))["items"]
@@ -186,7 +186,7 @@ def test_a_list_of_keys_is_read_page_by_page(locked: httpx.Client, mint: Mint) -
         ({"tenant_id": str(HERE)}, "tenant_id"),
     ],
 )
-def test_what_is_wrong_is_named_and_no_key_is_made(
+def test_an_invalid_key_request_is_rejected_with_its_field(
     locked: httpx.Client, mint: Mint, run_as_superuser: Sql, body: Json, field: str
 ) -> None:
     admin = mint()
@@ -196,7 +196,7 @@ def test_what_is_wrong_is_named_and_no_key_is_made(
     assert run_as_superuser("SELECT count(*) FROM keys")[0][0] == 1
 
 
-def test_an_idempotency_key_is_not_shared_by_those_who_may_not_see_the_same(locked: httpx.Client, mint: Mint) -> None:
+def test_idempotency_keys_are_separate_for_callers_with_different_access(locked: httpx.Client, mint: Mint) -> None:
     callers = [mint(), mint(user="ann"), mint(user="bob"), mint(scopes=("read", "write")), mint(ELSEWHERE)]
     body = {"messages": turn(1), "user_id": None}
     ids = set()
@@ -240,7 +240,7 @@ def test_a_bound_key_makes_what_it_makes_for_its_user(locked: httpx.Client, mint
     problem(locked.post("/memories/search", json={"query": "x", "conversation_id": "nobodys"}), 404)
 
 
-def test_archives_and_memories_of_another_user_cannot_be_called_back(locked: httpx.Client, mint: Mint) -> None:
+def test_archives_and_memories_of_another_user_cannot_be_recalled(locked: httpx.Client, mint: Mint) -> None:
     """Not by a tool, nor by a window that names them."""
     all_, ann, bob = mint(), mint(user="ann"), mint(user="bob")
     things = populate(locked, all_, ann)

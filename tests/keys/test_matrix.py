@@ -40,6 +40,8 @@ class Route:
     path: str
     body: Json | None = None
     lines: str | None = None
+    user: str | None = None
+    """Named in a header."""
     hidden: bool = False
     """Not in the OpenAPI document."""
 
@@ -54,6 +56,7 @@ ANNS_LINES = """{"type":"header","format":"quire","version":1}
 """
 ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
+    "get /": Route(None, "open", "/", hidden=True),
     "head /healthz": Route(None, "open", "/healthz", hidden=True),
     "head /readyz": Route(None, "open", "/readyz", hidden=True),
     "get /readyz": Route(None, "open", "/readyz"),
@@ -138,7 +141,32 @@ ROUTES |= {
     "post /v1/chat/completions": Route(
         "write", "names", "/v1/chat/completions", {"model": "fake", "user": "ann", "messages": [user("hello")]}
     ),
+    **{
+        f"post /hooks/{agent}": Route(
+            "write",
+            "names",
+            f"/hooks/{agent}",
+            {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": MARK},
+            user="ann",
+        )
+        for agent in ("claude-code", "codex")
+    },
+    "post /v1/messages": Route(
+        "write", "names", "/v1/messages", {"model": "fake", "max_tokens": 9, "messages": [user("hello")]}, user="ann"
+    ),
+    "post /v1/messages/count_tokens": Route(
+        "read", "alike", "/v1/messages/count_tokens", {"model": "fake", "messages": [user("hello")]}
+    ),
+    "post /v1/responses": Route("write", "names", "/v1/responses", {"model": "fake", "input": "hello"}, user="ann"),
+    "post /v1/responses/compact": Route(
+        "write", "names", "/v1/responses/compact", {"model": "fake", "input": "hello"}, user="ann"
+    ),
+    "get /v1/responses/{response_id}": Route("read", "unknown", "/v1/responses/{response}"),
+    "get /v1/responses/{response_id}/input_items": Route("read", "unknown", "/v1/responses/{response}/input_items"),
+    "delete /v1/responses/{response_id}": Route("write", "unknown", "/v1/responses/{response}"),
+    "post /v1/embeddings": Route("read", "alike", "/v1/embeddings", {"model": "multilingual-e5-small", "input": "tea"}),
     "get /v1/models": Route("read", "alike", "/v1/models"),
+    "get /v1/models/{model}": Route("read", "alike", "/v1/models/fake"),
 }
 OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
 FOUND_BY = {
@@ -163,7 +191,7 @@ def test_every_route_has_an_expectation_and_says_what_scope_it_needs() -> None:
         assert said == ([] if needed is None else [{"bearer": [needed]}, {"header": [needed]}, {}]), name
 
 
-def test_what_is_in_no_document_is_known_here() -> None:
+def test_undocumented_routes_are_listed() -> None:
     """Also the routes that are not in it. The inspector's pages have a door of their own: tests/ui/test_sign_in.py."""
     found = {
         f"{verb.lower()} {route.path}"
@@ -187,7 +215,7 @@ def test_what_is_in_no_document_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(OPEN_PAGES))
-def test_pages_that_hold_nothing_of_anybodys_are_open(scene: "Scene", path: str) -> None:
+def test_pages_without_user_data_are_public(scene: "Scene", path: str) -> None:
     answers = {scene.client.get(path, headers=bearing(key)).content for key in (None, "no key", scene.ann)}
     assert len(answers) == 1
     assert MARK not in str(answers)
@@ -208,6 +236,8 @@ class Scene:
         wanted = ROUTES[route]
         where = wanted.path.format_map(vars(things or self.things))
         headers = bearing(key, **{"X-Request-Id": "same", "Accept": "application/json, text/event-stream"})
+        if wanted.user is not None:
+            headers["X-Quire-User"] = wanted.user
         verb = route.split(maxsplit=1)[0]
         if wanted.lines is not None:
             headers["Content-Type"] = "application/x-ndjson"
@@ -226,25 +256,26 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
         "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
         f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
     )
-    return Scene(locked, replace(things, job=str(job[0])), here, ann, bob, elsewhere)
+    asked = {"model": "fake", "input": f"where is the {MARK}?"}
+    response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
+    return Scene(locked, replace(things, job=str(job[0]), response=response), here, ann, bob, elsewhere)
 
 
 def state(run: Sql) -> Any:
-    """What is stored, but for when keys were used."""
-    tables = [
-        row[0] for row in run("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'keys'")
-    ]
+    """What is stored, but for when keys were used, and what was spent, which is counted after an answer."""
+    found = run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    tables = [row[0] for row in found if row[0] not in ("keys", "spending", "conversation_spending")]
     return [run(f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")[0][0] for table in tables]
 
 
 @pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is None])
-def test_what_is_open_asks_nobody(scene: Scene, name: str) -> None:
+def test_public_routes_need_no_key(scene: Scene, name: str) -> None:
     for key in (None, "no key", scene.ann):
-        assert scene.ask(name, key).status_code == 200
+        assert scene.ask(name, key).status_code == (307 if name == "get /" else 200)
 
 
 @pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is not None])
-def test_who_gets_in_and_what_is_there(scene: Scene, mint: Mint, run_as_superuser: Sql, name: str) -> None:
+def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql, name: str) -> None:
     route = ROUTES[name]
     assert route.scope is not None
     before = state(run_as_superuser)
@@ -284,7 +315,7 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
     match route.kind:
         case "unknown" | "creates":
             for key in (scene.bob, scene.elsewhere):
-                problem(scene.ask(name, key), 404)
+                refuses(scene.ask(name, key), 404)
                 assert MARK not in scene.ask(name, key).text
                 if route.kind == "unknown":
                     assert scene.ask(name, key).content == scene.ask(name, key, nothing).content

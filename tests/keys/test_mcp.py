@@ -49,7 +49,9 @@ def test_a_key_sees_over_mcp_what_it_sees_over_http(locked: httpx.Client, locked
 
 
 @pytest.mark.parametrize("query", ["?conversation_id=anns", "?user_id=ann", "?user_id=ann&conversation_id=anns"])
-def test_others_reach_nothing_by_naming_it(locked: httpx.Client, locked_url: str, mint: Mint, query: str) -> None:
+def test_other_callers_reach_nothing_by_naming_it(
+    locked: httpx.Client, locked_url: str, mint: Mint, query: str
+) -> None:
     populate(locked, mint(), mint(user="ann"))
     for key in (mint(user="bob"), mint(ELSEWHERE)):
         assert MARK not in asked(locked_url, key, query, "recall_page", page=1)[0]

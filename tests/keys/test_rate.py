@@ -23,9 +23,7 @@ def run(gaps: list[float], per_minute: int) -> list[tuple[float, Taken]]:
 
 
 @given(waits, st.integers(1, 600))
-def test_in_no_stretch_of_time_are_there_more_than_a_full_bucket_and_what_flowed_in(
-    gaps: list[float], per_minute: int
-) -> None:
+def test_a_bucket_bounds_every_time_span(gaps: list[float], per_minute: int) -> None:
     allowed = [at for at, taken in run(gaps, per_minute) if taken.allowed]
     for first, begun in enumerate(allowed):
         for last in range(first, len(allowed)):
@@ -33,7 +31,7 @@ def test_in_no_stretch_of_time_are_there_more_than_a_full_bucket_and_what_flowed
 
 
 @given(waits, st.integers(1, 600))
-def test_whoever_waits_as_long_as_was_said_gets_in(gaps: list[float], per_minute: int) -> None:
+def test_waiting_for_retry_after_is_enough(gaps: list[float], per_minute: int) -> None:
     for at, taken in run(gaps, per_minute):
         assert 0 <= taken.remaining <= per_minute
         assert taken.reset_seconds >= 0
@@ -46,7 +44,7 @@ def test_a_bucket_begins_full_and_is_never_fuller() -> None:
     assert take(Bucket(0, 0), 1e6, 60).remaining == 59
 
 
-def test_a_key_over_its_rate_is_told_when_to_come_again(serve: Serve, mint: Mint) -> None:
+def test_a_key_over_its_rate_gets_retry_after(serve: Serve, mint: Mint) -> None:
     client = serve(quire_rate_limit_per_minute=3)
     busy, other = bearing(mint()), bearing(mint())
     answers = [client.get("/conversations", headers=busy) for _ in range(3)]
@@ -62,6 +60,6 @@ def test_a_key_over_its_rate_is_told_when_to_come_again(serve: Serve, mint: Mint
     assert client.get("/healthz").status_code == 200
 
 
-def test_without_a_limit_nothing_is_said_of_one(locked: httpx.Client, mint: Mint) -> None:
+def test_without_a_limit_there_are_no_rate_headers(locked: httpx.Client, mint: Mint) -> None:
     answer = locked.get("/conversations", headers=bearing(mint()))
     assert not [name for name in answer.headers if name.startswith("ratelimit")]

@@ -14,12 +14,12 @@ from tests.api.kit import append, ok, turn
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture
 from tests.cli.kit import environment, running, url_of  # noqa: F401 - a fixture
 from tests.conftest import wait_for
-from tests.keys.kit import HERE, Mint, bearing
+from tests.keys.kit import FIRST, HERE, Mint, bearing
 
 TEXT = f"qk_{HERE.hex}_{HERE.hex}_{'5e' * 32}"
 
 
-def test_what_is_shown_of_credentials_is_not_the_secret() -> None:
+def test_displayed_credentials_do_not_contain_the_secret() -> None:
     found = Credentials.read(TEXT)
     assert found is not None
     assert found.reveal() == TEXT
@@ -47,7 +47,7 @@ def test_a_run_leaves_it_neither_in_the_log_nor_in_a_table_nor_in_an_answer(
     with running("serve", env) as process:
         url = url_of(process)
         with httpx.Client(base_url=url, timeout=30) as client:
-            made = ok(client.post("/keys", json={"name": "k", "scopes": ["read", "write", "admin"]}), 201)
+            made = ok(client.post("/keys", json={"name": "k", "scopes": ["read", "write", "admin"], **FIRST}), 201)
             key, wrong = made["key"], made["key"][:-4] + "0000"
             client.headers = httpx.Headers(bearing(key))
             append(client, "c", turn(1))

@@ -21,7 +21,7 @@ def keys(locked: httpx.Client, mint: Mint) -> tuple[str, str]:
     return mint(), mint(scopes=PLAIN)
 
 
-def test_only_the_scope_reads_and_erases_them(locked: httpx.Client, keys: tuple[str, str]) -> None:
+def test_sensitive_memories_need_their_scope(locked: httpx.Client, keys: tuple[str, str]) -> None:
     full, plain = keys
     made = ok(locked.post("/memories", json=SECRET, headers=bearing(plain)), 201)  # to put one in needs no scope
     where, nowhere = f"/memories/{made['memory_key']}", "/memories/00000000-0000-7000-8000-000000000009"

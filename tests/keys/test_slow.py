@@ -82,7 +82,7 @@ def test_a_body_that_does_not_come_is_answered_408(address: tuple[str, int]) -> 
     assert b"connection: close" in answer.lower()
 
 
-def test_the_rest_of_a_body_that_nobody_reads_is_not_waited_for(address: tuple[str, int]) -> None:
+def test_the_rest_of_an_unread_body_is_not_awaited(address: tuple[str, int]) -> None:
     head = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % BYTES_MAX
     with socket.create_connection(address) as connection:
         connection.sendall(head)
@@ -90,7 +90,7 @@ def test_the_rest_of_a_body_that_nobody_reads_is_not_waited_for(address: tuple[s
         assert b"HTTP/1.1" not in drip(connection, b" " * BYTES_MAX)
 
 
-def test_an_answer_that_nobody_reads_is_not_kept_for_ever(address: tuple[str, int]) -> None:
+def test_an_unread_response_is_dropped(address: tuple[str, int]) -> None:
     with httpx.Client(base_url=f"http://{address[0]}:{address[1]}", timeout=30) as client:
         for _ in range(8):
             append(client, "long", [user("x" * 900_000)])
@@ -105,7 +105,7 @@ def test_an_answer_that_nobody_reads_is_not_kept_for_ever(address: tuple[str, in
         wait_for(lambda: not ours & {c.raddr for c in psutil.net_connections("tcp") if c.pid and c.laddr == address})
 
 
-def test_the_service_still_answers_whoever_is_quick(address: tuple[str, int]) -> None:
+def test_slow_clients_do_not_block_others(address: tuple[str, int]) -> None:
     url = f"http://{address[0]}:{address[1]}"
     slow = [socket.create_connection(address) for _ in range(50)]
     with httpx.Client(base_url=url, timeout=30) as client:
@@ -119,7 +119,7 @@ def test_the_service_still_answers_whoever_is_quick(address: tuple[str, int]) ->
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_does_not_come_is_a_problem_and_the_service_goes_on(
+async def test_an_overdue_response_is_a_problem_and_the_service_continues(
     serve: Serve, postgres: EmbeddedPostgres
 ) -> None:
     client = serve(quire_request_seconds=0.3)

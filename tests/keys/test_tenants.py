@@ -48,7 +48,7 @@ async def test_housekeeping_goes_through_every_tenant(
     assert await superuser.fetch("SELECT FROM idempotency") == []
 
 
-async def test_a_tool_that_was_asked_of_one_conversation_does_not_read_the_next_of_its_id(
+async def test_a_tool_call_does_not_read_a_later_conversation_with_the_same_id(
     database: Database, settings: Settings, counter: TokenCounter
 ) -> None:
     made = runtime(settings, database, counter)

@@ -24,7 +24,7 @@ def populate(client: httpx.Client, key: str, *user_ids: str) -> None:
     client.headers = httpx.Headers()
 
 
-def test_sensitive_memories_are_taken_out_with_the_scope_alone(locked: httpx.Client, mint: Mint) -> None:
+def test_sensitive_memories_are_exported_only_with_their_scope(locked: httpx.Client, mint: Mint) -> None:
     full, plain = mint(), mint(scopes=("read",))
     populate(locked, full, "ann")
     for body in (SECRET, OPEN, SECRET | {"conversation_id": "anns"}):
@@ -55,7 +55,7 @@ def test_a_bound_key_puts_in_its_own_users_lines_alone(locked: httpx.Client, min
     assert ok(put_in(locked, bob, {**memory, "user_id": "bob"}))["imported"] == {"memories": 1}
 
 
-def test_a_user_who_is_erased_takes_the_keys_along(locked: httpx.Client, mint: Mint) -> None:
+def test_erasing_a_user_deletes_its_keys(locked: httpx.Client, mint: Mint) -> None:
     full, ann, bob = mint(), mint(user="ann"), mint(user="bob")
     populate(locked, full, "ann", "bob")
     answer = ok(locked.delete("/users/ann", headers=bearing(ann)))

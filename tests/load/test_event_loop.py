@@ -28,6 +28,7 @@ from tests.providers.fake_openai import FakeOpenAI
 LONG = bool(os.environ.get("QUIRE_LONG"))
 """Every kind of text in every place: minutes of CPU time."""
 CLIENTS = 24
+ATTEMPTS = 3
 JSON = {"content-type": "application/json"}
 MEGABYTE = 1_000_000
 WORDS = "tea river launch budget harbour copper window letter engine garden 龙井 上海 计划".split()  # noqa: SIM905
@@ -87,7 +88,7 @@ class Caller:
         return found
 
 
-def talk(first: int, turns: int) -> list[Json]:
+def dialogue(first: int, turns: int) -> list[Json]:
     return [message for n in range(first, first + turns) for message in turn(n, words=20)]
 
 
@@ -96,7 +97,7 @@ def talk(first: int, turns: int) -> list[Json]:
 
 async def long_conversation(caller: Caller) -> None:
     for first in range(0, 1500, 500):
-        await caller.append("long", talk(first, 500))
+        await caller.append("long", dialogue(first, 500))
 
 
 async def many_memories(caller: Caller) -> None:
@@ -234,11 +235,11 @@ async def deep(caller: Caller) -> None:
 
 
 async def synced(caller: Caller) -> None:
-    listed = talk(0, 400)
+    listed = dialogue(0, 400)
     for _ in range(3):
         await caller.post(path("synced", "sync"), {"messages": listed, "user_id": "s"})
-        listed = [*listed, *talk(len(listed), 400)]
-    long = talk(0, 1500)
+        listed = [*listed, *dialogue(len(listed), 400)]
+    long = dialogue(0, 1500)
     await caller.post(path("long", "sync"), {"messages": long, "user_id": "u", "on_fork": "append"})
     await caller.post(
         path("synced", "sync"),
@@ -247,9 +248,9 @@ async def synced(caller: Caller) -> None:
 
 
 async def proxied(caller: Caller) -> None:
-    listed = talk(0, 400)
+    listed = dialogue(0, 400)
     for streams in (False, True):
-        for more in ([], talk(9000, 20), [user(prose(2, 500_000))]):
+        for more in ([], dialogue(9000, 20), [user(prose(2, 500_000))]):
             listed = [*listed, *more, user(f"and {len(listed)}?")]
             body = {"model": "fake", "messages": listed, "stream": streams, "user": "p"}
             answer = await caller.ask(
@@ -403,9 +404,19 @@ def reply(request: Json) -> str | Json:
         return fake.echo(request)
 
 
+def long_steps(environment: dict[str, str], folder: Path) -> list[LongStep]:
+    """The steps that were too long while a service of its own was asked for everything."""
+    with watched(environment, folder) as (url, end):
+        asyncio.run(load(url, [long_conversation, many_memories]))
+        asyncio.run(load(url, WORKS))
+        return end()
+
+
 def test_no_step_of_the_event_loop_takes_longer_than_50_ms_of_cpu(
-    postgres: EmbeddedPostgres, data_dir: Path, clean: None, tmp_path: Path
+    postgres: EmbeddedPostgres, data_dir: Path, delete_every_row: Callable[[], None], tmp_path: Path
 ) -> None:
+    """A host that takes the CPU away for a while makes any step long, so only those count that are long every time."""
+    always: list[LongStep] | None = None
     with FakeOpenAI(reply=reply) as api:
         environment = {
             "DATABASE_URL": postgres.app_dsn,
@@ -416,11 +427,14 @@ def test_no_step_of_the_event_loop_takes_longer_than_50_ms_of_cpu(
             "MEMORY_LLM_BASE_URL": api.url,
             "MEMORY_EMBEDDING_MODEL": "fake",
         }
-        with watched(environment, tmp_path) as (url, end):
-            asyncio.run(load(url, [long_conversation, many_memories]))
-            asyncio.run(load(url, WORKS))
-            found = end()
-    assert not found, "\n".join(map(str, sorted(found, key=lambda step: -step.seconds)))
+        for _ in range(ATTEMPTS):
+            delete_every_row()
+            found = long_steps(environment, tmp_path)
+            before = {step.what for step in (found if always is None else always)}
+            always = [step for step in found if step.what in before]
+            if not always:
+                break
+    assert not always, "\n".join(map(str, sorted(always, key=lambda step: -step.seconds)))
 
 
 async def burn(seconds: float, *, seen: bool = False) -> None:

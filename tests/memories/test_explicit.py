@@ -59,7 +59,7 @@ def test_a_long_memory_is_found_by_its_end_and_cut_with_a_mark(client: httpx.Cli
 
 
 @pytest.mark.parametrize("content", ["一杯绿茶,谢谢 😀", "nul \x00 inside", "  spaces kept  ", "<quire-memory> {uuid}"])
-def test_content_comes_back_as_it_was_sent(client: httpx.Client, content: str) -> None:
+def test_content_is_returned_unchanged(client: httpx.Client, content: str) -> None:
     key = post(client, content=content)["memory_key"]
     assert ok(client.get(f"/memories/{key}"))["content"] == content
 
@@ -85,7 +85,7 @@ def test_another_user_does_not_find_it(client: httpx.Client) -> None:
     assert answer["results"] == []
 
 
-def test_it_is_stored_once_however_often_it_is_sent(client: httpx.Client, rows: Rows) -> None:  # noqa: F811
+def test_a_repeated_memory_is_stored_once(client: httpx.Client, rows: Rows) -> None:  # noqa: F811
     def send(_: int) -> Json:
         return ok(client.post("/memories", json=TEA, headers={"Idempotency-Key": "k"}), 201)
 
@@ -117,7 +117,7 @@ def test_it_is_stored_once_however_often_it_is_sent(client: httpx.Client, rows: 
         ({"tenant_id": "x"}, "tenant_id"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_stored(
+def test_an_invalid_memory_is_rejected_with_its_field(
     client: httpx.Client,
     rows: Rows,  # noqa: F811
     body: Json,

@@ -18,7 +18,7 @@ BOTH_WAYS = [
 
 
 @pytest.fixture
-def talk(client: httpx.Client) -> httpx.Client:
+def seeded(client: httpx.Client) -> httpx.Client:
     append(client, "c", [user(text) for text in (*FILLER, TRADITIONAL, SIMPLIFIED)])
     return client
 
@@ -29,23 +29,23 @@ def plain(found: Json) -> str:
 
 
 @pytest.mark.parametrize(("text", "query", "written"), BOTH_WAYS)
-def test_either_script_finds_the_other_everywhere(talk: httpx.Client, text: str, query: str, written: str) -> None:
-    found = ok(talk.post("/memories/search", json={"user_id": "u", "query": query}))["results"][0]
+def test_either_script_finds_the_other_everywhere(seeded: httpx.Client, text: str, query: str, written: str) -> None:
+    found = ok(seeded.post("/memories/search", json={"user_id": "u", "query": query}))["results"][0]
     assert plain(found) == text
     assert f"**{written}**" in found["content_preview"]
     only = {"user_id": "u", "query": "医师 律師", "keywords": [query]}
-    assert [plain(r) for r in ok(talk.post("/memories/search", json=only))["results"]] == [text]
-    assert [plain(r) for r in ok(talk.get("/memories/search", params=only))["results"]] == [text]
-    assert text in said(talk, "c", "recall_memory", query=query)
-    assert text in said(talk, "c", "search_memories", query="医师 律师", keywords=[query]).replace("**", "")
-    append(talk, "another", [user("好的")])
-    assert text in str(window(talk, "another", budget=4000, query=query)["messages"])
+    assert [plain(r) for r in ok(seeded.post("/memories/search", json=only))["results"]] == [text]
+    assert [plain(r) for r in ok(seeded.get("/memories/search", params=only))["results"]] == [text]
+    assert text in said(seeded, "c", "recall_memory", query=query)
+    assert text in said(seeded, "c", "search_memories", query="医师 律师", keywords=[query]).replace("**", "")
+    append(seeded, "another", [user("好的")])
+    assert text in str(window(seeded, "another", budget=4000, query=query)["messages"])
 
 
-def test_what_was_sent_comes_back_in_the_script_it_was_sent_in(talk: httpx.Client) -> None:
-    assert [m["content"] for m in history(talk, "c")] == [*FILLER, TRADITIONAL, SIMPLIFIED]
-    key = ok(talk.get("/memories/search", params={"user_id": "u", "query": "龙井"}))["results"][0]["memory_key"]
-    assert ok(talk.get(f"/memories/{key}"))["content"] == TRADITIONAL
+def test_text_is_returned_in_its_original_script(seeded: httpx.Client) -> None:
+    assert [m["content"] for m in history(seeded, "c")] == [*FILLER, TRADITIONAL, SIMPLIFIED]
+    key = ok(seeded.get("/memories/search", params={"user_id": "u", "query": "龙井"}))["results"][0]["memory_key"]
+    assert ok(seeded.get(f"/memories/{key}"))["content"] == TRADITIONAL
 
 
 @pytest.mark.parametrize(("text", "query"), [(TRADITIONAL, "台湾的龙井茶叶"), (SIMPLIFIED, "訂購的絲綢圍巾")])

@@ -1,12 +1,13 @@
 """A provider on loopback, models that speak to it, and a time that passes only when somebody sleeps."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pytest
 
 from app.providers.calls import Clock
+from app.providers.model_api import ModelApi
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from tests.providers.fake_openai import FakeOpenAI
@@ -42,20 +43,26 @@ def time() -> Time:
     return Time()
 
 
+def _changed(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with changes, some of them of the API."""
+    names = {field.name for field in fields(ModelApi)} & changes.keys()
+    api = replace(values["api"], **{name: changes.pop(name) for name in names})
+    return {**values, "api": api, **changes}
+
+
 @pytest.fixture
 async def make_chat(api: FakeOpenAI, time: Time) -> AsyncIterator[MakeChat]:
     made = []
 
     def make(**changes: Any) -> OpenAIChat:
-        values = {
+        values: dict[str, Any] = {
             "model": "fake",
-            "base_url": api.url,
-            "api_key": KEY,
+            "api": ModelApi(api.url, KEY),
             "context_window": 8000,
             "count": len,
             "clock": time.clock(),
         }
-        made.append(OpenAIChat(**{**values, **changes}))
+        made.append(OpenAIChat(**_changed(values, changes)))
         return made[-1]
 
     yield make
@@ -68,8 +75,8 @@ async def make_embedder(api: FakeOpenAI, time: Time) -> AsyncIterator[MakeEmbedd
     made = []
 
     def make(**changes: Any) -> OpenAIEmbedder:
-        values = {"model": "fake", "base_url": api.url, "api_key": KEY, "clock": time.clock()}
-        made.append(OpenAIEmbedder(**{**values, **changes}))
+        values: dict[str, Any] = {"model": "fake", "api": ModelApi(api.url, KEY, concurrency=2), "clock": time.clock()}
+        made.append(OpenAIEmbedder(**_changed(values, changes)))
         return made[-1]
 
     yield make

@@ -100,7 +100,7 @@ TestBreaker = Breaker.TestCase
 TestBreaker.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 
 
-def test_a_provider_that_comes_back_is_used_after_one_probe() -> None:
+def test_a_recovered_provider_is_used_after_one_probe() -> None:
     state: State = Closed(2)
     state = failed(state, Admitted(probe=False), 100, POLICY)
     assert state == Open(130)

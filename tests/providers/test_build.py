@@ -6,6 +6,7 @@ import pytest
 
 from app.providers import Chat, Embedder
 from app.providers.build import chat_of, embedder_of
+from app.providers.model_api import ModelApi
 from app.providers.openai_chat import OpenAIChat
 from app.providers.openai_embeddings import OpenAIEmbedder
 from tests.providers.conftest import KEY
@@ -21,11 +22,8 @@ INTERFACES: tuple[type[Chat], type[Embedder]] = (OpenAIChat, OpenAIEmbedder)
 def chat(**changes: Any) -> OpenAIChat | None:
     values = {
         "model": "gpt-4o-mini",
-        "base_url": None,
-        "api_key": None,
+        "api": ModelApi(timeout_seconds=5.0),
         "context_window": 0,
-        "timeout_seconds": 5.0,
-        "concurrency": 4,
         "count": len,
     }
     return chat_of(**{**values, **changes})
@@ -34,19 +32,15 @@ def chat(**changes: Any) -> OpenAIChat | None:
 def embedder(**changes: Any) -> Embedder | None:
     values = {
         "model": "small",
-        "base_url": None,
-        "api_key": None,
-        "chat_base_url": None,
-        "chat_api_key": None,
+        "api": ModelApi(timeout_seconds=5.0, concurrency=2),
+        "chat_api": ModelApi(),
         "dimensions": 0,
         "batch": 64,
-        "timeout_seconds": 5.0,
-        "concurrency": 2,
     }
     return embedder_of(**{**values, **changes})
 
 
-def test_nothing_configured_makes_no_chat() -> None:
+def test_without_configuration_there_is_no_chat_model() -> None:
     assert chat(model=None) is None
     assert chat(model="") is None
 
@@ -63,19 +57,17 @@ async def test_the_window_is_the_configured_one_else_the_models_else_a_small_one
     await made.close()
 
 
-def test_none_means_no_embeddings() -> None:
+def test_none_disables_embeddings() -> None:
     assert embedder(model="none") is None
     assert embedder(model="None") is None
 
 
 @pytest.mark.parametrize("own", [True, False])
-async def test_embeddings_come_from_their_own_api_else_from_the_chats(own: bool) -> None:
+async def test_embeddings_use_their_own_api_or_the_chat_api(own: bool) -> None:
     with FakeOpenAI() as first, FakeOpenAI() as second:
         made = embedder(
-            base_url=second.url if own else "",
-            api_key=f"{KEY}-2" if own else None,
-            chat_base_url=first.url,
-            chat_api_key=f"{KEY}-1",
+            api=ModelApi(second.url if own else "", f"{KEY}-2" if own else None, 5.0, 2),
+            chat_api=ModelApi(first.url, f"{KEY}-1"),
         )
         assert isinstance(made, OpenAIEmbedder)
         await made.embed_query("a")

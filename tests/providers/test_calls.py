@@ -41,7 +41,7 @@ async def test_no_more_calls_at_once_than_allowed(make_chat: MakeChat, api: Fake
     assert api.connections_made <= 3
 
 
-async def test_who_gets_no_turn_in_time_is_told_so_and_the_breaker_is_not(
+async def test_waiting_too_long_for_a_slot_fails_without_tripping_the_breaker(
     make_chat: MakeChat, api: FakeOpenAI, time: Time
 ) -> None:
     pausing, awake = asyncio.Event(), asyncio.Event()
@@ -140,7 +140,7 @@ async def test_a_cancelled_probe_leaves_the_way_to_another(make_chat: MakeChat, 
     assert state(chat) == Closed()
 
 
-async def test_refusals_show_that_the_provider_is_there(make_chat: MakeChat, api: FakeOpenAI) -> None:
+async def test_refusals_count_as_signs_of_life(make_chat: MakeChat, api: FakeOpenAI) -> None:
     chat = make_chat(policy=BreakerPolicy(failures=3))
     api.chat.default = fake.status(400)
     api.chat.queue.extend([fake.status(500), fake.status(500)])

@@ -9,6 +9,7 @@ import pytest
 
 from app.providers import ProviderError, RefusedCaller, RefusedInput, Reply, TemporaryError, ToolCall, UnusableReply
 from app.providers.calls import Clock
+from app.providers.model_api import ModelApi
 from app.providers.openai_chat import OpenAIChat
 from tests.providers import fake_openai as fake
 from tests.providers.conftest import EPOCH, KEY, MakeChat, Time
@@ -23,7 +24,7 @@ async def say(chat: OpenAIChat, *, json_object: bool = False, tools: Sequence[An
     return await chat.complete(ASKED, max_tokens=100, json_object=json_object, tools=tools)
 
 
-async def test_a_completion_is_asked_for_and_read(chat: OpenAIChat, api: FakeOpenAI) -> None:
+async def test_a_completion_is_requested_and_parsed(chat: OpenAIChat, api: FakeOpenAI) -> None:
     reply = await say(chat)
     assert reply.text == "You said: Sum it up, 请."
     assert (reply.model, reply.tool_calls) == ("fake", ())
@@ -35,7 +36,7 @@ async def test_a_completion_is_asked_for_and_read(chat: OpenAIChat, api: FakeOpe
     assert request.headers["accept-encoding"] == "identity"
 
 
-async def test_json_is_asked_for_by_response_format(chat: OpenAIChat, api: FakeOpenAI) -> None:
+async def test_json_is_requested_by_response_format(chat: OpenAIChat, api: FakeOpenAI) -> None:
     await say(chat, json_object=True)
     assert api.chat.requests[0].body["response_format"] == {"type": "json_object"}
 
@@ -56,11 +57,11 @@ async def test_without_a_key_none_of_the_environments_is_sent(
     make_chat: MakeChat, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    await say(make_chat(api_key=None))
+    await say(make_chat(key=None))
     assert KEY not in str(api.chat.requests[0].headers)
 
 
-async def test_text_that_cannot_be_encoded_is_sent_all_the_same(chat: OpenAIChat, api: FakeOpenAI) -> None:
+async def test_unencodable_text_is_sent_with_replacements(chat: OpenAIChat, api: FakeOpenAI) -> None:
     await chat.complete([{"role": "user", "content": "a\ud800b\0"}], max_tokens=10)
     assert api.chat.requests[0].body["messages"][0]["content"] == "a\ufffdb\0"
 
@@ -103,7 +104,7 @@ async def test_tokens_are_counted_where_the_provider_reports_none(chat: OpenAICh
         (fake.compressed(), UnusableReply),
     ],
 )
-async def test_what_will_not_be_better_next_time_is_not_tried_again(
+async def test_permanent_errors_are_not_retried(
     behaviour: Behaviour, error: type[ProviderError], chat: OpenAIChat, api: FakeOpenAI, time: Time
 ) -> None:
     api.chat.default = behaviour
@@ -135,7 +136,7 @@ TEMPORARY = [
 
 
 @pytest.mark.parametrize("behaviour", TEMPORARY)
-async def test_what_passes_is_tried_three_times_and_then_left_to_the_caller(
+async def test_transient_errors_are_retried_three_times(
     behaviour: Behaviour, chat: OpenAIChat, api: FakeOpenAI, time: Time
 ) -> None:
     api.chat.default = behaviour
@@ -147,7 +148,7 @@ async def test_what_passes_is_tried_three_times_and_then_left_to_the_caller(
 
 
 @pytest.mark.parametrize("behaviour", TEMPORARY)
-async def test_what_has_passed_is_not_seen_by_the_caller(
+async def test_a_successful_retry_is_invisible_to_the_caller(
     behaviour: Behaviour, chat: OpenAIChat, api: FakeOpenAI
 ) -> None:
     api.chat.queue.extend([behaviour, behaviour, fake.ok("here")])
@@ -238,7 +239,7 @@ async def test_a_redirect_is_not_followed(chat: OpenAIChat, api: FakeOpenAI) -> 
     assert api.embeddings.requests == []
 
 
-async def test_nobody_listens(make_chat: MakeChat) -> None:
+async def test_an_unreachable_provider_is_a_temporary_error(make_chat: MakeChat) -> None:
     with FakeOpenAI() as gone:
         chat = make_chat(base_url=gone.url)
     with pytest.raises(TemporaryError, match="no connection"):
@@ -258,5 +259,5 @@ async def test_an_answer_below_the_limit_of_size_is_read(chat: OpenAIChat, api: 
 )
 def test_a_base_url_that_cannot_work_or_holds_a_secret_is_refused_unquoted(base_url: str) -> None:
     with pytest.raises(ValueError, match="base URL") as caught:
-        OpenAIChat(model="fake", base_url=base_url, api_key=None, context_window=8000, count=len)
+        OpenAIChat(model="fake", api=ModelApi(base_url), context_window=8000, count=len)
     assert not re.search("hunter2|user:", str(caught.value))

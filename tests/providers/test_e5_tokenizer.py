@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 pytest.importorskip("numpy", reason="numpy is installed on Linux on x86-64 only")
 pytest.importorskip("onnxruntime", reason="onnxruntime is installed on Linux on x86-64 only")
 
-from app.providers.e5 import weights
+from app.providers.e5 import files, weights
 from app.providers.e5.tokenizer import MARK, Tokenizer
-from app.providers.e5.weights import Unusable, Vocabulary
+from app.providers.e5.weights import Vocabulary
 
 ALPHABET = st.sampled_from("ab的不人 \t😀\u0301é\ufdfa<s>👍🏽")
 
@@ -17,9 +17,10 @@ ALPHABET = st.sampled_from("ab的不人 \t😀\u0301é\ufdfa<s>👍🏽")
 @pytest.fixture(scope="module")
 def vocabulary() -> Vocabulary:
     try:
-        return weights.open_weights(weights.find()).vocabulary
-    except Unusable as missing:
+        path = files.find()
+    except files.Unusable as missing:
         pytest.skip(str(missing))
+    return weights.open_weights(path).vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -64,5 +65,5 @@ def test_a_text_cannot_spell_a_special_piece(vocabulary: Vocabulary, tokenizer: 
 
 
 def test_a_package_that_is_not_installed_is_named() -> None:
-    with pytest.raises(Unusable, match="no-such-weights is not installed"):
-        weights.find("no-such-weights")
+    with pytest.raises(files.Unusable, match="no-such-weights is not installed"):
+        files.find("no-such-weights")

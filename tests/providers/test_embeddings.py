@@ -40,7 +40,7 @@ async def test_the_index_says_which_vector_is_whose(embedder: OpenAIEmbedder, ap
     assert await embedder.embed_passages(TEXTS) == expected
 
 
-async def test_floats_do_as_well_as_base64(embedder: OpenAIEmbedder, api: FakeOpenAI) -> None:
+async def test_floats_and_base64_are_both_accepted(embedder: OpenAIEmbedder, api: FakeOpenAI) -> None:
     expected = await embedder.embed_passages(TEXTS)
     api.embeddings.queue.append(fake.refuses_parameter("encoding_format"))
     for _ in range(2):
@@ -50,7 +50,7 @@ async def test_floats_do_as_well_as_base64(embedder: OpenAIEmbedder, api: FakeOp
     assert sent == [True, True, False, False]
 
 
-async def test_dimensions_are_learnt_from_the_first_answer(embedder: OpenAIEmbedder, api: FakeOpenAI) -> None:
+async def test_dimensions_are_learned_from_the_first_answer(embedder: OpenAIEmbedder, api: FakeOpenAI) -> None:
     assert embedder.dimensions == 0
     assert await embedder.discover() == DIMENSIONS
     assert await embedder.discover() == DIMENSIONS
@@ -62,7 +62,7 @@ async def test_dimensions_are_learnt_from_the_first_answer(embedder: OpenAIEmbed
     assert embedder.dimensions == DIMENSIONS
 
 
-async def test_dimensions_that_are_configured_are_asked_for(make_embedder: MakeEmbedder, api: FakeOpenAI) -> None:
+async def test_configured_dimensions_are_requested(make_embedder: MakeEmbedder, api: FakeOpenAI) -> None:
     embedder = make_embedder(dimensions=32)
     assert embedder.dimensions == 32
     [vector] = await embedder.embed_passages(["a"])
@@ -70,7 +70,7 @@ async def test_dimensions_that_are_configured_are_asked_for(make_embedder: MakeE
     assert api.embeddings.requests[0].body["dimensions"] == 32
 
 
-async def test_a_model_of_one_width_is_not_asked_for_another(make_embedder: MakeEmbedder, api: FakeOpenAI) -> None:
+async def test_a_fixed_width_model_gets_no_dimensions_parameter(make_embedder: MakeEmbedder, api: FakeOpenAI) -> None:
     api.embeddings.queue.append(fake.refuses_parameter("dimensions"))
     assert len(await make_embedder(dimensions=DIMENSIONS).embed_query("a")) == DIMENSIONS
     assert "dimensions" not in api.embeddings.requests[-1].body
@@ -79,7 +79,7 @@ async def test_a_model_of_one_width_is_not_asked_for_another(make_embedder: Make
         await make_embedder(dimensions=32).embed_query("a")
 
 
-async def test_wide_vectors_are_reduced_and_stay_as_far_apart(make_embedder: MakeEmbedder) -> None:
+async def test_reduction_of_wide_vectors_preserves_distances(make_embedder: MakeEmbedder) -> None:
     embedder = make_embedder(dimensions=3072)
     assert embedder.dimensions == 1024
     vectors = await embedder.embed_passages([*TEXTS, "the deploy failed on Monday"])
@@ -90,9 +90,7 @@ async def test_wide_vectors_are_reduced_and_stay_as_far_apart(make_embedder: Mak
     assert cosine(vectors[0], vectors[2]) == pytest.approx(0, abs=0.15)
 
 
-async def test_more_than_a_batch_or_less_than_a_word_is_never_sent(
-    make_embedder: MakeEmbedder, api: FakeOpenAI
-) -> None:
+async def test_oversized_batches_and_blank_texts_are_never_sent(make_embedder: MakeEmbedder, api: FakeOpenAI) -> None:
     embedder = make_embedder(batch=2)
     for texts in [["a"] * 3, ["a", ""], [" \n\u3000"]]:
         with pytest.raises(ValueError, match=r"batch|without a word"):
@@ -133,7 +131,7 @@ async def test_the_whole_batch_of_the_widest_vectors_is_read_and_no_more(
         Behaviour(edit=lambda answer: {**answer, "data": [{**item, "embedding": []} for item in answer["data"]]}),
     ],
 )
-async def test_vectors_that_are_none_are_refused(
+async def test_malformed_vectors_are_rejected(
     behaviour: Behaviour, encoding: str, embedder: OpenAIEmbedder, api: FakeOpenAI
 ) -> None:
     if encoding == "float":
@@ -145,9 +143,7 @@ async def test_vectors_that_are_none_are_refused(
 
 
 @pytest.mark.parametrize("vector", [["1", "2"], [None, 1], [True, False], {"0": 1}, 7, "!", "AAA", [10**400]])
-async def test_vectors_that_are_not_numbers_are_refused(
-    vector: object, make_embedder: MakeEmbedder, api: FakeOpenAI
-) -> None:
+async def test_non_numeric_vectors_are_rejected(vector: object, make_embedder: MakeEmbedder, api: FakeOpenAI) -> None:
     api.embeddings.queue.append(fake.refuses_parameter("encoding_format"))
     api.embeddings.default = Behaviour(edit=lambda _: {"data": [{"index": 0, "embedding": vector}]})
     with pytest.raises(UnusableReply):
@@ -170,7 +166,7 @@ async def test_vectors_that_are_not_numbers_are_refused(
         (fake.html(), TemporaryError, 3),
     ],
 )
-async def test_errors_are_those_of_the_chat(
+async def test_embedding_errors_equal_chat_errors(
     behaviour: Behaviour, error: type[ProviderError], times: int, embedder: OpenAIEmbedder, api: FakeOpenAI, time: Time
 ) -> None:
     api.embeddings.default = behaviour

@@ -21,7 +21,7 @@ def process() -> Iterator[str]:
         running.terminate()
 
 
-def test_a_process_is_told_how_to_fail(process: str) -> None:
+def test_a_test_can_script_failures(process: str) -> None:
     control = process.replace("/v1", "/control")
     order = {"endpoint": "chat", "queue": [["rate_limited", {"retry_after": "7"}]], "default": ["ok", {"reply": "yo"}]}
     assert httpx.post(control, json=order).json()["chat"]["queued"] == 1

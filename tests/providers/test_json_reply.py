@@ -27,7 +27,7 @@ AROUND = st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```\n", "\ufeff {}
 
 
 @given(OBJECTS, PROSE, PROSE, AROUND, st.sampled_from([None, 2]), st.booleans())
-def test_an_object_is_found_whatever_stands_around_it(
+def test_an_object_is_found_in_any_surroundings(
     value: dict[str, Any], before: str, after: str, around: str, indent: int | None, ascii_only: bool
 ) -> None:
     written = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
@@ -38,7 +38,7 @@ def test_an_object_is_found_whatever_stands_around_it(
 @given(
     OBJECTS, st.text(max_size=40).filter(lambda text: "</think>" not in text), st.sampled_from(["think", "thinking"])
 )
-def test_thoughts_before_it_do_not_count(value: dict[str, Any], thoughts: str, tag: str) -> None:
+def test_reasoning_before_the_object_is_skipped(value: dict[str, Any], thoughts: str, tag: str) -> None:
     text = json.dumps(value)
     assert object_of(f'\n<{tag}>{thoughts} {{"draft": 1}}</{tag}>\n{text}') == value
     assert object_of(f'{{"draft": 1}}</{tag}>\n\n{text}') == value
@@ -52,7 +52,7 @@ def test_an_object_that_is_cut_off_is_refused(value: dict[str, Any], data: st.Da
 
 
 @given(st.text(max_size=200) | st.text('{}[]"\\:,a1 \n<think>/', max_size=60))
-def test_any_text_at_all_gives_an_object_or_a_refusal(text: str) -> None:
+def test_any_text_gives_an_object_or_an_error(text: str) -> None:
     try:
         value = object_of(text)
     except UnusableReply:
@@ -86,7 +86,7 @@ def test_any_text_at_all_gives_an_object_or_a_refusal(text: str) -> None:
         ('{"a": {"b": 1}, ', "cut off"),
     ],
 )
-def test_what_is_not_one_object_is_refused_with_the_reason(text: str, why: str) -> None:
+def test_anything_but_one_object_is_rejected_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(UnusableReply, match=why):
         object_of(text)
 
@@ -95,11 +95,11 @@ def test_the_deepest_object_is_read() -> None:
     assert object_of('{"a": ' * DEPTH_MAX + "1" + "}" * DEPTH_MAX)
 
 
-def test_what_no_database_takes_is_replaced() -> None:
+def test_characters_that_cannot_be_stored_are_replaced() -> None:
     assert object_of(r'{"a\u0000": ["\ud83d", "\ud83d\ude00"]}') == {"a\ufffd": ["\ufffd", "😀"]}
 
 
 @pytest.mark.parametrize("text", ["{" * 200_000, "[ " * 100_000, '{"' * 100_000, "{ " * 100_000 + '"'])
-def test_hostile_texts_take_no_more_than_a_look(text: str) -> None:
+def test_hostile_texts_are_parsed_in_linear_time(text: str) -> None:
     with pytest.raises(UnusableReply):
         object_of(text)

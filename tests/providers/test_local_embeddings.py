@@ -83,7 +83,7 @@ def is_unit(vector: Vector) -> bool:
 
 
 @pytest.mark.parametrize("line", VECTORS.read_text("utf-8").splitlines())
-async def test_it_agrees_with_the_engine_that_the_weights_were_made_for(local: Embedder, line: str) -> None:
+async def test_vectors_agree_with_the_original_engine(local: Embedder, line: str) -> None:
     known = json.loads(line)
     found = await (local.embed_query(known["text"]) if known["kind"] == "query" else only(local, known["text"]))
     assert is_unit(found)
@@ -111,7 +111,7 @@ async def test_hostile_texts_have_vectors_like_any_other(local: Embedder, text: 
     assert is_unit(await local.embed_query(text))
 
 
-async def test_what_is_past_the_limit_is_not_read(local: Embedder) -> None:
+async def test_text_beyond_the_limit_is_not_read(local: Embedder) -> None:
     long = "warehouse " * 600
     assert await only(local, long) == await only(local, long + "a different end")
 
@@ -157,7 +157,7 @@ assert "_engine" not in pathlib.Path("/proc/self/maps").read_text()
 
 
 @pytest.mark.parametrize("content", [b"E5S1 of another make", None], ids=["another file", "no file"])
-def test_weights_that_are_not_ours_mean_no_model_and_a_reason(
+def test_foreign_weights_disable_the_model_with_a_reason(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A package of that name in front of the real one, with something else in it."""
@@ -189,9 +189,27 @@ assert local_embeddings.load() is None
     assert done.stderr == "no local embeddings: onnxruntime is not installed\n"
 
 
-def test_the_engine_reports_to_nobody_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_the_engine_sends_no_telemetry_and_leaves_no_files(tmp_path: Path) -> None:
     """Its makers' telemetry keeps a device's id in the home directory as soon as the engine is imported."""
     code = "import asyncio; from app.providers import local_embeddings as e; asyncio.run(e.load().close())"
     environment = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": "."}
     subprocess.run([sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[2], check=True, timeout=60)
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_model_that_cannot_be_loaded_refuses_its_callers() -> None:
+    """The runtime is there but does not run, as with a C library that it was not built for."""
+    script = """
+import asyncio, types, sys
+from app.providers import RefusedCaller, local_embeddings
+embedder = local_embeddings.load()
+sys.modules["onnxruntime"] = None  # found a moment ago, and gone
+try:
+    asyncio.run(embedder.embed_query("anything"))
+except RefusedCaller as refused:
+    print(refused)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
+    assert done.stdout.startswith("The local embedding model cannot be loaded: ")

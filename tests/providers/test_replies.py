@@ -42,13 +42,13 @@ def test_arguments_that_come_as_an_object_are_written_as_json() -> None:
 @pytest.mark.parametrize(
     "usage", [None, {}, [], {"prompt_tokens": None, "completion_tokens": -1}, {"prompt_tokens": True}]
 )
-def test_usage_that_says_nothing_is_counted(usage: object) -> None:
+def test_missing_usage_is_counted_locally(usage: object) -> None:
     reply = read({"content": "four"}, usage=usage)
     assert (reply.prompt_tokens, reply.completion_tokens) == (7, 4)
 
 
 @pytest.mark.parametrize("model", [None, "", 7, {}])
-def test_a_provider_that_names_no_model_answered_with_the_one_that_was_asked_for(model: object) -> None:
+def test_a_missing_model_name_defaults_to_the_requested_one(model: object) -> None:
     assert read({"content": "a"}, model=model).model == "asked"
 
 
@@ -87,7 +87,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["choices", "usage", "model"]), JSON))
-def test_any_body_at_all_is_a_reply_or_an_error_of_ours(body: dict[str, Any]) -> None:
+def test_any_body_gives_a_reply_or_a_provider_error(body: dict[str, Any]) -> None:
     try:
         reply = reply_of(body, model="asked", count=len, prompt=lambda: 0)
     except ProviderError:
@@ -96,7 +96,7 @@ def test_any_body_at_all_is_a_reply_or_an_error_of_ours(body: dict[str, Any]) ->
 
 
 @given(st.text() | st.text("<>/think \n"))
-def test_thoughts_are_taken_off_any_text(text: str) -> None:
+def test_reasoning_is_stripped_from_any_text(text: str) -> None:
     rest = without_thoughts(text)
     assert rest == rest.strip()
     assert rest in text

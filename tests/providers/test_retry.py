@@ -24,18 +24,18 @@ def test_a_date_is_taken_for_its_distance_and_the_past_for_now(distance: int) ->
 
 
 @pytest.mark.parametrize("nonsense", ["", "soon", "-5", "nan", "inf", "1e9", "٣", "9" * 400, "Mon, 99 Foo 2026", None])
-def test_nonsense_asks_for_nothing(nonsense: str | None) -> None:
+def test_malformed_headers_are_ignored(nonsense: str | None) -> None:
     assert asked_seconds(nonsense, NOW) is None
 
 
 @given(st.text(max_size=60), st.floats(0, 4e9))
-def test_any_header_at_all_is_bounded(header: str, now: float) -> None:
+def test_any_header_gives_a_bounded_wait(header: str, now: float) -> None:
     asked = asked_seconds(header, now)
     assert asked is None or 0 <= asked <= ASKED_MAX_SECONDS
 
 
 @given(st.none() | st.floats(0, ASKED_MAX_SECONDS), st.integers(0, RETRIES + 1), st.floats(-5, 120), st.floats(0, 1))
-def test_a_pause_is_at_least_what_was_asked_for_and_ends_within_the_call(
+def test_a_pause_respects_retry_after_and_the_deadline(
     asked: float | None, retried: int, left: float, chance: float
 ) -> None:
     seconds = pause_seconds(TemporaryError("", asked), retried, left, chance)

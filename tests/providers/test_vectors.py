@@ -37,7 +37,7 @@ def pairs(draw: st.DrawFn) -> Vectors:
 
 @settings(max_examples=300, deadline=None)
 @given(pairs())
-def test_cosines_are_kept_within_the_stated_error(vectors: Vectors) -> None:
+def test_cosines_are_preserved_within_the_stated_error(vectors: Vectors) -> None:
     one, other = reduced(vectors)
     assert one.shape == (WIDTH_MAX,)
     assert np.linalg.norm(one) == pytest.approx(1)
@@ -73,7 +73,7 @@ def test_any_finite_direction_becomes_a_unit_vector(row: list[float]) -> None:
 
 
 @pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [-np.inf, 0.0]])
-def test_what_has_no_direction_is_refused(row: list[float]) -> None:
+def test_vectors_without_a_direction_are_rejected(row: list[float]) -> None:
     with pytest.raises(UnusableReply):
         unit(np.array([[1.0, 0.0], row]))
 

@@ -1,7 +1,10 @@
 """A service with a model behind its proxy; the model is played."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
 
+import anthropic
 import openai
 import pytest
 from pydantic import SecretStr
@@ -9,11 +12,12 @@ from pydantic import SecretStr
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from tests.conftest import serving
+from tests.conftest import serve, serving
 from tests.guards.conftest import superuser
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
-from tests.proxy.kit import SECRET, Script, openai_of
+from tests.proxy.fakes import FakeApi
+from tests.proxy.kit import KEY, SECRET, AnthropicOf, Script, openai_of
 
 __all__ = ["superuser"]
 
@@ -42,6 +46,42 @@ def proxy_settings(settings: Settings, always: FakeOpenAI) -> Settings:
 @pytest.fixture(scope="session")
 def base_url(postgres: EmbeddedPostgres, proxy_settings: Settings) -> Iterator[str]:
     yield from serving(build_app(proxy_settings, postgres.app_dsn))
+
+
+@pytest.fixture(scope="session")
+def spoken() -> Iterator[tuple[FakeApi, str]]:
+    """An API of other dialects, and its address."""
+    api = FakeApi()
+    with serve(api.app()) as served:
+        yield api, f"{served.url}/v1"
+
+
+@pytest.fixture
+def messages_api(spoken: tuple[FakeApi, str]) -> FakeApi:
+    """Messages, with nothing asked of it yet."""
+    spoken[0].clear()
+    return spoken[0]
+
+
+def _speaking(proxy_settings: Settings, postgres: EmbeddedPostgres, url: str, dialect: str) -> Iterator[str]:
+    update = {"quire_proxy_base_url": url, "quire_proxy_upstream_dialect": dialect}
+    yield from serving(build_app(proxy_settings.model_copy(update=update), postgres.app_dsn))
+
+
+@pytest.fixture(scope="session")
+def speaking_messages(
+    postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str]
+) -> Iterator[str]:
+    """A service whose model's API speaks Messages."""
+    yield from _speaking(proxy_settings, postgres, spoken[1], "messages")
+
+
+@pytest.fixture(scope="session")
+def speaking_responses(
+    postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str]
+) -> Iterator[str]:
+    """A service whose model's API speaks Responses."""
+    yield from _speaking(proxy_settings, postgres, spoken[1], "responses")
 
 
 @pytest.fixture
@@ -75,6 +115,22 @@ def script(api: FakeOpenAI) -> Script:
 def chat(base_url: str, clean: None) -> openai.OpenAI:
     """A client that names its conversation."""
     return openai_of(base_url, "c")
+
+
+@pytest.fixture
+def anthropic_of(clean: None) -> Iterator[AnthropicOf]:
+    """Make a client for a service and, perhaps, one conversation. Theirs do not close themselves."""
+    with ExitStack() as opened:
+
+        def make(base_url: str, conversation: str | None = None, **more: Any) -> anthropic.Anthropic:
+            headers = {"X-Quire-Conversation": conversation} if conversation else {}
+            keys: dict[str, Any] = {} if "auth_token" in more else {"api_key": KEY}
+            client = anthropic.Anthropic(
+                base_url=base_url, default_headers=headers, max_retries=0, timeout=30, **keys, **more
+            )
+            return opened.enter_context(client)
+
+        yield make
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import anthropic
 import httpx
 import openai
 
@@ -16,6 +17,7 @@ from tests.api.kit import Json, history
 
 SECRET = "sk-proj-0123456789abcdef"
 """The provider's key, which nobody is to be told."""
+AnthropicOf = Callable[..., anthropic.Anthropic]
 KEY = "any key"
 """What clients send where no keys are: their packages want one."""
 
@@ -64,6 +66,11 @@ def openai_of(base_url: str, conversation: str | None = None, **more: Any) -> op
         base_url=f"{base_url}/v1", api_key=KEY, default_headers={**headers, **more.pop("headers", {})},
         **{"max_retries": 0, "timeout": 30, **more},
     )  # fmt: skip
+
+
+def said_by(message: Any) -> str:
+    """The text of a message of Anthropic's."""
+    return "".join(block.text for block in message.content if block.type == "text")
 
 
 def ask(client: openai.OpenAI, messages: Sequence[Any], *, stream: bool = False, **body: Any) -> Any:

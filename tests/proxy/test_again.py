@@ -43,7 +43,7 @@ def leaving(base_url: str, body: Json, **headers: str) -> Iterator[Iterator[str]
 @both
 @pytest.mark.parametrize("retried", [False, True])
 @pytest.mark.parametrize("fault", [fake.reset, fake.cut, lambda: fake.status(500), fake.empty_body])
-def test_after_a_failure_the_question_is_there_once(
+def test_after_a_failure_the_question_is_stored_once(
     client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, stream: bool, retried: bool, fault: Any
 ) -> None:
     retried = retried and not (stream and fault is fake.cut)  # a stream that has begun is not tried again
@@ -77,7 +77,7 @@ def test_a_stream_that_is_cut_ends_with_an_error_and_nothing_of_it_is_stored(
     assert len(stored(client, "c")) == 2
 
 
-def test_who_leaves_finds_the_answer_finished_and_reads_it_again(
+def test_a_client_that_disconnects_can_fetch_the_finished_answer(
     client: httpx.Client, base_url: str, api: FakeOpenAI, script: Script
 ) -> None:
     api.chat.queue.append(fake.held_within())
@@ -97,7 +97,7 @@ def test_who_leaves_finds_the_answer_finished_and_reads_it_again(
     assert len(script.asked) == 1
 
 
-def test_an_answer_that_nobody_had_is_given_again(
+def test_an_undelivered_answer_is_delivered_on_retry(
     client: httpx.Client, base_url: str, chat: openai.OpenAI, api: FakeOpenAI, script: Script
 ) -> None:
     api.chat.queue.append(fake.held_within())
@@ -111,7 +111,7 @@ def test_an_answer_that_nobody_had_is_given_again(
     assert len(stored(client, "c")) == 2
 
 
-def test_who_had_the_answer_and_asks_again_gets_another(
+def test_repeating_an_answered_request_gives_a_new_answer(
     client: httpx.Client, chat: openai.OpenAI, script: Script
 ) -> None:
     """A second later: before that, it was sent with the other."""
@@ -129,7 +129,7 @@ def test_who_had_the_answer_and_asks_again_gets_another(
     assert len(stored(client, "c")) == 8
 
 
-def test_what_is_erased_is_not_given_again(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+def test_an_erased_answer_is_not_replayed(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
     answer = ask(chat, [user("one")])
     ok(client.delete("/conversations/c/messages/2"))
     again = ask(chat, [user("one")], extra_headers=AGAIN)
@@ -140,7 +140,7 @@ def test_what_is_erased_is_not_given_again(client: httpx.Client, chat: openai.Op
 @both
 @pytest.mark.parametrize("where", ["here", "another process"])
 @pytest.mark.parametrize("sends", ["the whole list", "what is new"])
-def test_who_says_that_it_asks_again_gets_the_same(
+def test_a_marked_retry_gets_the_same_answer(
     client: httpx.Client, chat: openai.OpenAI, other_url: str, script: Script, stream: bool, where: str, sends: str
 ) -> None:
     first = ask(chat, [user("hi")])
@@ -232,7 +232,7 @@ def other_url(postgres: EmbeddedPostgres, proxy_settings: Settings) -> Iterator[
     yield from serving(build_app(proxy_settings, postgres.app_dsn))
 
 
-def test_a_stopped_server_finishes_what_nobody_reads(
+def test_a_stopping_server_finishes_unread_answers(
     client: httpx.Client, postgres: EmbeddedPostgres, proxy_settings: Settings, api: FakeOpenAI, script: Script
 ) -> None:
     api.chat.queue.append(fake.held_within())

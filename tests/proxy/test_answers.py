@@ -40,7 +40,9 @@ def test_a_turn_is_stored_and_the_model_sees_those_before(
 
 
 @both
-def test_only_what_is_new_may_be_sent(client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool) -> None:
+def test_a_client_can_send_only_new_messages(
+    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
+) -> None:
     for said in ("one", "ok", "ok"):
         ask(chat, [user(said)], stream=stream)
     assert [text for _, text in stored(client, "c")] == [
@@ -50,7 +52,7 @@ def test_only_what_is_new_may_be_sent(client: httpx.Client, chat: openai.OpenAI,
 
 
 @both
-def test_what_the_model_recalls_is_brought_in_unseen_by_the_client(
+def test_recalls_are_invisible_to_the_client(
     client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
 ) -> None:
     first = ask(chat, [user("I like longjing.")], stream=stream)
@@ -96,7 +98,7 @@ def test_the_clients_tools_go_to_the_client_and_back(
 
 
 @both
-def test_of_mixed_calls_the_client_gets_its_own(
+def test_the_client_gets_only_its_own_of_mixed_calls(
     client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
 ) -> None:
     first = ask(chat, [user("I like longjing.")], stream=stream)
@@ -136,13 +138,13 @@ def test_a_tool_of_the_clients_with_a_recall_tools_name_is_the_clients(chat: ope
     assert names(script.asked[0]) == ["recall_page", "load_tool_history", "search_memories"]
 
 
-def test_what_a_model_gets_wrong_about_a_recall_is_told_to_it(chat: openai.OpenAI, script: Script) -> None:
+def test_a_models_mistaken_recall_is_explained_to_it(chat: openai.OpenAI, script: Script) -> None:
     script.says(calling(("recall_page", {"page": 99}), ("load_tool_history", {"uuid": "x"})), "I see.")
     assert ask(chat, [user("Go.")]).content == "I see."
     assert "pages 1–1 exist" in script.asked[1]["messages"][-2]["content"]
 
 
-def test_words_are_passed_on_before_the_end(chat: openai.OpenAI, api: FakeOpenAI) -> None:
+def test_text_is_streamed_before_the_end(chat: openai.OpenAI, api: FakeOpenAI) -> None:
     api.chat.queue.append(fake.held_within())
     api.reply = lambda _: "one two three four five six"
     words, listed = [], cast(Any, [user()])
@@ -154,7 +156,7 @@ def test_words_are_passed_on_before_the_end(chat: openai.OpenAI, api: FakeOpenAI
 
 
 @both
-def test_usage_is_that_of_all_calls(chat: openai.OpenAI, script: Script, stream: bool) -> None:
+def test_usage_sums_all_calls(chat: openai.OpenAI, script: Script, stream: bool) -> None:
     script.says(calling(("recall_page", {"page": 1})), "Done.")
     asked: Any = {"model": "fake", "messages": [user("Go.")]}
     if not stream:
@@ -170,7 +172,7 @@ def test_usage_is_that_of_all_calls(chat: openai.OpenAI, script: Script, stream:
 
 
 @both
-def test_windows_are_fitted_to_what_the_models_api_counts(
+def test_windows_are_calibrated_by_the_apis_usage(
     client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, stream: bool
 ) -> None:
     """It makes 1.4 tokens of each of ours, and says so."""

@@ -21,7 +21,7 @@ def goes_on(client: openai.OpenAI, listed: Listed, text: str, **body: Any) -> Li
     return [*asked, sent(ask(client, asked, **body))]
 
 
-def test_a_list_without_a_name_goes_on_where_it_was(
+def test_an_unnamed_list_continues_its_conversation(
     client: httpx.Client, nameless: openai.OpenAI, script: Script
 ) -> None:
     listed: Listed = []
@@ -41,7 +41,9 @@ def test_the_answer_names_the_conversation(client: httpx.Client, nameless: opena
     assert ok(client.get("/conversations/team%2F%E8%8C%B6"))["id"] == "team/茶"
 
 
-def test_equal_beginnings_are_two_conversations(client: httpx.Client, nameless: openai.OpenAI, script: Script) -> None:
+def test_equal_openings_start_separate_conversations(
+    client: httpx.Client, nameless: openai.OpenAI, script: Script
+) -> None:
     one, two = goes_on(nameless, [], "hi"), goes_on(nameless, [], "hi")
     assert one != two
     goes_on(nameless, one, "and on")
@@ -51,7 +53,7 @@ def test_equal_beginnings_are_two_conversations(client: httpx.Client, nameless: 
     assert {said[1][1] for said in found} == {one[1]["content"], two[1]["content"]}
 
 
-def test_examples_in_a_list_are_no_answers_of_ours(client: httpx.Client, nameless: openai.OpenAI) -> None:
+def test_few_shot_examples_are_not_taken_for_our_answers(client: httpx.Client, nameless: openai.OpenAI) -> None:
     examples: Listed = [user("2+2?"), {"role": "assistant", "content": "4"}]
     goes_on(nameless, examples, "3+3?")
     goes_on(nameless, examples, "3+3?")
@@ -93,7 +95,7 @@ def test_answers_that_a_client_changes_are_not_stored_again(
     ]  # fmt: skip
 
 
-def test_what_was_said_before_the_proxy_is_taken_in(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+def test_earlier_history_of_a_client_is_imported(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
     append(client, "c", [system("s"), user("one"), {"role": "assistant", "content": "1"}], user_id="u")
     goes_on(chat, [system("s"), user("one"), {"role": "assistant", "content": "1"}], "two")
     assert [text for _, text in stored(client, "c")] == ["s", "one", "1", "two", "Answer 1 to two."]
@@ -105,7 +107,7 @@ def test_what_was_said_before_the_proxy_is_taken_in(client: httpx.Client, chat: 
     assert ok(found)["matched"] == 4
 
 
-def test_recalls_are_no_part_of_a_synced_list(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+def test_recalls_are_excluded_from_a_synced_list(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
     function = {"name": "recall_page", "arguments": '{"page": 1}'}
     script.says({"content": None, "tool_calls": [{"id": "r", "type": "function", "function": function}]}, "Here.")
     listed = goes_on(chat, [], "one")
@@ -120,7 +122,7 @@ def test_recalls_are_no_part_of_a_synced_list(client: httpx.Client, chat: openai
 
 
 @pytest.mark.parametrize("how", ["header", "body"])
-def test_users_are_apart(client: httpx.Client, nameless: openai.OpenAI, script: Script, how: str) -> None:
+def test_users_are_isolated(client: httpx.Client, nameless: openai.OpenAI, script: Script, how: str) -> None:
     bodies: dict[str, Any] = {
         name: {"user": name} if how == "body" else {"extra_headers": {"X-Quire-User": name}} for name in ("ann", "bob")
     }
@@ -132,7 +134,7 @@ def test_users_are_apart(client: httpx.Client, nameless: openai.OpenAI, script: 
     assert found == {"ann": 4, "bob": 4, None: 4}
 
 
-def test_anothers_conversation_is_refused(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
+def test_another_users_conversation_is_refused(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
     ask(chat, [user("hi")], user="ann")
     with pytest.raises(openai.BadRequestError, match="belongs to another user") as caught:
         ask(chat, [user("hi")], user="bob")
@@ -141,7 +143,7 @@ def test_anothers_conversation_is_refused(client: httpx.Client, chat: openai.Ope
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["the whole list", "what is new"])
-def test_twenty_equal_requests_at_once_are_one_turn(
+def test_twenty_equal_concurrent_requests_are_one_turn(
     client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, whole: bool
 ) -> None:
     """All have begun before the first of them is answered."""
@@ -161,7 +163,7 @@ def test_twenty_equal_requests_at_once_are_one_turn(
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["the whole list", "what is new"])
-def test_what_came_before_the_answer_and_is_read_after_it_was_sent_with_it(
+def test_a_request_sent_before_the_answer_joins_its_turn(
     client: httpx.Client, chat: openai.OpenAI, script: Script, whole: bool
 ) -> None:
     first = goes_on(chat, [], "one")
@@ -175,7 +177,7 @@ def test_what_came_before_the_answer_and_is_read_after_it_was_sent_with_it(
         assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 3
 
 
-def test_twenty_requests_of_nobody_at_once_are_twenty(
+def test_twenty_concurrent_userless_requests_are_separate(
     client: httpx.Client, nameless: openai.OpenAI, script: Script
 ) -> None:
     with ThreadPoolExecutor(20) as pool:

@@ -34,7 +34,7 @@ def after(listed: str, stored: str) -> str:
 talks = st.text("abAB", max_size=8)
 
 
-def test_a_list_goes_on_is_new_or_is_known() -> None:
+def test_a_list_continues_is_new_or_is_stored() -> None:
     assert after("aAb", "aA") == "aAb"
     assert after("b", "aA") == "aAb"
     assert after("aAb", "aAb") == "aAb"
@@ -43,7 +43,7 @@ def test_a_list_goes_on_is_new_or_is_known() -> None:
     assert after("aAbBc", "aA") == "aAbBc"
 
 
-def test_answers_that_a_client_changed_are_those_that_were_given() -> None:
+def test_answers_changed_by_a_client_match_the_stored_ones() -> None:
     assert after("aXb", "aA") == "aAb"
     assert after("aXbYc", "aAbB") == "aAbBc"
     assert met("aXb", "aAbB") == Met(3, 2, (2,))
@@ -56,13 +56,13 @@ def test_an_edited_turn_is_added_and_the_old_one_stays() -> None:
     assert after("aAcCd", "aAbBcC") == "aAbBcCd"
 
 
-def test_an_earlier_turn_that_is_asked_again_is_said_again() -> None:
+def test_a_repeated_earlier_turn_is_appended_again() -> None:
     assert after("a", "aAbB") == "aAbBa"
     assert after("aAb", "aAbBcC") == "aAbBcCb"
     assert met("aAb", "aAbBcC", retried=True) == Met(3, 0, (0,))
 
 
-def test_what_is_sent_alone_is_new_unless_the_client_says_that_it_is_not() -> None:
+def test_a_lone_message_is_new_unless_marked_as_a_retry() -> None:
     assert after("b", "aAbB") == "aAbBb"
     assert met("b", "aAbB", retried=True) == Met(1, 3, (3,))
     assert after("b", "aAb") == "aAb"
@@ -74,7 +74,7 @@ turns = st.lists(st.sampled_from(["a", "b", "aA", "bB", "aB"]), max_size=6).map(
 
 @settings(derandomize=True)  # of lists that repeat themselves one in a thousand can be taken in two ways
 @given(listed=turns.map(lambda talk: talk + "a"), stored=turns)
-def test_what_was_asked_is_stored_once_however_often_it_is_asked(listed: str, stored: str) -> None:
+def test_a_repeated_question_is_stored_once(listed: str, stored: str) -> None:
     once = after(listed, stored)
     assert once.startswith(stored)
     assert after(listed, once) == once
@@ -114,7 +114,7 @@ def test_a_conversation_is_known_by_an_answer_of_its_own() -> None:
     assert found("aAb", [candidate("6", "aAbB", 3, answered=2)]) == "6"
 
 
-def test_calls_get_what_they_lack() -> None:
+def test_incomplete_calls_are_completed() -> None:
     calls = [{"function": {"name": "f"}}, {"id": "x", "function": {"name": "g", "arguments": {"a": 1}}}, {"id": "y"}]
     again = [*calls, {"id": "x", "function": {"name": "h", "arguments": ""}}]
     found = [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in sound_calls(again)]
@@ -122,7 +122,7 @@ def test_calls_get_what_they_lack() -> None:
     assert sound_calls("no list") == []
 
 
-def test_usage_adds_up() -> None:
+def test_usages_are_summed() -> None:
     one = {"total_tokens": 3, "details": {"cached": 1}, "tier": "a"}
     assert added(one, {"total_tokens": 4, "details": {"cached": 2, "new": 1}, "tier": "b"}) == {
         "total_tokens": 7, "details": {"cached": 3, "new": 1}, "tier": "b",
@@ -136,7 +136,7 @@ calls = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(["", "{}", '{
 
 
 @given(text=st.sampled_from(["", "some words", "  spaced  "]), wanted=calls)
-def test_what_is_passed_on_in_parts_is_the_answer_without_the_recalls(text: str, wanted: list[tuple[str, str]]) -> None:
+def test_streamed_parts_add_up_to_the_answer_without_recalls(text: str, wanted: list[tuple[str, str]]) -> None:
     made: list[Any] = [
         {"id": f"i{n}", "type": "function", "function": {"name": name, "arguments": given}}
         for n, (name, given) in enumerate(wanted)

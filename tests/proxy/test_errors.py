@@ -65,7 +65,7 @@ def post(client: httpx.Client, **body: Any) -> httpx.Response:
         ({"tools": [{}] * 201}, "invalid", "200", "tools"),
     ],
 )
-def test_what_breaks_a_rule_is_400_and_stores_nothing(
+def test_an_invalid_request_is_400_and_stores_nothing(
     client: httpx.Client, api: FakeOpenAI, body: Json, code: str, says: str, param: str
 ) -> None:
     error = refused(post(client, **body), 400, code, says, param)
@@ -74,10 +74,10 @@ def test_what_breaks_a_rule_is_400_and_stores_nothing(
     assert api.chat.requests == []
 
 
-def test_what_is_no_request_is_told_alike(client: httpx.Client) -> None:
+def test_malformed_bodies_get_the_same_error_form(client: httpx.Client) -> None:
     broken = {"content": b"{", "headers": {"content-type": "application/json"}}
     refused(client.post("/v1/chat/completions", **broken), 400, "bad_request", "not valid JSON")  # type: ignore[arg-type]
-    refused(client.post("/v1/embeddings", json={}), 404, None, "does not exist")
+    refused(client.post("/v1/completions", json={}), 404, None, "does not exist")
     refused(client.get("/v1/chat/completions"), 405, None, "does not allow")
     headers = {"X-Quire-Budget": "none"}
     refused(
@@ -116,7 +116,7 @@ REFUSALS: list[tuple[Behaviour, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("fault", "status", "code", "says"), REFUSALS)
-def test_what_the_provider_refuses_is_told_without_its_secrets(
+def test_provider_errors_are_passed_on_without_secrets(
     client: httpx.Client, api: FakeOpenAI, fault: Behaviour, status: int, code: str, says: str
 ) -> None:
     api.chat.queue.append(fault)
@@ -130,7 +130,7 @@ def test_what_the_provider_refuses_is_told_without_its_secrets(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_how_long_to_wait_is_passed_on(client: httpx.Client, api: FakeOpenAI, stream: bool) -> None:
+def test_retry_after_is_passed_on(client: httpx.Client, api: FakeOpenAI, stream: bool) -> None:
     api.chat.queue.append(fake.rate_limited("7", message="slow down", code="rate_limit_exceeded"))
     answer = post(client, stream=stream)
     error = refused(answer, 429, "rate_limit_exceeded", "answered 429")
@@ -150,7 +150,7 @@ def test_an_answer_has_its_time(serve: Serve, api: FakeOpenAI) -> None:
         assert {c["messages"] for c in client.get("/conversations").json()["items"]} == {1}
 
 
-def test_more_at_once_than_may_be_is_tried_again(serve: Serve, api: FakeOpenAI) -> None:
+def test_too_many_concurrent_requests_get_a_retryable_error(serve: Serve, api: FakeOpenAI) -> None:
     url = serve(quire_proxy_concurrency=1)
     api.chat.queue.append(fake.held())
     with httpx.Client(base_url=url, timeout=30) as client, httpx.Client(base_url=url, timeout=30) as leaves:
@@ -170,7 +170,7 @@ def test_models_are_those_of_the_provider(client: httpx.Client, nameless: openai
     assert len(api.models.requests) <= 1, "it is remembered for a while"
 
 
-def test_models_may_be_narrowed_and_have_a_default(serve: Serve, api: FakeOpenAI, script: Script) -> None:
+def test_models_can_be_restricted_and_have_a_default(serve: Serve, api: FakeOpenAI, script: Script) -> None:
     url = serve(quire_proxy_models="other, else", quire_proxy_model="else")
     with httpx.Client(base_url=url, timeout=30) as client:
         assert client.get("/v1/models").json()["data"] == []
@@ -187,7 +187,7 @@ def test_without_a_model_behind_it_there_is_no_proxy(serve: Serve) -> None:
         refused(client.get("/v1/models"), 404, "not_found", "QUIRE_PROXY_BASE_URL")
 
 
-def test_keys_are_asked_for_as_of_every_route(serve: Serve, api: FakeOpenAI) -> None:
+def test_the_proxy_requires_keys_like_every_route(serve: Serve, api: FakeOpenAI) -> None:
     url = serve(quire_require_keys=True)
     with pytest.raises(openai.AuthenticationError) as caught:
         ask(openai_of(url), [user()])

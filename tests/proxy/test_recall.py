@@ -30,7 +30,7 @@ def seen(script: Script, call: int = -1) -> str:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_what_answers_the_newest_user_message_is_shown_and_not_stored(
+def test_recalled_answers_are_shown_but_not_stored(
     base_url: str, client: httpx.Client, script: Script, stream: bool
 ) -> None:
     remembering(client)
@@ -43,7 +43,7 @@ def test_what_answers_the_newest_user_message_is_shown_and_not_stored(
 
 
 @pytest.mark.parametrize("said", ["thanks", "谢谢", "How many moons does Neptune have?"])
-def test_small_talk_and_what_nothing_answers_bring_in_nothing(
+def test_small_talk_and_unanswerable_questions_recall_nothing(
     base_url: str, client: httpx.Client, script: Script, said: str
 ) -> None:
     remembering(client)
@@ -71,7 +71,7 @@ def test_a_header_turns_it_off_for_a_request(base_url: str, client: httpx.Client
     assert "X-Quire-Recall" in problem_.text
 
 
-def test_it_keeps_to_its_cap(base_url: str, client: httpx.Client, script: Script) -> None:
+def test_recall_stays_within_its_cap(base_url: str, client: httpx.Client, script: Script) -> None:
     for number in range(60):
         append(client, "before", [user(f"Boiler {number} has the service code KX-{number}." + " Check it." * 20)],
                user_id="me")  # fmt: skip

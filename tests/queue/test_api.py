@@ -25,7 +25,7 @@ def three(client: httpx.Client) -> httpx.Client:
     return client
 
 
-def test_what_is_to_be_done_is_shown(three: httpx.Client) -> None:
+def test_pending_work_is_shown(three: httpx.Client) -> None:
     for shown in (ok(three.get("/jobs")), ok(three.get(path("c", "status")))):
         assert (shown["pending"], shown["running"], shown["dead"], shown["unindexed"]) == (3, 0, 0, 3)
         assert 0 <= shown["oldest_pending_seconds"] < 60
@@ -35,7 +35,7 @@ def test_what_is_to_be_done_is_shown(three: httpx.Client) -> None:
     assert (shown["items"], shown["next_cursor"], shown["unindexed_at_least"]) == ([], None, False)
 
 
-def test_nothing_to_do_is_shown_too(client: httpx.Client) -> None:
+def test_an_empty_queue_is_shown(client: httpx.Client) -> None:
     shown = ok(client.get("/jobs"))
     assert (shown["pending"], shown["oldest_pending_seconds"], shown["lanes"]) == (0, None, {})
 
@@ -57,7 +57,7 @@ def test_dead_letters_are_listed_in_pages_and_tried_again(three: httpx.Client, r
     assert ok(three.get("/jobs"))["dead"] == 2
 
 
-def test_a_retry_that_is_sent_again_is_answered_alike(three: httpx.Client, run_as_superuser: Ask) -> None:
+def test_a_repeated_retry_gets_the_same_response(three: httpx.Client, run_as_superuser: Ask) -> None:
     run_as_superuser(BURY)
     job = ok(three.get("/jobs"))["items"][0]["id"]
     key = {"Idempotency-Key": "k"}
@@ -67,7 +67,7 @@ def test_a_retry_that_is_sent_again_is_answered_alike(three: httpx.Client, run_a
     problem(three.post(f"/jobs/{job}/retry"), 404)
 
 
-def test_unknown_jobs_and_those_of_other_tenants_are_not_found(three: httpx.Client, run_as_superuser: Ask) -> None:
+def test_unknown_and_foreign_jobs_are_not_found(three: httpx.Client, run_as_superuser: Ask) -> None:
     [row] = run_as_superuser(
         "INSERT INTO work (tenant_id, kind, subject, id, lane, failed_at)"
         f" VALUES ('{UUID(int=7)}', 'embed', 's', '{uuid7()}', 'embedding', now()) RETURNING id"
@@ -81,7 +81,7 @@ def test_unknown_jobs_and_those_of_other_tenants_are_not_found(three: httpx.Clie
     problem(three.get("/jobs", params={"limit": 0}), 422, "limit")
 
 
-def test_readiness_warns_of_work_that_nobody_does(three: httpx.Client, run_as_superuser: Ask) -> None:
+def test_readiness_warns_of_unclaimed_work(three: httpx.Client, run_as_superuser: Ask) -> None:
     assert ok(three.get("/readyz")) == {"status": "ok", "warnings": []}
     run_as_superuser("UPDATE work SET due = now() - interval '2 minutes', error = 'RefusedCaller: 401'")
     [warning] = ok(three.get("/readyz"))["warnings"]
@@ -91,7 +91,7 @@ def test_readiness_warns_of_work_that_nobody_does(three: httpx.Client, run_as_su
     assert ok(three.get("/jobs"))["lanes"]["llm"]["unclaimed"] == 3
 
 
-def test_work_goes_with_its_conversation(three: httpx.Client) -> None:
+def test_work_is_deleted_with_its_conversation(three: httpx.Client) -> None:
     ok(three.delete(path("c")))
     assert ok(three.get("/jobs"))["pending"] == 0
 

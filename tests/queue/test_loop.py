@@ -14,7 +14,7 @@ from app.postgres.database import Database
 from app.providers import RefusedCaller, RefusedInput, TemporaryError
 from app.queue import enqueue, table
 from app.queue.enqueue import Lane
-from app.queue.loop import Loop, Pace
+from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from tests.queue.conftest import Rows
 from tests.queue.kit import ANN, BOB, conversation, done, page, pass_time, put, until
@@ -55,10 +55,14 @@ class Bench:
             return tenants
 
         lanes: dict[Lane, int] = {"llm": slots, "embedding": 1}
+        jobs = Jobs(
+            {"page": see, "embed": see},
+            lambda e, c: judge(e, c, 0.0),
+            lambda claimed, outcome, _: self.ends.append((claimed.kind, outcome)),
+        )
         loop = Loop(
-            self.database, listed, lanes, {"page": see, "embed": see}, lambda e, c: judge(e, c, 0.0),
-            came=self.came, random=lambda: 0.0, stopped=self.stopped, pace=pace, share=share,
-            on_outcome=lambda claimed, outcome, _: self.ends.append((claimed.kind, outcome)),
+            self.database, listed, Slots(lanes, share), jobs,
+            came=self.came, random=lambda: 0.0, stopped=self.stopped, pace=pace,
         )  # fmt: skip
         async with asyncio.TaskGroup() as group:
             group.create_task(loop.run(self.stop))
@@ -86,7 +90,7 @@ async def forever(claimed: Claimed) -> None:
     await asyncio.Event().wait()
 
 
-async def test_a_job_is_done_as_soon_as_the_loop_is_told(bench: Bench, jobs: Rows) -> None:
+async def test_a_notified_loop_runs_a_job_at_once(bench: Bench, jobs: Rows) -> None:
     await conversation(bench.database, ANN, "c")
     async with bench.looping(bench.finish, pace=NEVER):
         await put(bench.database, ANN, page("c", 1), page("c", 2), page("c", 3))
@@ -96,7 +100,7 @@ async def test_a_job_is_done_as_soon_as_the_loop_is_told(bench: Bench, jobs: Row
     assert await jobs() == []
 
 
-async def test_untold_it_looks_by_itself(bench: Bench) -> None:
+async def test_the_loop_polls_without_notification(bench: Bench) -> None:
     await conversation(bench.database, ANN, "c")
     async with bench.looping(bench.finish):
         await put(bench.database, ANN, page("c", 1), enqueue.embed(ANN))
@@ -104,7 +108,7 @@ async def test_untold_it_looks_by_itself(bench: Bench) -> None:
     assert Counter(bench.ends) == {("page", "done"): 1, ("embed", "done"): 1}
 
 
-async def test_what_arrives_while_a_job_runs_is_done_after_it(bench: Bench, jobs: Rows) -> None:
+async def test_work_arriving_during_a_job_runs_after_it(bench: Bench, jobs: Rows) -> None:
     await conversation(bench.database, ANN, "c")
     go = asyncio.Event()
 
@@ -166,7 +170,7 @@ async def test_a_tenant_has_no_more_of_a_lane_than_it_may(bench: Bench) -> None:
     }  # fmt: skip
 
 
-async def test_what_had_no_slot_is_done_when_one_is_free_without_being_told_again(bench: Bench, jobs: Rows) -> None:
+async def test_work_without_a_slot_runs_once_one_is_free(bench: Bench, jobs: Rows) -> None:
     for tenant in (ANN, BOB):
         await conversation(bench.database, tenant, *(f"c{n}" for n in range(9)))
         await put(bench.database, tenant, *(page(f"c{n}", number) for n in range(9) for number in (1, 2)))
@@ -175,7 +179,7 @@ async def test_what_had_no_slot_is_done_when_one_is_free_without_being_told_agai
     assert await jobs() == []
 
 
-async def test_work_of_which_nobody_told_is_found_while_jobs_go_on_ending(bench: Bench) -> None:
+async def test_unannounced_work_is_found_on_a_busy_worker(bench: Bench) -> None:
     """Of another lane, and of a tenant that was not there yet."""
     tenants = [ANN]
     for tenant in (ANN, BOB):
@@ -316,7 +320,7 @@ async def test_a_refused_input_dies_alone_and_at_once(bench: Bench, jobs: Rows) 
     assert (row["error"], row["attempts"]) == ("RefusedInput: the provider answered 400", 1)
 
 
-async def test_shutdown_waits_a_moment_then_gives_back(bench: Bench, jobs: Rows) -> None:
+async def test_shutdown_waits_briefly_then_releases_jobs(bench: Bench, jobs: Rows) -> None:
     await conversation(bench.database, ANN, "c", "d")
     await put(bench.database, ANN, page("c", 1), page("d", 1))
 
@@ -358,7 +362,7 @@ async def test_a_heartbeat_keeps_the_lease(bench: Bench, jobs: Rows) -> None:
     assert await jobs() == []
 
 
-async def test_a_job_whose_lease_was_lost_is_given_up(bench: Bench, jobs: Rows) -> None:
+async def test_a_job_that_lost_its_lease_is_cancelled(bench: Bench, jobs: Rows) -> None:
     await conversation(bench.database, ANN, "c")
     await put(bench.database, ANN, page("c", 1))
     async with bench.looping(forever, pace=Pace(lease=0.3, poll=3600, reap=3600, grace=5)):
@@ -391,7 +395,7 @@ async def test_a_cancellation_from_within_counts_as_a_failure(bench: Bench, jobs
     assert bench.ends == [("page", "retried")]
 
 
-async def test_while_the_database_is_away_it_waits_and_then_goes_on(bench: Bench, database: Database) -> None:
+async def test_the_loop_survives_a_database_outage(bench: Bench, database: Database) -> None:
     """Connections that are cut at any moment cost an attempt's time, never a job."""
     await conversation(database, ANN, *(f"c{n}" for n in range(12)))
     await put(database, ANN, *(page(f"c{n}", 1) for n in range(12)))

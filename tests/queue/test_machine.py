@@ -272,7 +272,7 @@ class Machine(RuleBasedStateMachine):
         self.run(drain())
 
 
-def test_any_order_of_events_loses_and_doubles_nothing(runtime: Runtime) -> None:
+def test_no_order_of_events_loses_or_duplicates_work(runtime: Runtime) -> None:
     run_state_machine_as_test(
         type("Bound", (Machine,), {"runtime": runtime}),
         settings=settings(

@@ -92,7 +92,7 @@ def raised(error: Exception) -> Exception:
 
 
 @pytest.mark.parametrize("form", [logs.Lines(), logs.JsonLines()])
-def test_logs_say_where_an_error_was_and_not_what_it_quotes(form: logging.Formatter) -> None:
+def test_logs_locate_errors_without_quoting_content(form: logging.Formatter) -> None:
     said = form.format(record(raised(ValueError("the second secret"))))
     assert "ValueError" in said
     assert "KeyError" in said
@@ -103,7 +103,7 @@ def test_logs_say_where_an_error_was_and_not_what_it_quotes(form: logging.Format
     assert "try again" in form.format(record(raised(errors.StorageUnavailable("try again"))))
 
 
-def test_json_logs_are_one_object_a_line_with_what_is_worked_on() -> None:
+def test_json_logs_have_one_object_per_line_with_context() -> None:
     logs.bind(job_id="1", tenant="2")
     said = logs.JsonLines().format(record())
     assert "\n" not in said

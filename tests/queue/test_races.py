@@ -33,9 +33,7 @@ async def workers(postgres: EmbeddedPostgres, many: Database) -> AsyncIterator[l
         await one.close()
 
 
-async def test_workers_that_claim_at_once_share_the_work_and_never_a_conversation(
-    many: Database, workers: list[Database]
-) -> None:
+async def test_concurrent_workers_never_share_a_conversation(many: Database, workers: list[Database]) -> None:
     names = [f"c{n}" for n in range(8)]
     await conversation(many, ANN, *names)
     await put(many, ANN, *(page(name, number) for name in names for number in range(1, 6)))
@@ -115,7 +113,7 @@ async def test_a_lease_ends_in_one_way_only(many: Database, jobs: Rows) -> None:
     assert await jobs() == []
 
 
-async def test_a_claim_waits_for_nobody(many: Database) -> None:
+async def test_a_claim_never_waits(many: Database) -> None:
     """A row that a finishing transaction holds is skipped, and so is one that an append is bumping."""
     await conversation(many, ANN, "c", "d")
     await put(many, ANN, page("c", 1), page("d", 1))
@@ -141,7 +139,7 @@ async def test_a_lost_race_for_a_conversation_is_looked_at_again(many: Database)
     assert [job.conversation_id for job in await other] == ["d"]
 
 
-async def test_tenants_do_not_meet(many: Database, workers: list[Database]) -> None:
+async def test_tenants_do_not_interfere(many: Database, workers: list[Database]) -> None:
     for tenant in (ANN, BOB):
         await conversation(many, tenant, "c")
         await put(many, tenant, page("c", 1))

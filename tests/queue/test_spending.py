@@ -12,7 +12,7 @@ from tests.queue.kit import ANN, BOB, conversation
 pytestmark = pytest.mark.anyio
 
 
-async def test_calls_add_up_also_at_once(database: Database) -> None:
+async def test_concurrent_calls_are_all_counted(database: Database) -> None:
     await conversation(database, ANN, "c")
     calls = (spending.record(database, ANN, "c", "page", 100, 10) for _ in range(8))
     await asyncio.gather(*calls, spending.record(database, ANN, None, "embed", 7, 0, calls=3))

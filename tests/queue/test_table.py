@@ -1,12 +1,14 @@
 """One thing at a time about the table; test_machine.py tries them in any order, test_races.py at once."""
 
+from contextlib import suppress
+
 import asyncpg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.postgres.database import Database
-from app.queue import enqueue, table
+from app.queue import depths, enqueue, table
 from app.queue.table import LeaseLost
 from tests.queue.conftest import Rows
 from tests.queue.kit import ANN, BOB, KINDS, conversation, done, page, pass_time, put, take
@@ -15,9 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1), st.none() | st.floats(-10, 1e9))
-def test_backoff_is_bounded_and_waits_as_long_as_it_was_asked_to(
-    attempts: int, random: float, retry_after: float | None
-) -> None:
+def test_backoff_is_bounded_and_respects_retry_after(attempts: int, random: float, retry_after: float | None) -> None:
     delay = table.backoff(attempts, random, retry_after)
     asked = min(max(retry_after or 0, 0), table.RETRY_AFTER_MAX_SECONDS)
     assert asked + table.BACKOFF_MIN_SECONDS <= delay <= asked + table.BACKOFF_MAX_SECONDS
@@ -32,7 +32,7 @@ def test_an_outage_of_a_day_makes_no_dead_letters() -> None:
     assert table.TRANSIENT_ATTEMPTS_MAX * table.BACKOFF_MAX_SECONDS / 2 > 24 * 3600
 
 
-async def test_what_is_finished_is_gone(database: Database, jobs: Rows) -> None:
+async def test_finished_work_is_deleted(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
@@ -41,7 +41,7 @@ async def test_what_is_finished_is_gone(database: Database, jobs: Rows) -> None:
     assert await jobs() == []
 
 
-async def test_what_is_enqueued_while_it_runs_is_done_once_more(database: Database, jobs: Rows) -> None:
+async def test_work_enqueued_again_while_running_runs_once_more(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
@@ -61,19 +61,19 @@ async def test_a_conversation_has_one_job_in_a_lane_at_a_time(database: Database
     assert await take(database) == []
 
 
-async def test_work_of_no_conversation_is_not_held_back(database: Database) -> None:
+async def test_work_without_a_conversation_is_not_held_back(database: Database) -> None:
     await put(database, ANN, enqueue.embed(ANN), enqueue.embed(BOB))
     assert await take(database) == [], "it is another lane's"
     assert len(await table.claim(database, ANN, "embedding", KINDS, 5)) == 2
 
 
-async def test_kinds_that_nobody_handles_are_left_alone(database: Database) -> None:
+async def test_kinds_without_a_handler_are_left_alone(database: Database) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     assert await table.claim(database, ANN, "llm", ["summary"], 5) == []
 
 
-async def test_the_longest_due_comes_first(database: Database) -> None:
+async def test_the_longest_due_job_is_claimed_first(database: Database) -> None:
     await conversation(database, ANN, "c", "d")
     await put(database, ANN, page("c", 1))
     await put(database, ANN, page("d", 1))
@@ -121,7 +121,7 @@ async def test_a_dead_letter_stays_until_somebody_wants_it(database: Database, j
     await done(database, again)
 
 
-async def test_a_dead_letter_comes_back_when_it_is_enqueued(database: Database) -> None:
+async def test_enqueueing_revives_a_dead_letter(database: Database) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
@@ -131,7 +131,7 @@ async def test_a_dead_letter_comes_back_when_it_is_enqueued(database: Database) 
     assert (again.attempts, again.transient_attempts) == (1, 0)
 
 
-async def test_what_came_while_it_failed_for_good_is_tried(database: Database, jobs: Rows) -> None:
+async def test_work_enqueued_before_the_final_failure_is_tried(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
@@ -141,7 +141,7 @@ async def test_what_came_while_it_failed_for_good_is_tried(database: Database, j
     assert (again.version, again.attempts) == (2, 1)
 
 
-async def test_all_dead_letters_can_be_brought_back(database: Database, jobs: Rows) -> None:
+async def test_all_dead_letters_can_be_revived(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c", "d", "e")
     await put(database, ANN, page("c", 1), page("d", 1), page("e", 1))
     for job in await take(database):
@@ -151,7 +151,7 @@ async def test_all_dead_letters_can_be_brought_back(database: Database, jobs: Ro
     assert len(await take(database)) == 3
 
 
-async def test_what_is_released_was_never_tried(database: Database, jobs: Rows) -> None:
+async def test_a_release_does_not_count_as_an_attempt(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
@@ -183,7 +183,7 @@ async def test_a_lease_that_ended_is_taken_back_and_the_attempt_counts(database:
     assert [again.attempts for again in await take(database)] == [2]
 
 
-async def test_what_kills_its_worker_every_time_is_a_dead_letter(database: Database, jobs: Rows) -> None:
+async def test_a_job_that_always_kills_its_worker_becomes_a_dead_letter(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     for _ in range(table.ATTEMPTS_MAX):
@@ -209,6 +209,22 @@ async def test_a_crash_after_a_long_outage_kills_nothing(database: Database, job
     assert [row["failed_at"] for row in await jobs()] == [None]
 
 
+async def test_work_that_is_committed_wakes_the_worker(database: Database, jobs: Rows) -> None:
+    await conversation(database, ANN, "c")
+    with suppress(LookupError):
+        async with database.begin(ANN) as connection:
+            await enqueue.enqueue(connection, ANN, [page("c", 1)])
+            raise LookupError
+    assert not database.work_came.is_set(), "rolled back"
+    async with database.begin(ANN) as connection:
+        await enqueue.enqueue(connection, ANN, [])
+    assert not database.work_came.is_set(), "nothing enqueued"
+    async with database.begin(ANN) as connection:
+        await enqueue.enqueue(connection, ANN, [page("c", 1)])
+        assert not database.work_came.is_set(), "not yet committed"
+    assert database.work_came.is_set()
+
+
 async def test_the_result_is_rolled_back_with_a_lost_lease(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
@@ -223,7 +239,7 @@ async def test_the_result_is_rolled_back_with_a_lost_lease(database: Database, j
         assert await connection.fetchval("SELECT title FROM conversations WHERE tenant_id = $1", ANN) is None
 
 
-async def test_work_goes_with_its_conversation_even_while_it_runs(database: Database, jobs: Rows) -> None:
+async def test_running_work_is_deleted_with_its_conversation(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
@@ -234,7 +250,7 @@ async def test_work_goes_with_its_conversation_even_while_it_runs(database: Data
         await done(database, job)
 
 
-async def test_depth_says_how_much_and_how_old(database: Database) -> None:
+async def test_depth_reports_counts_and_age(database: Database) -> None:
     await conversation(database, ANN, "c", "d", "e")
     await put(database, ANN, *(page(name, number) for name in "cde" for number in (1, 2)), enqueue.embed(ANN))
     await pass_time(database, seconds=100)
@@ -242,17 +258,17 @@ async def test_depth_says_how_much_and_how_old(database: Database) -> None:
     [job] = await take(database, limit=1)
     await table.fail(database, job, "refused", None)
     async with database.snapshot(ANN) as connection:
-        found = await table.depth(connection, ANN)
-        busy, pages = await table.depth_of(connection, ANN, running.conversation_id or "")
-        assert await table.neglected(database, ANN) == {"llm": None, "embedding": None}
+        found = await depths.by_lane(connection, ANN)
+        busy, pages = await depths.of_conversation(connection, ANN, running.conversation_id or "")
+        assert await depths.neglected(database, ANN) == {"llm": None, "embedding": None}
     assert (found["llm"].pending, found["llm"].running, found["llm"].dead) == (4, 1, 1)
     assert found["llm"].unclaimed == 3, "what waits for its conversation is not neglected"
     assert 100 <= (found["llm"].oldest_pending_seconds or 0) < 1000
     assert (found["embedding"].pending, found["embedding"].unclaimed) == (1, 1)
     assert (busy.pending, busy.running, busy.dead, pages) == (1, 1, 0, 2)
     async with database.snapshot(BOB) as connection:
-        assert await table.depth(connection, BOB) == {}
-        assert await table.neglected(database, BOB) == {}
+        assert await depths.by_lane(connection, BOB) == {}
+        assert await depths.neglected(database, BOB) == {}
 
 
 async def test_two_running_jobs_of_a_conversation_cannot_be_stored(database: Database) -> None:

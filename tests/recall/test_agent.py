@@ -84,7 +84,7 @@ def test_the_agent_searches_reads_and_hands_over(thinking: httpx.Client, llm: Fa
     script(
         llm,
         calls(("search_memories", {"query": "bees"})),
-        lambda talk: calls(("get_memory_detail", {"memory_key": keys_in(talk)[0]})),
+        lambda seeded: calls(("get_memory_detail", {"memory_key": keys_in(seeded)[0]})),
         lambda _: handoff(keys_in(llm.chat.requests[1].body["messages"])[0], "made-up", summary="Ines", confidence=1),
     )
     found = recalled(thinking)
@@ -100,7 +100,7 @@ def test_the_agent_searches_reads_and_hands_over(thinking: httpx.Client, llm: Fa
     assert first["messages"][1]["content"].count("question ") == 2, "the last five messages: two questions among them"
 
 
-def test_expansion_ends_the_iteration_and_shows_more(thinking: httpx.Client, llm: FakeOpenAI) -> None:
+def test_expanding_ends_the_iteration_and_shows_more_messages(thinking: httpx.Client, llm: FakeOpenAI) -> None:
     tell(thinking)
     script(llm, calls(("expand_context_window", {"messages": 7})), handoff())
     found = recalled(thinking)
@@ -110,7 +110,7 @@ def test_expansion_ends_the_iteration_and_shows_more(thinking: httpx.Client, llm
     assert second[1]["content"].count("answer ") == 6
 
 
-def test_it_cannot_expand_more_often_than_allowed(thinking: httpx.Client, llm: FakeOpenAI) -> None:
+def test_expansions_are_limited(thinking: httpx.Client, llm: FakeOpenAI) -> None:
     tell(thinking)
     script(llm, calls(("expand_context_window", {})), calls(("expand_context_window", {})), handoff())
     found = recalled(thinking, max_iterations=2)
@@ -127,7 +127,7 @@ def test_a_fourth_search_in_a_row_is_refused(thinking: httpx.Client, llm: FakeOp
     assert "searches in a row" in steps[3]["result"]
 
 
-def test_text_alone_does_not_end_it_and_what_was_seen_is_handed_over(thinking: httpx.Client, llm: FakeOpenAI) -> None:
+def test_plain_text_does_not_end_a_task(thinking: httpx.Client, llm: FakeOpenAI) -> None:
     tell(thinking)
     script(llm, calls(("search_memories", {"query": "bees"})), {"content": "Ines keeps bees."})
     found = recalled(thinking)
@@ -172,7 +172,7 @@ def test_another_users_memory_cannot_be_read_by_its_key(thinking: httpx.Client, 
 @pytest.mark.parametrize(
     "fault", [fake_openai.status(500), fake_openai.status(401), fake_openai.null_content(), fake_openai.html()]
 )
-def test_when_the_llm_fails_a_fixed_policy_answers(
+def test_a_fixed_policy_answers_if_the_llm_fails(
     thinking: httpx.Client, llm: FakeOpenAI, fault: fake_openai.Behaviour
 ) -> None:
     tell(thinking)
@@ -197,7 +197,7 @@ def test_without_an_llm_a_fixed_policy_answers_in_the_same_shape(client: httpx.C
     assert "养蜂" in recalled(client, conversation_id="zh", query="谁养蜂?")["search_summary"].replace("**", "")
 
 
-def test_without_a_query_it_looks_for_what_was_asked_last(client: httpx.Client) -> None:
+def test_without_a_query_the_last_question_is_used(client: httpx.Client) -> None:
     tell(client)
     append(client, "c", [user("Who of us keeps bees?")])
     body = {"conversation_id": "c"}

@@ -12,9 +12,7 @@ tasks = st.builds(Task, iterations_max=st.integers(1, 10), language=st.sampled_f
 
 
 @given(tasks, st.lists(st.sampled_from(NAMES), max_size=60))
-def test_never_more_than_three_searches_in_a_row_nor_more_iterations_than_allowed(
-    task: Task, wanted: list[str]
-) -> None:
+def test_searches_in_a_row_and_iterations_are_limited(task: Task, wanted: list[str]) -> None:
     done: list[str] = []
     for name in wanted:
         refused = task.refusal(name)
@@ -33,7 +31,7 @@ def test_never_more_than_three_searches_in_a_row_nor_more_iterations_than_allowe
 
 
 @given(tasks, st.lists(st.text(max_size=50_000), max_size=8))
-def test_tools_bring_in_a_hundred_thousand_characters_at_the_most(task: Task, answers: list[str]) -> None:
+def test_tools_return_at_most_a_hundred_thousand_characters(task: Task, answers: list[str]) -> None:
     shown = [task.admitted(text) for text in answers]
     marks = sum(len(agent.said("cut", task.language)) for _ in shown)
     assert sum(map(len, shown)) <= agent.CHARACTERS_MAX + marks
@@ -45,7 +43,7 @@ def test_tools_bring_in_a_hundred_thousand_characters_at_the_most(task: Task, an
 
 
 @given(tasks, st.dictionaries(st.uuids().map(str), st.floats(0, 1), max_size=5), st.lists(st.uuids().map(str)))
-def test_only_keys_that_were_shown_are_handed_over(task: Task, seen: dict[str, float], invented: list[str]) -> None:
+def test_only_keys_seen_by_the_agent_are_handed_over(task: Task, seen: dict[str, float], invented: list[str]) -> None:
     task.show([{"memory_key": key, "relevance_score": score} for key, score in seen.items()])
     named = [*seen, *invented, *seen]
     handed = task.handoff({"search_summary": "s", "relevant_memory_keys": named})

@@ -49,7 +49,7 @@ def test_an_expanded_query_finds_other_words_and_is_shown(thinking: httpx.Client
         fake_openai.ok("no JSON"),
     ],
 )
-def test_when_the_expansion_fails_the_query_is_searched_for_as_it_is(
+def test_a_failed_expansion_falls_back_to_the_query(
     thinking: httpx.Client,  # noqa: F811
     llm: FakeOpenAI,  # noqa: F811
     fault: fake_openai.Behaviour,
@@ -94,7 +94,7 @@ def test_a_time_range_bounds_the_search(client: httpx.Client) -> None:
         ({"expand": "perhaps"}, "expand"),
     ],
 )
-def test_what_is_wrong_is_named(client: httpx.Client, body: Json, field: str) -> None:
+def test_errors_name_the_field(client: httpx.Client, body: Json, field: str) -> None:
     for answer in (
         client.post("/memories/search", json={"user_id": "u", "query": "x", **body}),
         client.get("/memories/search", params={"user_id": "u", "query": "x", **body}),

@@ -21,7 +21,7 @@ def tail(client: httpx.Client, conversation: str, query: str, **asked: object) -
 
 
 @pytest.fixture
-def talk(client: httpx.Client) -> httpx.Client:
+def seeded(client: httpx.Client) -> httpx.Client:
     """A user with an earlier conversation and a new one."""
     append(client, "old", [user(FACT), assistant("Noted: longjing, thanks for telling me.")], user_id="u")
     for number in range(30):
@@ -32,45 +32,45 @@ def talk(client: httpx.Client) -> httpx.Client:
     return client
 
 
-def test_a_question_brings_in_what_answers_it(talk: httpx.Client) -> None:
-    assert FACT in tail(talk, "new", QUESTION)
+def test_a_question_brings_in_what_answers_it(seeded: httpx.Client) -> None:
+    assert FACT in tail(seeded, "new", QUESTION)
 
 
 @pytest.mark.parametrize("query", SMALL_TALK)
-def test_small_talk_brings_in_nothing(talk: httpx.Client, query: str) -> None:
-    assert tail(talk, "new", query) == ""
+def test_small_talk_recalls_nothing(seeded: httpx.Client, query: str) -> None:
+    assert tail(seeded, "new", query) == ""
 
 
 @pytest.mark.parametrize(
     "query", ["How many moons does Neptune have?", "氮气的沸点是多少?", "Prove Fermat's little theorem."]
 )
-def test_what_nothing_answers_brings_in_nothing(talk: httpx.Client, query: str) -> None:
-    assert tail(talk, "new", query) == ""
+def test_an_unanswerable_query_recalls_nothing(seeded: httpx.Client, query: str) -> None:
+    assert tail(seeded, "new", query) == ""
 
 
-def test_a_conversation_can_be_kept_to_itself(talk: httpx.Client) -> None:
-    assert tail(talk, "new", QUESTION, recall_scope="conversation") == ""
-    ok(talk.patch(path("new"), json={"settings": {"recall_scope": "conversation"}}))
-    assert tail(talk, "new", QUESTION) == ""
-    assert FACT in tail(talk, "new", QUESTION, recall_scope="user"), "a request has precedence"
+def test_a_conversation_can_be_kept_to_itself(seeded: httpx.Client) -> None:
+    assert tail(seeded, "new", QUESTION, recall_scope="conversation") == ""
+    ok(seeded.patch(path("new"), json={"settings": {"recall_scope": "conversation"}}))
+    assert tail(seeded, "new", QUESTION) == ""
+    assert FACT in tail(seeded, "new", QUESTION, recall_scope="user"), "a request has precedence"
     arguments = {"arguments": {"query": QUESTION}}
     for tool in ("search_memories", "recall_memory"):
-        said = ok(talk.post(path("new", "tools", tool), json=arguments))["content"]
+        said = ok(seeded.post(path("new", "tools", tool), json=arguments))["content"]
         assert "longjing" not in said
-    assert "longjing" in ok(talk.post(path("old", "tools", "recall_memory"), json=arguments))["content"]
+    assert "longjing" in ok(seeded.post(path("old", "tools", "recall_memory"), json=arguments))["content"]
 
 
-def test_a_cap_holds_and_keeps_the_layout_of_windows_without_a_query(talk: httpx.Client) -> None:
-    plain = window(talk, "old", budget=1500)
+def test_a_cap_holds_and_keeps_the_layout_of_windows_without_a_query(seeded: httpx.Client) -> None:
+    plain = window(seeded, "old", budget=1500)
     asked = {"budget": 1500, "query": "Which chapters of the harbour report are late?"}
-    capped = window(talk, "old", recall_max_tokens=120, **asked)
+    capped = window(seeded, "old", recall_max_tokens=120, **asked)
     assert 0 < capped["usage"]["sections"]["tail"] <= 120 + 40
     assert capped["messages"][: plain["stable_messages"]] == plain["messages"][: plain["stable_messages"]]
     assert (capped["epoch"], capped["prefix_hash"]) == (plain["epoch"], plain["prefix_hash"])
-    assert window(talk, "old", **asked)["usage"]["sections"]["tail"] > capped["usage"]["sections"]["tail"]
+    assert window(seeded, "old", **asked)["usage"]["sections"]["tail"] > capped["usage"]["sections"]["tail"]
 
 
-def test_several_passages_of_one_message_are_brought_in(client: httpx.Client) -> None:
+def test_several_passages_of_one_message_are_recalled(client: httpx.Client) -> None:
     filler = "\n".join(f"row {n} nothing of note in this ledger" for n in range(60))
     log = f"vault code alpha is QX7\n{filler}\nvault code beta is RT9\n{filler}\nvault code gamma is ZP4"
     append(client, "c", [user("Read it."), call("a"), result("a", log), assistant("Done.")], user_id="u")
@@ -80,18 +80,18 @@ def test_several_passages_of_one_message_are_brought_in(client: httpx.Client) ->
 
 
 @pytest.mark.parametrize("asked", [{"recall_scope": "tenant"}, {"recall_max_tokens": 0}, {"recall_max_tokens": 10**20}])
-def test_bad_values_are_refused_by_name(talk: httpx.Client, asked: Json) -> None:
+def test_invalid_values_are_rejected_by_name(seeded: httpx.Client, asked: Json) -> None:
     [name] = asked
-    problem(talk.get(path("new", "context"), params=asked), 422, name)
-    problem(talk.post(path("new", "context"), json=asked), 422, name)
+    problem(seeded.get(path("new", "context"), params=asked), 422, name)
+    problem(seeded.post(path("new", "context"), json=asked), 422, name)
     if name == "recall_scope":
-        problem(talk.patch(path("new"), json={"settings": asked}), 422, name)
-        problem(talk.post("/conversations", json={"id": "x", "settings": asked}), 422, name)
-    assert "recall_scope" not in created(talk, id="y")["settings"]
+        problem(seeded.patch(path("new"), json={"settings": asked}), 422, name)
+        problem(seeded.post("/conversations", json={"id": "x", "settings": asked}), 422, name)
+    assert "recall_scope" not in created(seeded, id="y")["settings"]
 
 
 @pytest.mark.parametrize("name", ["search_memories", "mcp__quire__recall_memory"])
-def test_what_was_looked_for_is_no_memory(client: httpx.Client, name: str) -> None:
+def test_a_recall_call_is_never_a_result(client: httpx.Client, name: str) -> None:
     """Neither the call of a recall tool nor what it brought back; what the agent says beside it is."""
     asked = call("a", name=name, arguments='{"query": "zanzibar cloves"}')
     append(client, "c", [user("Well?"), asked, result("a", "<quire-memories>zanzibar</quire-memories>")], user_id="u")

@@ -59,5 +59,5 @@ def client(served: Served, clean: None) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def talk(client: httpx.Client, models: FakeOpenAI) -> httpx.Client:
+def seeded(client: httpx.Client, models: FakeOpenAI) -> httpx.Client:
     return client

@@ -46,6 +46,9 @@ class Meanings:
     asked: list[str] = field(default_factory=list)
     queries: int = 0
 
+    async def prepare(self) -> None:
+        """Nothing is loaded."""
+
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         self.asked += texts
         if self.is_down:

@@ -45,7 +45,7 @@ async def test_a_passage_is_found_by_another_word_for_it(made: Runtime, meanings
     assert NEEDLE in await asked(made, uuid, "the physician of the crew")
 
 
-def test_a_model_that_fails_is_said_and_words_find_the_passage(
+def test_passages_are_found_by_keyword_if_the_model_fails(
     client: httpx.Client, models: FakeOpenAI, run_as_superuser: Sql
 ) -> None:
     uuid = archived(client, "c", 1, with_needle())

@@ -33,9 +33,7 @@ async def missing(made: Runtime) -> list[Record]:
     )
 
 
-async def test_messages_archives_and_memories_get_vectors_and_nothing_is_left_to_do(
-    made: Runtime, meanings: Meanings
-) -> None:
+async def test_messages_archives_and_memories_get_vectors(made: Runtime, meanings: Meanings) -> None:
     archived = [user("Look."), call("a"), result("a", "pallet " * 3_000), assistant("Done.")]
     await say(made, "c", [*archived, *(message for number in range(30) for message in turn(number, 3))])
     async with made.database.begin(DEFAULT_TENANT) as connection:
@@ -61,7 +59,7 @@ def test_the_line_before_is_shortened_to_its_ends_and_left_out_in_a_monologue() 
     assert turn_text(Utterance("user", " \n"), long) == ""
 
 
-async def test_blank_texts_are_never_sent_and_want_nothing_any_more(made: Runtime, meanings: Meanings) -> None:
+async def test_blank_texts_are_never_sent_and_unmarked(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("   "), user("\n\t")])
     await drain(made)
     assert meanings.asked == []
@@ -90,7 +88,7 @@ async def test_a_provider_that_is_down_keeps_the_work_and_what_was_done(made: Ru
     assert await missing(made) == []
 
 
-async def test_what_comes_while_the_job_runs_is_not_forgotten(made: Runtime) -> None:
+async def test_memories_arriving_during_the_job_are_embedded(made: Runtime) -> None:
     await say(made, "c", [user("before")])
     [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
     await say(made, "c", [user("meanwhile")])
@@ -109,7 +107,7 @@ async def test_two_workers_on_one_owner_do_no_harm(made: Runtime) -> None:
     assert len(await rows(made, "SELECT FROM embeddings")) == 1
 
 
-async def test_what_is_erased_meanwhile_gets_no_vector(made: Runtime) -> None:
+async def test_memories_erased_meanwhile_get_no_vector(made: Runtime) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
         moment, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
@@ -121,9 +119,7 @@ async def test_what_is_erased_meanwhile_gets_no_vector(made: Runtime) -> None:
     assert await rows(made, "SELECT FROM embeddings") == []
 
 
-async def test_another_model_replaces_the_vectors_one_by_one_and_search_goes_on(
-    made: Runtime, meanings: Meanings
-) -> None:
+async def test_search_continues_while_a_new_model_replaces_vectors(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("My car broke down."), *(m for n in range(12) for m in turn(n, 3))])
     await drain(made)
     old = len(await rows(made, "SELECT FROM embeddings"))
@@ -142,7 +138,7 @@ async def test_another_model_replaces_the_vectors_one_by_one_and_search_goes_on(
     assert len(meanings.asked) == asked
 
 
-async def test_embeddings_that_are_switched_on_later_reach_what_was_said_before(made: Runtime) -> None:
+async def test_embeddings_enabled_later_cover_earlier_messages(made: Runtime) -> None:
     await say(replace(made, embedder=None), "c", [user(f"text {n}") for n in range(5)])
     before = await find(replace(made, embedder=None), "text")
     assert (before.mode, before.warnings) == ("keyword", [searching.NO_EMBEDDINGS])
@@ -151,7 +147,7 @@ async def test_embeddings_that_are_switched_on_later_reach_what_was_said_before(
     assert await missing(made) == []
 
 
-async def test_a_model_that_does_not_say_its_dimensions_is_asked_before_anything_is_marked(made: Runtime) -> None:
+async def test_unknown_dimensions_are_discovered_before_marking(made: Runtime) -> None:
     class Shy(Meanings):
         async def embed_query(self, text: str) -> list[float]:
             self.dimensions = 256

@@ -57,7 +57,7 @@ async def test_a_minimum_relevance_means_the_same_in_every_mode(made: Runtime) -
         assert found.total == len(found.moments) < 5, mode
 
 
-async def test_a_user_with_a_handful_of_memories_gets_the_right_one_first_and_not_all_alike(made: Runtime) -> None:
+async def test_few_memories_are_ranked_with_distinct_scores(made: Runtime) -> None:
     said = [user("We named the cat Mochi."), CAR, TEA, user("The dentist is on Friday.")]
     for number, message in enumerate(said):
         await say(made, f"c{number}", [message])
@@ -70,14 +70,14 @@ async def test_a_user_with_a_handful_of_memories_gets_the_right_one_first_and_no
         assert scores[-1] < 0.1
 
 
-async def test_what_has_no_vector_yet_competes_by_its_words(made: Runtime) -> None:
+async def test_memories_without_vectors_are_ranked_by_words(made: Runtime) -> None:
     await talked(made)
     await say(made, "c", [user("The spare key is under the blue flowerpot.")])
     for mode in ("hybrid", "semantic"):
         assert texts(await find(made, "spare key blue flowerpot", mode))[0].startswith("The spare key")
 
 
-async def test_filters_hold_in_every_mode(made: Runtime) -> None:
+async def test_filters_apply_in_every_mode(made: Runtime) -> None:
     await talked(made)
     async with made.database.begin(DEFAULT_TENANT) as connection:
         later = datetime.now(UTC) + timedelta(days=1)
@@ -96,7 +96,7 @@ async def test_filters_hold_in_every_mode(made: Runtime) -> None:
         assert TEA["content"] in texts(await find(made, "tea", mode, since=now - timedelta(hours=1)))
 
 
-async def test_what_has_expired_is_not_found(made: Runtime) -> None:
+async def test_expired_memories_are_not_found(made: Runtime) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
         wanted = MemoryRequest("The code word is heron", "fact", user_id="u")
         moment, _ = await remember(made, connection, DEFAULT_TENANT, wanted)
@@ -117,10 +117,10 @@ async def test_a_neighbour_lifts_a_turn_of_a_dialogue_but_not_an_entry_of_a_list
     await say(
         made, "list", [user(text) for text in ("One.", "Two.", "Where is the passport?", "In a drawer.")], user="b"
     )
-    talk = await find(made, "passport drawer", "keyword", user_id="a")
+    seeded = await find(made, "passport drawer", "keyword", user_id="a")
     entries = await find(made, "passport drawer", "keyword", user_id="b")
     alone = {moment.text: moment.hit.score for moment in entries.moments}
-    lifted = {moment.text: moment.hit.score for moment in talk.moments}
+    lifted = {moment.text: moment.hit.score for moment in seeded.moments}
     assert lifted["In the drawer."] > alone["In a drawer."]
 
 

@@ -13,9 +13,7 @@ SAID = {
 
 @pytest.mark.parametrize("times", [1, 5, 50])
 @pytest.mark.parametrize("language", SAID)
-def test_the_fact_comes_before_the_questions_however_often_they_were_asked(
-    client: httpx.Client, language: str, times: int
-) -> None:
+def test_a_fact_ranks_above_repeated_questions(client: httpx.Client, language: str, times: int) -> None:
     fact, question, answer, reply = SAID[language]
     append(client, "fact", [user(fact), assistant("OK.")], user_id="u")
     for number in range(times):

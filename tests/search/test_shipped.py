@@ -31,7 +31,7 @@ def test_every_question_of_a_shipped_conversation_names_its_evidence(language: s
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_hybrid_search_is_no_worse_than_its_legs(made: Runtime, language: str) -> None:
+async def test_hybrid_search_is_no_worse_than_its_parts(made: Runtime, language: str) -> None:
     if (embedder := local_embeddings.load()) is None:
         pytest.skip("the local embedding model is not installed")
     with_model = replace(made, embedder=embedder)

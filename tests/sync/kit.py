@@ -8,7 +8,7 @@ import httpx
 from tests.api.kit import Json, assistant, call, history, ok, path, problem, result, user
 
 
-def talk(*turns: int) -> list[Json]:
+def dialogue(*turns: int) -> list[Json]:
     """A question, a call, its result and an answer for each."""
     return [
         message

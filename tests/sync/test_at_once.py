@@ -9,13 +9,13 @@ import pytest
 
 from tests.api.kit import Json, append, assistant, ok, path, problem, system, user
 from tests.api.test_concurrency import assert_consistent, at_once
-from tests.sync.kit import said, stored, sync, talk
+from tests.sync.kit import dialogue, said, stored, sync
 
 Ask = Callable[[str], list[asyncpg.Record]]
 
 
 @pytest.mark.parametrize("words", [1, 2000])
-def test_equal_lists_at_once_are_stored_once(
+def test_equal_concurrent_lists_are_stored_once(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask, words: int
 ) -> None:
     """Also where the conversation is new, and where the append opens an epoch."""
@@ -32,10 +32,10 @@ def test_equal_lists_at_once_are_stored_once(
     assert_consistent(run_as_superuser, "c")
 
 
-def test_lists_that_grow_past_each_other_never_double_a_message(
+def test_growing_concurrent_lists_never_duplicate_a_message(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask
 ) -> None:
-    whole = talk(*range(10))
+    whole = dialogue(*range(10))
 
     def work(number: int) -> None:
         for end in range(1 + number % 3, len(whole) + 1, 1 + number % 3):
@@ -47,14 +47,14 @@ def test_lists_that_grow_past_each_other_never_double_a_message(
     assert_consistent(run_as_superuser, "c")
 
 
-def test_two_that_go_on_differently_at_once_do_not_mix(client: httpx.Client, other: httpx.Client) -> None:
+def test_diverging_concurrent_lists_do_not_mix(client: httpx.Client, other: httpx.Client) -> None:
     """One is stored, the other is told that it forks."""
     for round_ in range(5):
         name = f"c{round_}"
-        sync(client, name, talk(1))
+        sync(client, name, dialogue(1))
 
         def send(number: int, name: str = name) -> int:
-            asked = [*talk(1), user(f"I am {number}"), assistant(f"and you {number}")]
+            asked = [*dialogue(1), user(f"I am {number}"), assistant(f"and you {number}")]
             server = (client, other)[number % 2]
             return server.post(path(name, "sync"), json={"messages": asked}).status_code
 
@@ -63,8 +63,8 @@ def test_two_that_go_on_differently_at_once_do_not_mix(client: httpx.Client, oth
         assert asked[-1] == answered[-1]
 
 
-def test_a_key_is_answered_alike_however_the_conversation_went_on(client: httpx.Client, other: httpx.Client) -> None:
-    headers, body = {"Idempotency-Key": "k"}, {"messages": talk(1), "user_id": "u"}
+def test_a_key_replays_its_response_after_later_messages(client: httpx.Client, other: httpx.Client) -> None:
+    headers, body = {"Idempotency-Key": "k"}, {"messages": dialogue(1), "user_id": "u"}
     found = at_once(lambda n: (client, other)[n % 2].post(path("c", "sync"), json=body, headers=headers), 8)
     assert {ok(answer)["appended"][0]["seq"] for answer in found} == {1}
     assert len({answer.text for answer in found}) == 1
@@ -73,7 +73,9 @@ def test_a_key_is_answered_alike_however_the_conversation_went_on(client: httpx.
     assert again.headers["Idempotency-Replayed"] == "true"
     assert again.text == found[0].text
     problem(
-        client.post(path("c", "sync"), json={**body, "messages": talk(2)}, headers=headers), 422, "different request"
+        client.post(path("c", "sync"), json={**body, "messages": dialogue(2)}, headers=headers),
+        422,
+        "different request",
     )
     nothing = {"Idempotency-Key": "nothing new"}
     first = client.post(path("c", "sync"), json=body, headers=nothing)
@@ -83,7 +85,7 @@ def test_a_key_is_answered_alike_however_the_conversation_went_on(client: httpx.
 
 
 def test_a_system_prompt_changes_once_and_with_its_messages_or_not_at_all(client: httpx.Client) -> None:
-    sync(client, "c", [system("old"), *talk(1)])
+    sync(client, "c", [system("old"), *dialogue(1)])
     asked: dict[str, Any] = {"messages": [system("new"), user("else")]}
     problem(client.post(path("c", "sync"), json=asked), 409, "stored as message 1")
     assert ok(client.get(path("c")))["system"] == "old"
@@ -91,7 +93,7 @@ def test_a_system_prompt_changes_once_and_with_its_messages_or_not_at_all(client
 
 def test_a_conversation_that_was_erased_elsewhere_is_stored_anew(client: httpx.Client, other: httpx.Client) -> None:
     """What this process remembers of it is not what is there."""
-    sync(client, "c", talk(1))
+    sync(client, "c", dialogue(1))
     ok(other.delete(path("c")))
-    assert len(sync(client, "c", talk(1))["appended"]) == 4
-    assert stored(client, "c") == said(talk(1))
+    assert len(sync(client, "c", dialogue(1))["appended"]) == 4
+    assert stored(client, "c") == said(dialogue(1))

@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from tests.api.kit import Json, append, assistant, call, ok, path, problem, result, system, user, window
-from tests.sync.kit import fork, said, stored, sync, talk
+from tests.sync.kit import dialogue, fork, said, stored, sync
 
 
 def test_a_list_that_grows_is_stored_message_by_message(client: httpx.Client) -> None:
-    whole = talk(1, 2, 3)
+    whole = dialogue(1, 2, 3)
     for end in range(1, len(whole) + 1):
         answer = sync(client, "c", whole[:end])
         assert answer["matched"] == end - 1
@@ -21,7 +21,7 @@ def test_a_list_that_grows_is_stored_message_by_message(client: httpx.Client) ->
 
 
 def test_a_list_sent_again_stores_nothing(client: httpx.Client) -> None:
-    whole = talk(1, 2)
+    whole = dialogue(1, 2)
     sync(client, "c", whole)
     for end in range(1, len(whole) + 1):
         answer = sync(client, "c", whole[:end])
@@ -30,15 +30,15 @@ def test_a_list_sent_again_stores_nothing(client: httpx.Client) -> None:
 
 
 def test_syncs_and_appends_make_one_conversation(client: httpx.Client) -> None:
-    append(client, "c", talk(1))
-    sync(client, "c", talk(1, 2))
-    append(client, "c", talk(3))
-    assert sync(client, "c", talk(1, 2, 3, 4))["matched"] == 12
-    assert stored(client, "c") == said(talk(1, 2, 3, 4))
+    append(client, "c", dialogue(1))
+    sync(client, "c", dialogue(1, 2))
+    append(client, "c", dialogue(3))
+    assert sync(client, "c", dialogue(1, 2, 3, 4))["matched"] == 12
+    assert stored(client, "c") == said(dialogue(1, 2, 3, 4))
 
 
-def test_the_answer_is_that_of_an_append_and_brings_the_window_if_asked(client: httpx.Client) -> None:
-    body = {"messages": talk(1), "user_id": "u"}
+def test_a_sync_responds_like_an_append_with_an_optional_window(client: httpx.Client) -> None:
+    body = {"messages": dialogue(1), "user_id": "u"}
     answer = ok(client.post(path("c", "sync"), params={"include": "context", "budget": 3000}, json=body))
     assert set(answer["appended"][0]) == {"id", "client_id", "seq", "page", "role", "tokens", "archive_id", "content"}
     assert answer["context"] == window(client, "c", budget=3000)
@@ -90,20 +90,20 @@ def test_the_same_said_in_another_way_is_the_same_message(client: httpx.Client, 
 
 
 @pytest.mark.parametrize("what", OTHER)
-def test_something_else_is_another_message(client: httpx.Client, what: str) -> None:
+def test_different_content_is_another_message(client: httpx.Client, what: str) -> None:
     first, second = OTHER[what]
     sync(client, "c", [user("before"), first])
     assert fork(client, "c", [user("before"), second]) == (1, 2)
 
 
-def test_arguments_that_are_deep_long_or_odd_are_compared_too(client: httpx.Client) -> None:
+def test_deep_long_or_odd_arguments_are_compared(client: httpx.Client) -> None:
     for name, text in {"deep": "[" * 100_000, "long": "9" * 5000, "odd": '{"a":"\\ud800","n":NaN}'}.items():
         asked = [user(), call("a", arguments=text)]
         sync(client, name, asked)
         assert sync(client, name, asked)["appended"] == []
 
 
-def test_archived_results_are_known_by_their_full_text(client: httpx.Client) -> None:
+def test_archived_results_match_by_their_full_text(client: httpx.Client) -> None:
     long = "all of it " * 5000
     asked = [user(), call("a"), result("a", long)]
     assert sync(client, "c", asked)["appended"][2]["archive_id"]
@@ -144,27 +144,27 @@ def test_lists_in_anthropic_form_are_matched_and_windows_made_of_them(client: ht
 def test_the_leading_system_messages_are_the_prompt_and_may_change(client: httpx.Client) -> None:
     for number, day in enumerate(("Monday", "Tuesday"), 1):
         lead = [system(f"Today is {day}."), {"role": "developer", "content": [{"type": "text", "text": "Be brief."}]}]
-        answer = sync(client, "c", [*lead, *talk(*range(1, number + 1))])
+        answer = sync(client, "c", [*lead, *dialogue(*range(1, number + 1))])
         assert answer["matched"] == (2 if number == 1 else 6)
         assert ok(client.get(path("c")))["system"] == f"Today is {day}.\n\nBe brief."
-    assert stored(client, "c") == said(talk(1, 2))
-    sync(client, "c", talk(1, 2))
+    assert stored(client, "c") == said(dialogue(1, 2))
+    sync(client, "c", dialogue(1, 2))
     assert ok(client.get(path("c")))["system"] == "Today is Tuesday.\n\nBe brief."
-    assert sync(client, "c", [system("Alone."), *talk(1, 2)])["appended"] == []
+    assert sync(client, "c", [system("Alone."), *dialogue(1, 2)])["appended"] == []
     assert "Alone." in window(client, "c")["messages"][0]["content"]
 
 
 def test_a_prompt_that_was_appended_is_matched_and_cannot_change(client: httpx.Client) -> None:
-    append(client, "c", [system("Be brief."), *talk(1)])
-    assert sync(client, "c", [system("Be brief."), *talk(1, 2)])["matched"] == 5
-    assert sync(client, "c", talk(1, 2, 3))["matched"] == 8
+    append(client, "c", [system("Be brief."), *dialogue(1)])
+    assert sync(client, "c", [system("Be brief."), *dialogue(1, 2)])["matched"] == 5
+    assert sync(client, "c", dialogue(1, 2, 3))["matched"] == 8
     assert ok(client.get(path("c")))["system"] is None
-    assert fork(client, "c", [system("Be long."), *talk(1, 2, 3)]) == (0, 1)
-    assert len(sync(client, "c", [system("Be long."), *talk(1, 2, 3, 4)], on_fork="append")["appended"]) == 4
+    assert fork(client, "c", [system("Be long."), *dialogue(1, 2, 3)]) == (0, 1)
+    assert len(sync(client, "c", [system("Be long."), *dialogue(1, 2, 3, 4)], on_fork="append")["appended"]) == 4
     assert ok(client.get(path("c")))["system"] is None
 
 
-def test_system_messages_later_on_are_messages(client: httpx.Client) -> None:
+def test_later_system_messages_are_messages(client: httpx.Client) -> None:
     asked = [user(), system("The tool is down."), assistant()]
     assert sync(client, "c", asked)["matched"] == 0
     assert sync(client, "c", asked)["matched"] == 3
@@ -175,35 +175,35 @@ def test_system_messages_later_on_are_messages(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("kept", [0, 1, 4])
 @pytest.mark.parametrize("cut", [4, 5, 9, 11])
-def test_a_list_whose_older_messages_were_left_out_goes_on(client: httpx.Client, kept: int, cut: int) -> None:
+def test_a_trimmed_list_continues(client: httpx.Client, kept: int, cut: int) -> None:
     """From the start, or after the first few, which some clients keep."""
-    known, new = talk(1, 2, 3), talk(4)
+    known, new = dialogue(1, 2, 3), dialogue(4)
     sync(client, "c", known)
     asked = [system("Be brief."), *known[:kept], *known[cut:], *new]
     answer = sync(client, "c", asked)
     assert (answer["matched"], len(answer["appended"])) == (len(asked) - 4, 4)
     again = sync(client, "c", asked)
     assert (again["matched"], again["appended"]) == (len(asked), [])
-    assert stored(client, "c") == said(talk(1, 2, 3, 4))
+    assert stored(client, "c") == said(dialogue(1, 2, 3, 4))
 
 
 def test_a_trimmed_list_that_is_behind_is_known(client: httpx.Client) -> None:
-    sync(client, "c", talk(1, 2, 3, 4))
-    answer = sync(client, "c", talk(2, 3))
+    sync(client, "c", dialogue(1, 2, 3, 4))
+    answer = sync(client, "c", dialogue(2, 3))
     assert (answer["matched"], answer["appended"], answer["ahead"]) == (8, [], 4)
 
 
 def test_a_list_that_overlaps_with_nothing_is_a_fork(client: httpx.Client) -> None:
-    sync(client, "c", [user("ok"), *talk(1, 2)])
+    sync(client, "c", [user("ok"), *dialogue(1, 2)])
     assert fork(client, "c", [user("new")]) == (0, 1)
-    assert fork(client, "c", talk(7)) == (0, 1)
+    assert fork(client, "c", dialogue(7)) == (0, 1)
 
 
 # --- Forks --------------------------------------------------------------------------------------------
 
 
 def test_a_fork_names_the_first_difference_and_stores_nothing(client: httpx.Client) -> None:
-    whole = talk(*range(1, 26))
+    whole = dialogue(*range(1, 26))
     sync(client, "c", [system("s"), *whole])
     for index in (0, 1, 37, 98, 99):
         changed = [*whole[:index], {**whole[index], "content": "changed", "tool_call_id": "x", "tool_calls": None}]
@@ -223,21 +223,21 @@ def test_another_answer_can_be_appended_and_nothing_is_lost(client: httpx.Client
 
 
 def test_a_result_that_the_client_cleared_does_not_stop_what_follows(client: httpx.Client) -> None:
-    whole = talk(1, 2, 3)
+    whole = dialogue(1, 2, 3)
     sync(client, "c", whole)
     cleared = [*whole[:2], result("c1", "[cleared]"), *whole[3:]]
-    assert fork(client, "c", [*cleared, *talk(4)]) == (2, 3)
-    answer = sync(client, "c", [*cleared, *talk(4)], on_fork="append")
+    assert fork(client, "c", [*cleared, *dialogue(4)]) == (2, 3)
+    answer = sync(client, "c", [*cleared, *dialogue(4)], on_fork="append")
     assert (answer["matched"], answer["passed_over"], len(answer["appended"])) == (12, [2], 4)
-    assert stored(client, "c") == said(talk(1, 2, 3, 4))
+    assert stored(client, "c") == said(dialogue(1, 2, 3, 4))
 
 
 def test_a_summary_in_place_of_older_messages_is_passed_over(client: httpx.Client) -> None:
-    sync(client, "c", talk(1, 2, 3))
-    asked = [user("Here is a summary: …"), *talk(3, 4)]
+    sync(client, "c", dialogue(1, 2, 3))
+    asked = [user("Here is a summary: …"), *dialogue(3, 4)]
     assert sync(client, "c", asked, on_fork="append")["passed_over"] == [0]
     assert sync(client, "c", asked, on_fork="append")["appended"] == []
-    assert stored(client, "c") == said(talk(1, 2, 3, 4))
+    assert stored(client, "c") == said(dialogue(1, 2, 3, 4))
 
 
 # --- What is refused ----------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_a_summary_in_place_of_older_messages_is_passed_over(client: httpx.Clien
         ({}, "messages"),
     ],
 )
-def test_what_breaks_a_rule_is_refused_and_nothing_stored(client: httpx.Client, body: Json, says: str) -> None:
+def test_an_invalid_list_is_rejected_and_nothing_stored(client: httpx.Client, body: Json, says: str) -> None:
     problem(client.post(path("c", "sync"), json={"user_id": "u", **body}), 422, says)
     assert client.get(path("c")).status_code == 404
 
@@ -271,7 +271,7 @@ def test_an_unknown_conversation_needs_a_user_and_anothers_stays_his(client: htt
     assert sync(client, "c", [user()])["appended"] == []
 
 
-def test_a_long_list_comes_in_by_its_beginnings(client: httpx.Client) -> None:
+def test_a_long_list_can_be_synced_in_prefixes(client: httpx.Client) -> None:
     whole = [m for n in range(1250) for m in (user(f"q{n}"), assistant(f"a{n}"))]
     refused = problem(client.post(path("c", "sync"), json={"messages": whole, "user_id": "u"}), 422, "1000")
     ends = []

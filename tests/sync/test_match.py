@@ -17,7 +17,7 @@ def met(rest: Sequence[bytes], tail: Sequence[bytes], *, joins_forks: bool = Fal
 
 
 @given(rest=some, tail=some)
-def test_endings_are_those_that_comparing_one_by_one_finds(rest: Digests, tail: Digests) -> None:
+def test_endings_equal_those_of_a_naive_comparison(rest: Digests, tail: Digests) -> None:
     def common(end: int) -> int:
         length = 0
         while length < min(end, len(tail)) and rest[end - 1 - length] == tail[-1 - length]:
@@ -40,7 +40,7 @@ def test_a_trimmed_list_adds_at_most_what_is_new(tail: Digests, new: Digests, da
 
 
 @given(rest=some, tail=some, joins_forks=st.booleans())
-def test_what_was_added_is_not_added_again(rest: Digests, tail: Digests, joins_forks: bool) -> None:
+def test_added_messages_are_not_added_again(rest: Digests, tail: Digests, joins_forks: bool) -> None:
     found = met(rest, tail, joins_forks=joins_forks)
     assert found is not None or not joins_forks
     if found is not None and rest:
@@ -50,7 +50,7 @@ def test_what_was_added_is_not_added_again(rest: Digests, tail: Digests, joins_f
 
 
 @given(rest=some, tail=some)
-def test_whatever_is_neither_stored_nor_added_is_said(rest: Digests, tail: Digests) -> None:
+def test_every_message_is_stored_added_or_reported(rest: Digests, tail: Digests) -> None:
     found = met(rest, tail, joins_forks=True)
     assert found is not None
     kept = {*tail, *rest[found.new_from :]}
@@ -59,12 +59,12 @@ def test_whatever_is_neither_stored_nor_added_is_said(rest: Digests, tail: Diges
 
 
 @given(first=some, second=some)
-def test_equal_chains_are_of_equal_histories(first: Digests, second: Digests) -> None:
+def test_equal_chains_mean_equal_histories(first: Digests, second: Digests) -> None:
     assert (chains(first)[-1] == chains(second)[-1]) == (first == second)
     assert len(set(chains(first))) == len(first) + 1
 
 
-def test_three_lists_and_how_they_go_on() -> None:
+def test_three_example_lists() -> None:
     a, b, c = LETTERS
     assert met([b, c, a], [a, b, c]) == Match(2)
     assert met([a, b], [a, b, c]) == Match(2, ahead=1)

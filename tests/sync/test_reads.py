@@ -16,7 +16,7 @@ from app.store import messages
 from tests.api.kit import Json, append, assistant, call, created, ok, path, result, system, user
 from tests.api.test_concurrency import assert_consistent, at_once
 from tests.guards.test_bounded_reads import nodes, read
-from tests.sync.kit import fork, said, stored, sync, talk
+from tests.sync.kit import dialogue, fork, said, stored, sync
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ async def test_a_long_list_is_compared_by_bounded_index_reads(
             assert sum(read(step) for step in steps) <= most, name
 
 
-def test_long_lists_that_grew_were_trimmed_or_fork_are_told_apart(client: httpx.Client, whole: list[Json]) -> None:
+def test_long_grown_trimmed_and_forked_lists_are_distinguished(client: httpx.Client, whole: list[Json]) -> None:
     asked = [*whole, user("and on")]
     assert sync(client, "c", asked)["matched"] == LENGTH
     assert sync(client, "c", asked)["appended"] == []
@@ -90,7 +90,7 @@ def older(ask: Ask) -> None:
 
 
 def test_an_old_conversation_gets_its_chains_when_it_is_synced(client: httpx.Client, run_as_superuser: Ask) -> None:
-    whole = [system("Be brief."), *talk(*range(60)), user(), call("a"), result("a", "long " * 5000)]
+    whole = [system("Be brief."), *dialogue(*range(60)), user(), call("a"), result("a", "long " * 5000)]
     append(client, "c", whole)
     kept = "SELECT seq, digest, chain FROM messages ORDER BY seq"
     before = run_as_superuser(kept)
@@ -110,27 +110,25 @@ def test_old_conversations_without_messages_or_with_a_prompt_alone_can_be_synced
     created(client, id="empty", user_id="u")
     append(client, "prompt", [system("Be brief.")])
     older(run_as_superuser)
-    assert sync(client, "empty", talk(1))["matched"] == 0
-    assert sync(client, "prompt", [system("Be brief."), *talk(1)])["matched"] == 1
+    assert sync(client, "empty", dialogue(1))["matched"] == 0
+    assert sync(client, "prompt", [system("Be brief."), *dialogue(1)])["matched"] == 1
     assert ok(client.get(path("prompt")))["system"] is None
     for name in ("empty", "prompt"):
-        assert len(sync(client, name, [*talk(1), *talk(2)])["appended"]) == 4
+        assert len(sync(client, name, [*dialogue(1), *dialogue(2)])["appended"]) == 4
 
 
-def test_many_that_sync_an_old_conversation_at_once_store_what_is_new_once(
+def test_concurrent_syncs_of_an_old_conversation_store_new_messages_once(
     client: httpx.Client, run_as_superuser: Ask
 ) -> None:
-    append(client, "c", talk(*range(150)))
+    append(client, "c", dialogue(*range(150)))
     older(run_as_superuser)
-    answers: list[Any] = at_once(lambda _: sync(client, "c", talk(*range(151))), 6)
+    answers: list[Any] = at_once(lambda _: sync(client, "c", dialogue(*range(151))), 6)
     assert sum(len(answer["appended"]) for answer in answers) == 4
     assert_consistent(run_as_superuser, "c")
 
 
-def test_where_messages_are_gone_the_end_of_the_list_is_still_found(
-    client: httpx.Client, run_as_superuser: Ask
-) -> None:
-    whole = talk(*range(10))
+def test_a_list_still_matches_after_messages_are_deleted(client: httpx.Client, run_as_superuser: Ask) -> None:
+    whole = dialogue(*range(10))
     append(client, "c", whole)
     run_as_superuser("DELETE FROM messages WHERE seq <= 8")
     assert sync(client, "c", [*whole, user("a")])["matched"] == 40

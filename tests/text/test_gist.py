@@ -217,7 +217,7 @@ def test_most_messages_keep_their_gist() -> None:
     assert 1 - len(lost) / len(EXAMPLES) >= 0.9, lost
 
 
-def test_a_title_is_shorter_than_the_request_it_stands_for() -> None:
+def test_a_title_is_shorter_than_its_request() -> None:
     title = page_title("Hi, could you please find me the cheapest flight from Oslo to Rome next Friday? Thanks!", "")
 
     assert title == "Find me the cheapest flight from Oslo to Rome next Friday"

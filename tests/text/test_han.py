@@ -15,7 +15,7 @@ TEXT = st.text(IDEOGRAPHS | st.sampled_from("aB_1 ,。\n\x00\ud800Ａﬁİßが�
 
 
 @given(TEXT)
-def test_folding_twice_is_folding_once_and_moves_nothing(text: str) -> None:
+def test_folding_is_idempotent_and_keeps_offsets(text: str) -> None:
     once = simplified(text)
     assert len(once) == len(text)
     assert simplified(once) == once
@@ -31,7 +31,7 @@ def test_a_text_and_its_simplified_form_have_the_same_terms(text: str) -> None:
 
 
 @given(TEXT)
-def test_what_is_not_chinese_is_left_as_it_is(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     for before, after in zip(text, simplified(text), strict=True):
         assert before == after or ("\u3400" <= before <= "\u9fff" and "\u3400" <= after <= "\u9fff")
 
@@ -43,7 +43,7 @@ def test_what_is_not_chinese_is_left_as_it_is(text: str) -> None:
         ("衛生", "卫生"), ("衞生", "卫生"), ("軟體", "软体"), ("麵條", "面条"), ("龍井茶", "龙井茶"), ("憂鬱", "忧郁"),
     ],
 )  # fmt: skip
-def test_words_of_both_scripts_meet(traditional: str, simple: str) -> None:
+def test_words_of_both_scripts_match(traditional: str, simple: str) -> None:
     assert simplified(traditional) == simplified(simple)
     assert bm25.query(traditional) == bm25.query(simple)
 
@@ -51,7 +51,7 @@ def test_words_of_both_scripts_meet(traditional: str, simple: str) -> None:
 @pytest.mark.parametrize(
     "text", ["これはペンです。", "カタカナ", "한국어 텍스트", "plain ASCII", "Ünïcödé", "簡".encode().hex()]
 )
-def test_other_writing_is_not_touched(text: str) -> None:
+def test_other_scripts_are_unchanged(text: str) -> None:
     assert simplified(text) == text
 
 
@@ -62,7 +62,7 @@ def test_a_match_is_marked_as_it_was_written() -> None:
     assert preview("ﬁrst of all: ＰＥＡＲＬ", "pearl") == "ﬁrst of all: **ＰＥＡＲＬ**"
 
 
-def test_traditional_text_is_cut_into_the_words_of_simplified_text_and_kept_as_it_is_written() -> None:
+def test_traditional_text_is_segmented_like_simplified_text() -> None:
     assert words("我們開發資料庫的備份腳本") == ["我們", "開發", "資料庫", "的", "備份", "腳本"]
     terms = key_terms("我們這個週末去爬山,記得帶防曬霜和登山鞋,我們在纜車站集合。")
     assert "我們" not in terms

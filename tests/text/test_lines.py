@@ -22,7 +22,7 @@ def test_an_answer_is_found_behind_the_announcement_of_it() -> None:
     )
 
 
-def test_pasted_code_stands_aside_unless_there_is_nothing_else() -> None:
+def test_pasted_code_is_ignored_unless_it_is_everything() -> None:
     code = "```python\nclass Basket:\n    def total(self, vat):\n        return self.net * vat\n```"
 
     assert (
@@ -38,7 +38,7 @@ def test_a_question_that_points_at_an_error_shows_the_error() -> None:
     assert message_line("user", f"{log}\n这是怎么回事？") == "这是怎么回事？ ERROR disk /dev/sdb1 full"
 
 
-def test_instructions_are_how_and_not_what() -> None:
+def test_instructions_rank_below_the_request() -> None:
     text = (
         "Task: translate the onboarding guide into Korean.\n\nInstructions:\n- Please make sure you keep "
         "the links.\n- Can you run the tests?"
@@ -90,7 +90,7 @@ def test_a_call_looks_into_nested_arguments_and_hides_secrets() -> None:
     assert call_line("run", arguments) == "run(tool_name=post, url=https://a.test, api_key=***)"
 
 
-def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
+def test_non_json_arguments_are_shown_unchanged() -> None:
     assert call_line("bash", "ls -la /tmp\n") == "bash(ls -la /tmp)"
 
 

@@ -86,7 +86,7 @@ def test_a_message_with_words_has_a_line(text: str) -> None:
 
 @QUICK
 @given(TEXTS, TEXTS)
-def test_titles_queries_and_notes_fit(user: str, assistant: str) -> None:
+def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str) -> None:
     assert is_line(page_title(user, assistant), 60)
     assert is_line(query_summary(user[:40], {assistant[:20]: user, "n": 10**5000, "x": [None, {"y": user}]}), 120)
     note = standing_note(user)
@@ -95,7 +95,7 @@ def test_titles_queries_and_notes_fit(user: str, assistant: str) -> None:
 
 @QUICK
 @given(TEXTS, st.integers(0, 300), st.sampled_from(["zh", "en"]))
-def test_summaries_of_results_fit(text: str, max_chars: int, label: str) -> None:
+def test_result_summaries_respect_their_limit(text: str, max_chars: int, label: str) -> None:
     assert is_line(summarize(text, max_chars=max_chars, language="zh" if label == "zh" else "en"), max_chars)
     assert kind(text) in {"json", "table", "log", "code", "html", "prose"}
     found = sources(text, [text])
@@ -134,7 +134,7 @@ def test_a_clipped_text_is_the_start_of_the_text(text: str, max_chars: int) -> N
 
 @QUICK
 @given(TEXTS)
-def test_sentences_and_words_take_any_text(text: str) -> None:
+def test_sentences_and_words_accept_any_text(text: str) -> None:
     assert all(sentence == sentence.strip() != "" for sentence in sentences(text))
     assert all(words(text))
     assert language(text) in {"zh", "en"}
@@ -186,7 +186,7 @@ SEEDS = (
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_megabytes_of_one_thing_take_no_time(seed: str) -> None:
+def test_repetitive_megabytes_are_fast(seed: str) -> None:
     text = seed * (3_000_000 // len(seed))
     for name, function in EVERYTHING.items():
         started = time.process_time()
@@ -195,7 +195,7 @@ def test_megabytes_of_one_thing_take_no_time(seed: str) -> None:
         assert time.process_time() - started < 2.0, name
 
 
-def test_another_process_says_the_same() -> None:
+def test_results_are_equal_in_another_process() -> None:
     """Nothing depends on the order of sets, which changes with the hash seed."""
     script = (
         "from app.extractive.terms import key_terms; from app.extractive.results import summarize\n"

@@ -28,7 +28,7 @@ def test_small_talk_has_no_subject(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text in SUBJECTS.split("|") if text])
-def test_whatever_speaks_of_something_has_one(text: str) -> None:
+def test_other_texts_have_a_subject(text: str) -> None:
     assert has_subject(text)
 
 
@@ -39,7 +39,7 @@ def test_every_text_is_taken(text: str) -> None:
     assert telling(text) == sorted(set(telling(text)))
 
 
-def test_grammar_and_dates_do_not_tell_what_a_query_is_about() -> None:
+def test_grammar_and_dates_are_no_subject_terms() -> None:
     assert telling("When was it, on 13 March 2023?") == []
     assert telling("是什么时候的?") == []
     assert telling("order 4711 of March") == sorted(map(component, ("order", "4711")))
@@ -54,7 +54,7 @@ def test_a_query_that_asks_for_a_value_is_known(text: str, wanted: bool) -> None
     assert asks_for_value(text) is wanted
 
 
-def test_what_says_the_same_is_told_once_and_what_asks_again_last() -> None:
+def test_duplicates_are_dropped_and_repeated_questions_come_last() -> None:
     query = "Which tea do I prefer?"
     texts = [
         "which tea do I prefer?",
@@ -69,7 +69,7 @@ def test_what_says_the_same_is_told_once_and_what_asks_again_last() -> None:
 
 
 @given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30))
-def test_nothing_else_is_left_out(texts: list[str], query: str) -> None:
+def test_distinct_texts_are_all_kept(texts: list[str], query: str) -> None:
     kept = told_once(texts, query)
     assert len(set(kept)) == len(kept)
     assert told_once([texts[place] for place in kept], query) == list(range(len(kept)))

@@ -77,7 +77,7 @@ def test_a_summary_says_what_is_in_it(text: str, parts: tuple[str, ...]) -> None
         assert all(part in summary for part in parts), summary
 
 
-def test_labels_follow_the_language_asked_for_and_content_stays() -> None:
+def test_labels_follow_the_language_and_content_stays() -> None:
     assert summarize(json.dumps(ROWS), language="zh").startswith(
         "JSON 数组，40 个对象（id, name, state, hours）：Pump 1"
     )

@@ -50,7 +50,7 @@ def test_lines_stay_in_their_order_and_within_their_room() -> None:
     assert len("\n".join(kept)) <= 120
 
 
-def test_what_was_said_is_not_said_again() -> None:
+def test_a_summary_does_not_repeat_itself() -> None:
     lines = [
         ("user", "The server room key is with Tomasz in building 4."),
         ("assistant", "So the key for the server room is with Tomasz in building 4."),
@@ -61,7 +61,7 @@ def test_what_was_said_is_not_said_again() -> None:
     assert kept == [lines[0][1], lines[2][1]]
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_empty_input_gives_an_empty_summary() -> None:
     assert summarize_lines([], max_items=3, max_chars=100) == []
     assert summarize_lines([("user", "a fact about 7 whales")], max_items=0, max_chars=100) == []
     assert topics([]) == []

@@ -3,7 +3,7 @@
 from app.extractive.terms import key_terms
 
 
-def test_what_has_a_shape_of_its_own_comes_before_plain_words() -> None:
+def test_identifiers_rank_above_plain_words() -> None:
     text = (
         "The nightly job sync_orders.py failed with ERR_7741 at 03:12 after importing 48 GB. "
         "Please ask Noor Haddad (noor@depot.test) whether the job may run again today."

@@ -83,7 +83,7 @@ def test_squeezing_leaves_one_clean_line() -> None:
     assert squeeze(" a\x00b\tc\r\n\x1b[31mred\x1b[0m \u202egnp.exe\u200b ") == "a b c red gnp.exe"
 
 
-def test_clipping_cuts_between_words_and_says_so() -> None:
+def test_clipping_cuts_between_words_with_a_mark() -> None:
     assert clip("the quick brown fox", 100) == "the quick brown fox"
     assert clip("the quick brown fox, who", 21) == "the quick brown fox…"
     assert clip("我们从不在星期五部署", 6) == "我们从不在…"

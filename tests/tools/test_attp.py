@@ -22,7 +22,7 @@ def written(code: str, *, thought: str = "why", status: str = "continue") -> str
 
 
 @pytest.fixture
-def talk(client: httpx.Client) -> httpx.Client:
+def seeded(client: httpx.Client) -> httpx.Client:
     append(client, "tea", [user("My favourite tea is Longjing from Hangzhou."), assistant("Noted.")], user_id="ann")
     append(client, "tea", [user("Which cup?"), assistant("The celadon cup.")], user_id="ann")
     append(client, "other", [user("The vault code is QX7-4410.")], user_id="bob")
@@ -42,9 +42,9 @@ def recalled(client: httpx.Client) -> list[int]:
     return [page["recall_count"] for page in ok(client.get(path("tea", "pages")))["items"]]
 
 
-def test_code_searches_reads_and_answers(talk: httpx.Client) -> None:
+def test_code_searches_reads_and_answers(seeded: httpx.Client) -> None:
     found = run(
-        talk,
+        seeded,
         """
 hits = search_memories(query="favourite tea", limit=3)
 best = get_memory_detail(hits[0]["memory_key"])
@@ -64,40 +64,40 @@ __result__ = {"text": best["content"], "page": hits[0]["page"], "words": words, 
     }  # fmt: skip
     assert found["content"].startswith("<quire-result>\n")
     assert found["content"].count("</quire-") == 1
-    assert recalled(talk) == [1, 0]
+    assert recalled(seeded) == [1, 0]
 
 
-def test_a_message_ends_it(talk: httpx.Client) -> None:
-    found = send(talk, 'thought = "known"\n[tool_call]\nstatus = "done"\nmessage = """\nLongjing.\n"""')
+def test_a_message_ends_it(seeded: httpx.Client) -> None:
+    found = send(seeded, 'thought = "known"\n[tool_call]\nstatus = "done"\nmessage = """\nLongjing.\n"""')
     assert (found["status"], found["message"], found["content"]) == ("done", "Longjing.\n", "Longjing.\n")
     assert (found["result"], found["calls"], found["is_error"]) == (None, [], False)
 
 
-def test_the_documents_of_the_prompts_run(talk: httpx.Client) -> None:
+def test_the_documents_of_the_prompts_run(seeded: httpx.Client) -> None:
     for text in (*tools.prompt("attp").values(), f"thought = {ATTP_EXAMPLE.split('thought = ', 1)[1]}"):
         for part in text.split("thought = ")[1:]:
             document = "thought = " + part.split("\n\n")[0]
-            assert send(talk, document)["is_error"] is False, document
+            assert send(seeded, document)["is_error"] is False, document
 
 
 @pytest.mark.parametrize("fence", ["```toml\n{}\n```", "```\n{}```\n", "\n\n```TOML \n{}\n```\n\n", "{}"])
-def test_a_code_fence_around_it_does_not_matter(talk: httpx.Client, fence: str) -> None:
-    assert send(talk, fence.format(written("__result__ = 1")))["result"] == 1
+def test_a_code_fence_around_it_does_not_matter(seeded: httpx.Client, fence: str) -> None:
+    assert send(seeded, fence.format(written("__result__ = 1")))["result"] == 1
 
 
-def test_a_document_may_be_sent_by_itself(talk: httpx.Client) -> None:
+def test_a_document_may_be_sent_by_itself(seeded: httpx.Client) -> None:
     for media_type in ("application/toml", "application/toml; charset=utf-8", "text/plain"):
-        sent = talk.post(
+        sent = seeded.post(
             path("tea", "attp"), content=written("__result__ = '茶'").encode(), headers={"content-type": media_type}
         )
         assert ok(sent)["result"] == "茶"
-    bad = talk.post(path("tea", "attp"), content=b"\xff", headers={"content-type": "application/toml"})
+    bad = seeded.post(path("tea", "attp"), content=b"\xff", headers={"content-type": "application/toml"})
     problem(bad, 400, "UTF-8")
-    problem(talk.post(path("tea", "attp"), json={"document": 1}), 422, "document")
-    problem(talk.post(path("tea", "attp"), json={}), 422, "document")
-    problem(talk.post(path("no one", "attp"), json={"document": "x"}), 404)
-    problem(talk.post(path("tea", "attp"), content=b"x", headers={"content-type": "application/xml"}), 415)
-    large = talk.post(path("tea", "attp"), content=b"x" * 2_000_000, headers={"content-type": "application/toml"})
+    problem(seeded.post(path("tea", "attp"), json={"document": 1}), 422, "document")
+    problem(seeded.post(path("tea", "attp"), json={}), 422, "document")
+    problem(seeded.post(path("no one", "attp"), json={"document": "x"}), 404)
+    problem(seeded.post(path("tea", "attp"), content=b"x", headers={"content-type": "application/xml"}), 415)
+    large = seeded.post(path("tea", "attp"), content=b"x" * 2_000_000, headers={"content-type": "application/toml"})
     problem(large, 413)
 
 
@@ -131,11 +131,11 @@ WRONG: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("document", "says"), WRONG, ids=range(len(WRONG)))
-def test_what_is_wrong_with_a_document_is_said_in_words(
-    talk: httpx.Client, document: str, says: str, rows: Callable[[], dict[str, int]]
+def test_document_errors_are_explained(
+    seeded: httpx.Client, document: str, says: str, rows: Callable[[], dict[str, int]]
 ) -> None:
     before = rows()
-    found = send(talk, document)
+    found = send(seeded, document)
     assert (found["status"], found["is_error"], found["calls"]) == ("error", True, [])
     assert says in found["error"]
     assert found["content"] == found["error"]
@@ -164,8 +164,8 @@ FAILS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("code", "says"), FAILS, ids=range(len(FAILS)))
-def test_what_is_wrong_with_code_is_said_in_words(talk: httpx.Client, code: str, says: str) -> None:
-    found = run(talk, code)
+def test_code_errors_are_explained(seeded: httpx.Client, code: str, says: str) -> None:
+    found = run(seeded, code)
     assert (found["status"], found["is_error"], found["result"]) == ("error", True, None)
     assert says in found["error"]
     assert len(found["error"]) < 3_000
@@ -173,15 +173,15 @@ def test_what_is_wrong_with_code_is_said_in_words(talk: httpx.Client, code: str,
     assert "/" not in found["error"].replace("<quire-", "").replace("//", "").replace("'/etc/passwd'", "")
 
 
-def test_code_reaches_its_own_user_only(talk: httpx.Client) -> None:
-    key = run(talk, "__result__ = search_memories('vault code')[0]['memory_key']", "other")["result"]
-    assert run(talk, "__result__ = search_memories('vault code QX7-4410')")["result"] == []
-    assert run(talk, f"__result__ = get_memory_detail('{key}')")["is_error"]
+def test_code_reaches_its_own_user_only(seeded: httpx.Client) -> None:
+    key = run(seeded, "__result__ = search_memories('vault code')[0]['memory_key']", "other")["result"]
+    assert run(seeded, "__result__ = search_memories('vault code QX7-4410')")["result"] == []
+    assert run(seeded, f"__result__ = get_memory_detail('{key}')")["is_error"]
     for code in (
         "search_memories('vault', user_id='bob')", "search_memories('vault', conversation_id='other')",
         "recall_page(1, conversation_id='other')", "search_memories('vault', **{'tenant_id': 'x'})",
     ):  # fmt: skip
-        assert "There is no argument" in run(talk, code)["error"]
+        assert "There is no argument" in run(seeded, code)["error"]
 
 
 def test_a_result_cannot_leave_its_frame(client: httpx.Client) -> None:
@@ -200,27 +200,27 @@ def test_errors_come_in_the_conversations_language(client: httpx.Client) -> None
     assert "龙井" in run(client, "__result__ = recall_memory('喜欢的茶')", "茶")["result"]
 
 
-def test_the_same_request_is_run_once_also_at_once(talk: httpx.Client) -> None:
+def test_the_same_request_is_run_once_also_at_once(seeded: httpx.Client) -> None:
     document = written("__result__ = [recall_page(1), recall_page(2)]")
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda _: send(talk, document, **{"Idempotency-Key": "k"}), range(6)))
+        answers = list(pool.map(lambda _: send(seeded, document, **{"Idempotency-Key": "k"}), range(6)))
     assert all(answer == answers[0] for answer in answers)
-    assert recalled(talk) == [1, 1]
-    other = talk.post(path("tea", "attp"), json={"document": "x"}, headers={"Idempotency-Key": "k"})
+    assert recalled(seeded) == [1, 1]
+    other = seeded.post(path("tea", "attp"), json={"document": "x"}, headers={"Idempotency-Key": "k"})
     problem(other, 422, "Idempotency-Key")
 
 
-def test_many_at_once_are_all_answered(talk: httpx.Client) -> None:
+def test_concurrent_documents_are_all_answered(seeded: httpx.Client) -> None:
     with ThreadPoolExecutor(12) as pool:
-        answers = list(pool.map(lambda n: run(talk, f"__result__ = [{n}, len(recall_page(1))]"), range(12)))
+        answers = list(pool.map(lambda n: run(seeded, f"__result__ = [{n}, len(recall_page(1))]"), range(12)))
     assert [answer["result"][0] for answer in answers] == list(range(12))
-    assert recalled(talk) == [12, 0]
+    assert recalled(seeded) == [12, 0]
 
 
-def test_a_failed_run_counts_what_it_recalled_before(talk: httpx.Client) -> None:
-    found = run(talk, "recall_page(1)\nrecall_page(99)")
+def test_a_failed_run_counts_what_it_recalled_before(seeded: httpx.Client) -> None:
+    found = run(seeded, "recall_page(1)\nrecall_page(99)")
     assert [call["error"] for call in found["calls"]] == [None, "There is no page 99; pages 1–2 exist."]
-    assert recalled(talk) == [1, 0]
+    assert recalled(seeded) == [1, 0]
 
 
 @given(st.text(max_size=200), st.sampled_from(["en", "zh"]))
@@ -238,7 +238,7 @@ _VALUES: st.SearchStrategy[Any] = st.text() | st.integers() | st.lists(st.text(m
 
 
 @given(st.lists(_VALUES, max_size=9), st.dictionaries(st.text(max_size=9) | st.just("query"), _VALUES, max_size=4))
-def test_places_become_names_and_none_is_lost(positional: list[Any], named: dict[str, Any]) -> None:
+def test_positional_arguments_become_named_ones(positional: list[Any], named: dict[str, Any]) -> None:
     tool = tools.SEARCH_MEMORIES
     try:
         found = attp.named(tool, positional, named, "en")

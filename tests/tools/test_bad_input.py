@@ -64,7 +64,7 @@ def door(request: pytest.FixtureRequest, client: httpx.Client) -> Door:
     return over_http if request.param == "http" else over_mcp
 
 
-def test_any_query_is_answered_with_ones_own_rows_at_most(door: Door) -> None:
+def test_any_query_returns_only_own_rows(door: Door) -> None:
     for query in QUERIES:
         for name, argument in (
             ("search_memories", "query"),
@@ -81,7 +81,7 @@ def test_any_query_is_answered_with_ones_own_rows_at_most(door: Door) -> None:
             assert "Longjing" in door("search_memories", query=query)[0], query
 
 
-def test_what_is_wrong_is_said(door: Door) -> None:
+def test_mistakes_are_explained(door: Door) -> None:
     for name, arguments, named in WRONG:
         said, is_error = door(name, **arguments)
         assert is_error, (name, str(arguments)[:80], said)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.core.budget import loaded, loaded_max
+from app.core.budget import LOADED_SHARE, LOADED_SHARE_MAX, LOADED_SHARE_MIN, LOADED_TOKENS
 from app.text import tokens
 from tests.api.kit import append, assistant, call, created, result, user, window
 from tests.archive.made import archived, made
@@ -26,13 +26,15 @@ def test_no_tool_brings_in_more_than_its_part_of_the_conversations_budget(
     append(client, "c", [user(f"Note this: {long}"), assistant("Noted. The seal number is 5512.")])
     append(client, "c", [user("And now?")])
     available = int(budget * 0.9) - window(client, "c")["usage"]["sections"]["tools"]
-    usual, most = loaded(available) + FRAME, loaded_max(available) + FRAME
+    least = min(LOADED_TOKENS, available * LOADED_SHARE_MIN)
+    usual = min(LOADED_TOKENS, available * LOADED_SHARE) + FRAME
+    most = available * LOADED_SHARE_MAX + FRAME
 
     def weigh(name: str, **arguments: Any) -> int:
         return counter.count(said(client, "c", name, **arguments))
 
-    assert usual * 0.5 < weigh("load_tool_history", uuid=uuid, query="harbour warehouse customs freight") <= usual
-    assert usual * 0.8 < weigh("load_tool_history", uuid=uuid) <= usual
+    assert least * 0.5 < weigh("load_tool_history", uuid=uuid, query="harbour warehouse customs freight") <= usual
+    assert least < weigh("load_tool_history", uuid=uuid) <= usual
     asked = min(50_000, most)
     assert weigh("load_tool_history", uuid=uuid, max_tokens=50_000) <= asked + FRAME
     assert weigh("load_tool_history", uuid=uuid, length=1_000_000) <= asked + FRAME
@@ -46,7 +48,7 @@ def test_no_tool_brings_in_more_than_its_part_of_the_conversations_budget(
     assert ("[cut;" in page) == (budget < 128_000)
 
 
-def test_what_was_loaded_in_a_small_window_is_seen_in_it(client: httpx.Client) -> None:
+def test_loaded_text_is_visible_in_a_small_window(client: httpx.Client) -> None:
     created(client, id="c", user_id="u", budget=4_000)
     uuid = archived(client, "c", 1, made("prose", size=60_000))
     append(client, "c", [user("And now?")])

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from app.api import mcp_server
-from app.main import build_app
+from app.main import access, build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
 from app.settings import Settings
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def talk(client: httpx.Client) -> httpx.Client:
+def seeded(client: httpx.Client) -> httpx.Client:
     append(client, "tea/斋", [user("My favourite tea is Longjing from Hangzhou."), assistant("Noted.")], user_id="ann")
     append(client, "other", [user("The vault code is QX7-4410.")], user_id="bob")
     return client
@@ -50,9 +50,9 @@ async def use(client: Client, name: str, **arguments: Any) -> tuple[str, bool]:
     return block.text, found.is_error
 
 
-def recalled(talk: httpx.Client) -> int:
+def recalled(seeded: httpx.Client) -> int:
     """How often the first page was."""
-    count: int = ok(talk.get(path("tea/斋", "pages")))["items"][0]["recall_count"]
+    count: int = ok(seeded.get(path("tea/斋", "pages")))["items"][0]["recall_count"]
     return count
 
 
@@ -62,7 +62,7 @@ TEA = f"?conversation_id={quote('tea/斋')}"
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_sdks_client_lists_and_calls_every_tool(talk: httpx.Client, base_url: str, mode: str) -> None:
+async def test_the_sdks_client_lists_and_calls_every_tool(seeded: httpx.Client, base_url: str, mode: str) -> None:
     async with connected(base_url, TEA, mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "quire"
@@ -81,12 +81,10 @@ async def test_the_sdks_client_lists_and_calls_every_tool(talk: httpx.Client, ba
         assert await use(client, "load_tool_history", uuid="x") == (
             "There is no such archive; use the uuid in a placeholder's first line.", True,
         )  # fmt: skip
-    assert recalled(talk) == 1
+    assert recalled(seeded) == 1
 
 
-async def test_mistakes_are_answered_in_words_and_an_unknown_tool_is_an_error(
-    talk: httpx.Client, base_url: str
-) -> None:
+async def test_mistakes_are_explained_and_an_unknown_tool_is_an_error(seeded: httpx.Client, base_url: str) -> None:
     async with connected(base_url, TEA) as client:
         assert await use(client, "recall_page", page=99) == ("There is no page 99; pages 1–1 exist.", True)
         assert await use(client, "recall_page", page=None) == (
@@ -98,10 +96,10 @@ async def test_mistakes_are_answered_in_words_and_an_unknown_tool_is_an_error(
         for name in ("handoff", "nothing", ""):
             with pytest.raises(MCPError, match="recall_page"):
                 await client.call_tool(name, {})
-    assert recalled(talk) == 0
+    assert recalled(seeded) == 0
 
 
-async def test_who_asks_is_said_by_header_or_url(talk: httpx.Client, base_url: str) -> None:
+async def test_header_or_url_name_the_asker(seeded: httpx.Client, base_url: str) -> None:
     ways: list[tuple[str, Json]] = [
         (TEA, {}),
         ("", {"X-Quire-Conversation": quote("tea/斋")}),
@@ -113,7 +111,7 @@ async def test_who_asks_is_said_by_header_or_url(talk: httpx.Client, base_url: s
             assert "Longjing" in (await use(client, "recall_page", page=1))[0]
 
 
-async def test_a_user_may_ask_outside_of_any_conversation(talk: httpx.Client, base_url: str) -> None:
+async def test_a_user_may_ask_outside_of_any_conversation(seeded: httpx.Client, base_url: str) -> None:
     for query, headers in (("?user_id=ann", {}), ("", {"X-Quire-User": "ann"})):
         async with connected(base_url, query, **headers) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
@@ -125,7 +123,7 @@ async def test_a_user_may_ask_outside_of_any_conversation(talk: httpx.Client, ba
             assert (await use(client, "recall_page", page="茶"))[1]
 
 
-async def test_nothing_of_another_user_is_reached(talk: httpx.Client, base_url: str) -> None:
+async def test_nothing_of_another_user_is_reached(seeded: httpx.Client, base_url: str) -> None:
     async with connected(base_url, "?user_id=bob") as client:
         text, _ = await use(client, "search_memories", query="vault code")
         key = text.split("memory_key ")[1][:36]
@@ -138,7 +136,7 @@ async def test_nothing_of_another_user_is_reached(talk: httpx.Client, base_url: 
 
 
 @pytest.mark.parametrize("query", ["", "?user_id=", "?user_id=%00", f"?conversation_id={'x' * 200}", "?user_id=.."])
-async def test_an_asker_that_is_none_is_told_so(talk: httpx.Client, base_url: str, query: str) -> None:
+async def test_an_invalid_asker_is_explained(seeded: httpx.Client, base_url: str, query: str) -> None:
     async with connected(base_url, query) as client:
         assert (await client.list_tools()).tools
         text, is_error = await use(client, "search_memories", query="tea")
@@ -146,7 +144,7 @@ async def test_an_asker_that_is_none_is_told_so(talk: httpx.Client, base_url: st
         assert "Longjing" not in text
 
 
-async def test_what_is_remembered_is_found_by_its_user_and_stored_once(talk: httpx.Client, base_url: str) -> None:
+async def test_a_remembered_text_is_stored_once_and_found_by_its_user(seeded: httpx.Client, base_url: str) -> None:
     async with connected(base_url, TEA) as client, connected(base_url, "?user_id=bob") as other:
         for _ in range(2):
             found = await use(client, "remember", content="Prefers jasmine in summer.", keywords=["花茶", "\x00"])
@@ -161,7 +159,7 @@ async def test_what_is_remembered_is_found_by_its_user_and_stored_once(talk: htt
         assert "jasmine" in (await use(client, "recall_memory", query="jasmine"))[0]
 
 
-async def test_remembering_the_same_at_once_stores_it_once(talk: httpx.Client, base_url: str) -> None:
+async def test_concurrent_equal_memories_are_stored_once(seeded: httpx.Client, base_url: str) -> None:
     async def remember() -> None:
         async with connected(base_url, TEA) as client:
             assert not (await use(client, "remember", content="龙井要用八十度的水。"))[1]
@@ -177,7 +175,7 @@ ODD = ["\x00", "\ud800", "a\udfffb", "\u202e", "'; --", "x" * 900_000, 10**4000,
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_odd_arguments_are_answered_in_words(talk: httpx.Client, odd: Any) -> None:
+def test_odd_arguments_are_explained(seeded: httpx.Client, odd: Any) -> None:
     for tool in tools.MCP_TOOLS:
         good: Json = {"page": 999, "uuid": "x", "query": "tea", "memory_key": "x", "text": "tea", "content": "tea"}
         for argument in tool.arguments:
@@ -185,20 +183,20 @@ def test_odd_arguments_are_answered_in_words(talk: httpx.Client, odd: Any) -> No
             sent = LIST | {"method": "tools/call", "params": {"name": tool.name, "arguments": arguments}}
             content = json.dumps(sent).encode()
             headers = ACCEPT | {"content-type": "application/json"}
-            answer = talk.post(f"/mcp{TEA}", content=content, headers=headers)
+            answer = seeded.post(f"/mcp{TEA}", content=content, headers=headers)
             assert answer.status_code in (200, 400, 413), answer.text
             assert "nternal" not in answer.text, (tool.name, argument.name, answer.text[:500])
             assert len(answer.content) < 3_000
 
 
-async def test_descriptions_come_in_chinese_too(talk: httpx.Client, base_url: str) -> None:
+async def test_descriptions_are_available_in_chinese(seeded: httpx.Client, base_url: str) -> None:
     async with connected(base_url, f"{TEA}&language=zh") as client:
         for tool in (await client.list_tools()).tools:
             assert tool.description == mcp_server.BY_NAME[tool.name].zh
             jsonschema.Draft202012Validator.check_schema(tool.input_schema)
 
 
-async def test_many_clients_are_served_at_once(talk: httpx.Client, base_url: str) -> None:
+async def test_many_clients_are_served_at_once(seeded: httpx.Client, base_url: str) -> None:
     async def ask() -> None:
         async with connected(base_url, TEA) as client:
             assert "Longjing" in (await use(client, "recall_page", page=1))[0]
@@ -206,13 +204,13 @@ async def test_many_clients_are_served_at_once(talk: httpx.Client, base_url: str
     async with anyio.create_task_group() as group:
         for _ in range(8):
             group.start_soon(ask)
-    assert recalled(talk) == 8
+    assert recalled(seeded) == 8
 
 
-def test_requests_stand_alone(talk: httpx.Client) -> None:
+def test_requests_are_stateless(seeded: httpx.Client) -> None:
     """No session: any process can answer any request."""
     for _ in range(2):
-        answer = talk.post("/mcp", json=LIST, headers=ACCEPT)
+        answer = seeded.post("/mcp", json=LIST, headers=ACCEPT)
         assert answer.status_code == 200
         assert "mcp-session-id" not in answer.headers
         assert len(answer.json()["result"]["tools"]) == len(tools.MCP_TOOLS)
@@ -233,12 +231,13 @@ def test_requests_stand_alone(talk: httpx.Client) -> None:
         ({"host": "localhost:8000"}, 200),
     ],
 )
-def test_a_page_of_another_origin_reaches_nothing(talk: httpx.Client, headers: Json, status: int) -> None:
-    assert talk.post("/mcp", json=LIST, headers=ACCEPT | headers).status_code == status
+def test_a_page_of_another_origin_reaches_nothing(seeded: httpx.Client, headers: Json, status: int) -> None:
+    assert seeded.post("/mcp", json=LIST, headers=ACCEPT | headers).status_code == status
 
 
 def test_other_hosts_are_allowed_by_name(settings: Settings) -> None:
-    found = mcp_server.security(settings.model_copy(update={"quire_hosts": "quire.example, db:9000,[fe80::1]"}))
+    named = settings.model_copy(update={"quire_hosts": "quire.example, db:9000,[fe80::1]"})
+    found = mcp_server.security(access(named))
     assert {"quire.example", "quire.example:*", "db:9000", "[fe80::1]", "[fe80::1]:*"} <= set(found.allowed_hosts)
     assert {"https://quire.example", "http://db:9000"} <= set(found.allowed_origins)
     assert "db" not in found.allowed_hosts
@@ -255,15 +254,15 @@ def test_other_hosts_are_allowed_by_name(settings: Settings) -> None:
         (b"x" * 1_100_000, {413}),
     ],
 )  # fmt: skip
-def test_what_is_no_request_is_refused(talk: httpx.Client, body: bytes, statuses: set[int]) -> None:
-    answer = talk.post("/mcp", content=body, headers=ACCEPT | {"content-type": "application/json"})
+def test_malformed_requests_are_rejected(seeded: httpx.Client, body: bytes, statuses: set[int]) -> None:
+    answer = seeded.post("/mcp", content=body, headers=ACCEPT | {"content-type": "application/json"})
     assert answer.status_code in statuses, answer.text
     assert '"result"' not in answer.text
 
 
-def test_other_methods_are_refused_and_do_not_hang(talk: httpx.Client) -> None:
+def test_other_methods_are_rejected_without_hanging(seeded: httpx.Client) -> None:
     for method in ("GET", "DELETE", "PUT", "OPTIONS"):
-        answer = talk.request(method, "/mcp", headers={"accept": "text/event-stream"}, timeout=10)
+        answer = seeded.request(method, "/mcp", headers={"accept": "text/event-stream"}, timeout=10)
         problem(answer, 405)
 
 
@@ -272,7 +271,7 @@ def second(postgres: EmbeddedPostgres, settings: Settings, client: httpx.Client)
     yield from serving(build_app(settings, postgres.app_dsn))
 
 
-async def test_processes_need_no_sticky_sessions(talk: httpx.Client, base_url: str, second: str) -> None:
+async def test_processes_need_no_sticky_sessions(seeded: httpx.Client, base_url: str, second: str) -> None:
     """One client, whose requests go to two servers in turn."""
     turn = 0
 
@@ -288,4 +287,4 @@ async def test_processes_need_no_sticky_sessions(talk: httpx.Client, base_url: s
             for _ in range(4):
                 assert "Longjing" in (await use(client, "recall_page", page=1))[0]
     assert turn > 4
-    assert recalled(talk) == 4
+    assert recalled(seeded) == 4

@@ -37,7 +37,7 @@ def test_every_form_is_valid_json_schema_and_says_the_same(form: ToolFormat, lan
         assert set(arguments["required"]) <= arguments["properties"].keys()
 
 
-def test_names_are_those_that_every_provider_takes_and_all_are_described_in_both_languages() -> None:
+def test_names_are_valid_everywhere_and_described_in_both_languages() -> None:
     for tool in EVERY:
         assert tool.name.replace("_", "").isalpha()
         assert len(tool.name) <= 64
@@ -47,7 +47,7 @@ def test_names_are_those_that_every_provider_takes_and_all_are_described_in_both
             assert bool(argument.en) == bool(argument.zh), f"{tool.name}.{argument.name}"
 
 
-def test_what_a_window_offers_is_a_part_of_what_runs() -> None:
+def test_a_windows_tools_are_a_subset_of_the_callable_ones() -> None:
     for tool, schema in zip(tools.WINDOW_TOOLS, tools.window_schemas("openai"), strict=True):
         _, _, short = inside("openai", schema)
         jsonschema.Draft202012Validator.check_schema(short)
@@ -63,7 +63,7 @@ def test_the_tools_of_a_window_are_cheap(counter: TokenCounter) -> None:
             assert counter.count(spaced(tools.window_schemas(form))) + counter.count(tools.GUIDE[language]) <= 360
 
 
-def test_the_recall_agents_own_tools_are_offered_to_nobody_else() -> None:
+def test_the_recall_agents_own_tools_are_exclusive() -> None:
     own = {tool.name for tool in tools.AGENT_TOOLS} - {tool.name for tool in tools.TOOLS}
     assert own == {"expand_context_window", "handoff"}
     assert not own & tools.TOOL_NAMES
@@ -147,7 +147,7 @@ def test_a_range_is_an_offset_and_a_length(given: Any) -> None:
     assert read(tools.LOAD_TOOL_HISTORY, {"uuid": "x", "range": None}, "en") == {"uuid": "x"}
 
 
-def test_what_the_schema_takes_is_taken() -> None:
+def test_arguments_valid_by_the_schema_are_accepted() -> None:
     given = {
         "query": "茶", "limit": 10, "keywords": ["龙井"], "memory_types": ["episode", "passage"],
         "time_range_days": 1, "min_relevance_score": 0.25, "search_mode": "keyword", "this_conversation": False,

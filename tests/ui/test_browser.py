@@ -53,7 +53,7 @@ def test_no_conversation(tab: Browser, client: httpx.Client) -> None:
     views(tab, client, "none-search", "/ui/search?query=tea&user=mei")
 
 
-def test_one_conversation(tab: Browser, client: httpx.Client) -> None:
+def test_the_pages_of_a_conversation(tab: Browser, client: httpx.Client) -> None:
     shipped(client, limit=6)
     views(tab, client, "one", "/ui")
     views(tab, client, "one-conversation", "/ui/conversations/release")
@@ -73,7 +73,7 @@ def test_a_long_conversation(
     views(tab, client, "jobs", "/ui/jobs")
 
 
-def test_many_conversations(
+def test_a_long_list_of_conversations(
     tab: Browser, client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
 ) -> None:
     many(run_as_superuser, 10_000)

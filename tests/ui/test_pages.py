@@ -42,7 +42,12 @@ def test_without_a_conversation_the_first_page_says_how_to_make_one(client: http
     assert f"{str(client.base_url).rstrip('/')}/conversations/demo/messages" in found.one("main").words
 
 
-def test_what_the_first_page_says_works(client: httpx.Client) -> None:
+def test_the_bare_address_leads_to_the_inspector(client: httpx.Client) -> None:
+    answer = client.get("/", follow_redirects=True)
+    assert (answer.url.path, answer.status_code) == ("/ui", 200)
+
+
+def test_the_commands_on_the_first_page_work(client: httpx.Client) -> None:
     client.post("/conversations/demo/messages", json={"user_id": "me", "messages": [user("Hello")]})
     found = page(client, "/ui")
     assert found.one("tbody").words.startswith("Hello demo me 1 1 ")
@@ -124,14 +129,14 @@ def test_a_budget_can_be_tried(client: httpx.Client) -> None:
     ("query", "field"),
     [("budget=x", "budget"), ("budget=0", "budget"), ("budget=٣", "budget"), ("model=nobody", "model")],
 )
-def test_what_cannot_be_tried_is_said_at_its_field(client: httpx.Client, query: str, field: str) -> None:
+def test_form_errors_appear_at_their_field(client: httpx.Client, query: str, field: str) -> None:
     created(client, id="c")
     found = page(client, f"/ui/conversations/c?{query}")
     assert found.one("input", id=field).attributes["aria-invalid"] == "true"
     assert found.one("p", id=f"{field}-problem").words
 
 
-def test_ten_thousand_conversations_are_turned_over_page_by_page(
+def test_ten_thousand_conversations_are_paginated(
     client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
 ) -> None:
     many(run_as_superuser, 10_000)
@@ -187,7 +192,7 @@ def test_a_page_of_very_many_messages_is_shown_in_part(client: httpx.Client) -> 
         "/ui/conversations/nobody/pages", "/ui/conversations/nobody/archives",
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_a_page_that_says_so(client: httpx.Client, path: str) -> None:
+def test_missing_resources_get_an_error_page(client: httpx.Client, path: str) -> None:
     created(client, id="c")
     assert page(client, path, 404).one("h1").words == "Not found"
     assert page(client, path, 404, language="zh").one("h1").words == "没有找到"
@@ -214,7 +219,7 @@ def test_the_language_is_the_browsers_until_one_is_chosen(client: httpx.Client) 
     assert switch == "?q=a&lang=zh"
 
 
-def test_looking_counts_no_recall_and_changes_nothing(client: httpx.Client) -> None:
+def test_viewing_is_read_only_and_counts_no_recall(client: httpx.Client) -> None:
     shipped(client, limit=60)
     before = client.get("/conversations/release").json()
     for path in OF_ONE:
@@ -269,7 +274,7 @@ def test_hostile_text_stays_text_on_every_page(client: httpx.Client) -> None:
         assert "\u202e" not in body, f"{path} shows a mark that turns the line"
 
 
-def test_what_nobody_sees_is_spelled_out(client: httpx.Client) -> None:
+def test_invisible_characters_are_spelled_out(client: httpx.Client) -> None:
     append(client, "c", [user("hello\U000e0068\U000e0069\u200b there\u202e \x00\x1b")])
     found = page(client, "/ui/conversations/c").one("section", id="messages")
     assert "hello‹tags: hi›‹U+200B› there‹U+202E› \ufffd␛" in found.text
@@ -278,7 +283,7 @@ def test_what_nobody_sees_is_spelled_out(client: httpx.Client) -> None:
     assert "tag characters × 2" in warning
 
 
-def test_dead_jobs_are_tried_again_by_line_or_all_at_once(
+def test_dead_jobs_can_be_retried_by_line_or_all_together(
     client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
 ) -> None:
     run_as_superuser(DEAD)

@@ -20,7 +20,7 @@ def point(page: int, notes: int, summary: int, contents: int, condensed: int, re
 
 
 @given(st.text())
-def test_what_is_shown_has_no_control_character(text: str) -> None:
+def test_displayed_text_has_no_control_characters(text: str) -> None:
     assert not [c for c in shown(text) if (ord(c) < 32 and c not in "\t\n\r") or ord(c) == 127]
 
 
@@ -31,7 +31,7 @@ def test_plain_text_is_shown_as_it_is(text: str) -> None:
 
 
 @given(st.text(), st.integers(0, 50))
-def test_what_is_clipped_is_counted(text: str, longest: int) -> None:
+def test_clipped_characters_are_counted(text: str, longest: int) -> None:
     found = clip(text, longest)
     assert found.left_out == max(0, len(text) - longest)
     assert found.text == shown(text[:longest])
@@ -61,7 +61,7 @@ def test_hidden_characters_are_named(text: str, said: tuple[str, ...]) -> None:
         ("nothing", None),
     ],
 )
-def test_only_what_was_searched_for_is_marked(preview: str, match: str | None) -> None:
+def test_only_search_terms_are_marked(preview: str, match: str | None) -> None:
     pieces = marked(preview, {"kettle"})
     assert next((piece.text for piece in pieces if piece.is_match), None) == match
     joined = "".join(f"**{piece.text}**" if piece.is_match else piece.text for piece in pieces)
@@ -82,7 +82,7 @@ def test_a_bar_has_its_pieces_side_by_side_within_the_width(sections: dict[str, 
 
 
 @given(st.lists(st.tuples(TOKENS, TOKENS, TOKENS, TOKENS, TOKENS), min_size=1, max_size=60))
-def test_columns_stand_on_the_ground_and_reach_no_higher_than_the_chart(
+def test_columns_start_at_the_baseline_and_fit_the_chart(
     sizes: list[tuple[int, int, int, int, int]],
 ) -> None:
     points = [point(i, *size) for i, size in enumerate(sizes, 1)]

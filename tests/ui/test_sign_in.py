@@ -65,7 +65,7 @@ def test_without_a_key_every_page_leads_to_the_form_and_back(person: httpx.Clien
     assert person.get(path).status_code == 200
 
 
-def test_where_nobody_needs_a_key_there_is_no_form(client: httpx.Client) -> None:
+def test_without_required_keys_there_is_no_form(client: httpx.Client) -> None:
     answer = client.get("/ui/sign-in")
     assert (answer.status_code, answer.headers["location"]) == (303, "/ui")
 
@@ -92,12 +92,12 @@ def test_a_wrong_key_is_refused_and_not_kept(person: httpx.Client, key: str) -> 
 @pytest.mark.parametrize(
     "wanted", ["https://example.com", "//example.com", "/ui/../x\\y", "/uix", "javascript:x", "/ui/\r\nX: y", ""]
 )
-def test_signing_in_leads_nowhere_else(person: httpx.Client, wanted: str) -> None:
+def test_signing_in_redirects_within_the_inspector_only(person: httpx.Client, wanted: str) -> None:
     location = sign_in(person, "master", wanted).headers["location"]
     assert location == "/ui"
 
 
-def test_another_site_cannot_sign_anybody_in_or_out(person: httpx.Client) -> None:
+def test_other_sites_cannot_sign_users_in_or_out(person: httpx.Client) -> None:
     assert sign_in(person, "master", **{"sec-fetch-site": "cross-site"}).status_code == 422
     sign_in(person, "master")
     assert person.post("/ui/sign-out", headers={"sec-fetch-site": "same-site"}).status_code == 422
@@ -134,7 +134,7 @@ def test_a_key_of_one_user_shows_that_users_alone(person: httpx.Client, client: 
     assert "secret of bob" not in person.get("/ui/search?query=secret&conversation=of-bob").text
 
 
-def test_who_may_only_look_tries_no_job_again(person: httpx.Client) -> None:
+def test_read_only_viewers_cannot_retry_jobs(person: httpx.Client) -> None:
     assert person.post("/ui/jobs/retry").status_code == 303
     sign_in(person, "master")
     assert person.post("/ui/jobs/retry").status_code == 403

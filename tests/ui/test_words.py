@@ -47,7 +47,7 @@ def test_translations_have_the_same_placeholders() -> None:
             assert placeholders(text) == placeholders(chinese), text
 
 
-def test_what_has_no_translation_says_itself() -> None:
+def test_untranslated_texts_are_returned_unchanged() -> None:
     assert translate("role narrator", "zh") == "narrator"
     assert translate("warning something_new", "en") == "something new"
     assert translate("Anything else.", "zh") == "Anything else."

@@ -11,12 +11,12 @@ from sqlalchemy.pool import NullPool
 from app.postgres.tables import metadata
 from app.settings import Settings
 
-# Any number will do, as long as nobody else on this database uses it.
+# Any number that nothing else on this database uses.
 MIGRATION_LOCK = 7_823_419_500
 
 
 def run(connection: Connection) -> None:
-    """All missing migrations in one transaction, one process at a time."""
+    """Run all missing migrations in one transaction, one process at a time."""
     context.configure(connection=connection, target_metadata=metadata)
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
@@ -24,7 +24,7 @@ def run(connection: Connection) -> None:
 
 
 async def main(dsn: str) -> None:
-    """The DSN is asyncpg's to read, so that it means the same here as in the service."""
+    """Connect through asyncpg, so that the DSN means the same here as in the service."""
     engine = create_async_engine(
         "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=10), poolclass=NullPool
     )
@@ -34,7 +34,7 @@ async def main(dsn: str) -> None:
 
 
 def dsn_from_settings() -> str:
-    """For `alembic revision --autogenerate` and other commands run by hand."""
+    """Return the DSN for `alembic revision --autogenerate` and other commands run by hand."""
     settings = Settings()
     dsn = settings.migration_database_url or settings.database_url
     if dsn is None:

@@ -1,7 +1,7 @@
-"""multilingual-e5-small run here: weights as a file carries them, its tokenizer, its graph, and text to vector.
+"""multilingual-e5-small on this machine: its weight file, tokenizer and graph, and text to vector.
 
-onnxruntime on Linux reports to its makers from version 1.29 on, and keeps a device's id in the home directory, as soon
-as it is imported. A memory of conversations tells nobody anything, so that is turned off before it can begin.
+From version 1.29 on, onnxruntime on Linux sends telemetry to its makers as soon as it is imported, and keeps a device
+id in the home directory. Quire must not disclose anything, so this is turned off first.
 """
 
 import os

@@ -1,11 +1,12 @@
-"""The encoder as an ONNX graph: the embedded pieces of one text in, what each means in its place out.
+"""The encoder as an ONNX graph: from the embedded tokens of one text to their contextual embeddings.
 
-Twelve times attention and a feed-forward part, each added to what went in and normalised. The matrices keep their
-4 bits: onnxruntime's MatMulNBits multiplies them as they are, with 8-bit activations scaled for each block, which
-is what the weights were made for (cosine 0.9999 to full precision) and what no processor's 16-bit sums overflow on.
-Tried beside it on one thread: 8-bit matrices with 8-bit activations are 1.5 to 1.8 times as fast, but agree to .997 or
-.999 only, and saturate on processors without VNNI, so that two machines would disagree; full precision takes twice as
-long on a query, and six times the memory.
+Twelve layers of attention and feed-forward, each with a residual connection and normalisation. The matrices keep their
+4 bits: onnxruntime's MatMulNBits multiplies them directly, with 8-bit activations scaled per block, which the weights
+were made for (cosine 0.9999 to full precision) and which overflows no processor's 16-bit sums.
+
+Alternatives measured on one thread: 8-bit matrices with 8-bit activations are 1.5 to 1.8 times as fast, but agree only
+to .997 or .999, and saturate on processors without VNNI, so that two machines would disagree; full precision takes
+twice as long for a query and six times the memory.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def _normalised(graph: Graph, weights: Weights, name: str, value: str) -> str:
 
 
 def _linear(graph: Graph, weights: Weights, name: str, value: str, tensors: tuple[str, ...], width: int) -> str:
-    """Of `tensors` one below the other: of several matrices with the same input."""
-    found = [weights.quantised(f"{tensor}.w", width) for tensor in tensors]
-    matrix = Quantised(np.concatenate([q.values for q in found]), np.concatenate([q.scales for q in found]))
+    """Add a linear layer for `tensors` stacked vertically: several matrices with the same input."""
+    matrices = [weights.quantised(f"{tensor}.w", width) for tensor in tensors]
+    matrix = Quantised(np.concatenate([q.values for q in matrices]), np.concatenate([q.scales for q in matrices]))
     biases: Floats = np.concatenate([weights.vector(f"{tensor}.b") for tensor in tensors])
     packed = graph.constant(f"{name}.w", _packed(matrix.values))
     scales = graph.constant(f"{name}.scales", matrix.scales.reshape(-1))
@@ -79,5 +80,5 @@ def _linear(graph: Graph, weights: Weights, name: str, value: str, tensors: tupl
 
 
 def _packed(values: Bytes) -> Bytes:
-    """Two neighbours a byte, the first in the low half. The operator takes 8 as zero, as the file does."""
+    """Pack two neighbours into a byte, the first in the low half. The operator, like the file, takes 8 as zero."""
     return values[..., 0::2] | values[..., 1::2] << np.uint8(4)

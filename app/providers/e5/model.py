@@ -1,7 +1,7 @@
-"""Text to vector: prefix, pieces, embeddings read from the file, the graph, unit length.
+"""Text to vector: prefix, tokens, embeddings read from the file, the graph, unit length.
 
-One text a run: on a processor, texts of one run gain nothing from each other, and alone none is padded, none waits
-for a longer one, and a text's vector cannot depend on what came with it.
+One text per run: on a CPU, batching gains nothing, and without it no text is padded, none waits for a longer one, and a
+vector cannot depend on the texts that came with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Model:
     """Any number of threads may use one."""
 
     PIECES_MAX: Final = 512
-    """Of a text with its prefix, start and end; what is past them is not read."""
+    """Tokens of a text with its prefix, start and end; any more are not read."""
 
     def __init__(self, weights: Weights, threads: int) -> None:
         self.dimensions = weights.sizes.width
@@ -52,7 +52,7 @@ class Model:
 
 
 def _options(threads: int) -> onnxruntime.SessionOptions:
-    """For a guest in a process that has other work: few threads that do not spin, and no memory kept between runs."""
+    """Return options for running beside other work: few threads that do not spin, and no memory kept between runs."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

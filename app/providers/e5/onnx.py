@@ -1,6 +1,6 @@
-"""Writing an ONNX model: as much of its protobuf as our graph needs, so that no package is needed to build it.
+"""Write an ONNX model: the part of its protobuf that our graph needs, so that building it takes no further package.
 
-The numbers are the fields of the messages in onnx.proto; those of a released version never change.
+The numbers are the field numbers of the messages in onnx.proto; those of a released version never change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONTRIB = "com.microsoft"
 """The operators that onnxruntime adds to the standard's."""
 
 Shapes = Mapping[str, Sequence[int | str]]
-"""By the name of a value; a size that varies is a name."""
+"""Shapes by the name of a value; a variable size is a name."""
 
 FLOAT, UINT8 = 1, 2
 
@@ -49,7 +49,7 @@ class Graph:
         domain: str = "",
         **attributes: float,
     ) -> str:
-        """Its first output. An input that is left out is an empty name."""
+        """Add a node and return its first output. An omitted input is an empty name."""
         self._nodes.append(
             b"".join(_text(1, name) for name in inputs)
             + b"".join(_text(2, name) for name in outputs)
@@ -84,7 +84,7 @@ def _attribute(name: str, value: float) -> bytes:
 
 
 def _int(field: int, value: int) -> bytes:
-    """Of a value that is not negative, or of an attribute: minus one is two's complement of 64 bits."""
+    """Encode an integer field. An attribute may be minus one, as the two's complement of 64 bits."""
     return _key(field, _VARINT) + _varint(value % 2**64)
 
 
@@ -97,7 +97,7 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _opening(field: int, length: int) -> bytes:
-    """What stands in front of that many bytes."""
+    """Return the header of a field with ``length`` bytes."""
     return _key(field, _BYTES) + _varint(length)
 
 
@@ -106,9 +106,9 @@ def _key(field: int, kind: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, lowest first; all but the last have their high bit set."""
-    found = bytearray()
+    """Encode a varint: seven bits per byte, lowest first; all but the last have the high bit set."""
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*encoded, value])

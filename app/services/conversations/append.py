@@ -1,11 +1,11 @@
-"""Appending messages.
+"""Append messages.
 
-Gather: the conversation as it is, for posted messages nearly always from the process's cache, and what of the request
-is new. Decide: ``core.preparation`` and ``core.append``, and whether an epoch is due. Apply: one statement, which
-stores nothing unless the conversation is still at the version that was decided on. If it is not, or if an epoch is
-due, the same is done again in a transaction that holds the conversation's lock, so the second try always succeeds.
+Gather: the conversation, for posted messages nearly always from the process's cache, and what is new in the request.
+Decide: ``core.preparation`` and ``core.append``, and whether an epoch is due. Apply: one statement, which stores
+nothing unless the conversation is still at the version that was decided on. If it is not, or if an epoch is due, the
+same happens again in a transaction that holds the conversation's lock, so the second try always succeeds.
 
-No LLM, no embedding, and no token is counted while a lock is held that could have been counted before.
+No LLM, no embedding; and tokens are counted before a lock is taken wherever possible.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import asyncpg
 from app import errors
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.append import Append, decide
-from app.core.calibration import risen
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.messages import FRAME_TOKENS, Draft
+from app.core.groups import chat_messages
+from app.core.messages import Draft
+from app.core.model import WindowWarning
 from app.core.preparation import (
     Basis,
     Counts,
@@ -37,6 +38,7 @@ from app.core.preparation import (
     texts,
 )
 from app.core.profile import policy_of
+from app.core.quote import plain_text
 from app.core.times import problems_of_said
 from app.ids import uuid7
 from app.postgres.database import Connection
@@ -44,8 +46,8 @@ from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
-from app.services.conversations import chains, epochs
-from app.services.conversations.reading import ExtractiveReader
+from app.services.conversations import chains, changes, epochs
+from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
     ImportedMessages,
@@ -64,30 +66,29 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.store import conversations, messages
-from app.store.messages import IdempotentResponse
+from app.store import appending, conversations, messages
+from app.store.appending import IdempotentResponse
 
 CREATION_TRIES = 3
 """A conversation that is not there cannot be locked: another append may create it first, and it can be then."""
-_READER = ExtractiveReader()
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append came to."""
+    """The result of an append."""
 
     response: str
     """JSON; that of an earlier, equal request if it is replayed."""
     replayed: bool = False
     last_seq: int | None = None
-    """Of the newest message that was stored now; None if none was."""
+    """The seq of the newest message that was stored now; None if none was."""
     asked_before: AskedBefore | None = None
-    """Where a question to the proxy ends that was stored before."""
+    """The end of a question to the proxy that was stored before."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """An append as it was asked for: the same in every try."""
+    """An append as requested: the same in every try."""
 
     runtime: Runtime
     tenant: UUID
@@ -103,14 +104,16 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the caller is answered."""
+    """The response to the caller."""
 
     selection: Selection
     views: Sequence[Mapping[str, Any]]
+    warnings: Sequence[WindowWarning]
     conversation: Conversation
 
     def text(self) -> str:
-        end = {"page": self.conversation.end.last_page, "epoch": self.conversation.epoch}
+        warnings = [{"code": warning.code, "detail": warning.detail} for warning in self.warnings]
+        end = {"page": self.conversation.end.last_page, "epoch": self.conversation.epoch, "warnings": warnings}
         found = self.selection.list_match
         if found is None:
             return dumps({"messages": self.views, **end})
@@ -120,7 +123,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """What is written, what is answered, and what it was worked out from, for another try."""
+    """The append to write, its response, and the basis of both for another try."""
 
     append: Append
     selection: Selection
@@ -130,7 +133,7 @@ class _Decided:
 
     @property
     def is_large(self) -> bool:
-        return len(self.append.memories) > messages.MEMORIES_AT_ONCE
+        return len(self.append.memories) > appending.MEMORIES_AT_ONCE
 
 
 async def append(
@@ -166,8 +169,9 @@ def _time_of(request: AppendRequest) -> datetime:
 
 
 async def _stored_response(task: _Task) -> str | None:
-    """Return the response of an append whose commit was not answered, where its key shows that it was stored. Where
-    nothing shows it, the append can still be stored later.
+    """Return the response of an append that was stored, as its key shows, although its commit was not answered.
+
+    None if no key shows it: the append can still be stored later.
     """
     if task.key is None:
         return None
@@ -177,32 +181,33 @@ async def _stored_response(task: _Task) -> str | None:
 
 
 async def _append(task: _Task) -> Appended:
-    known, selection = await _gather(task)
-    is_settled = known is None or not _changes(known, selection)
+    known, selection, question = await _gather(task)
+    is_settled = known is None or not changes.is_due(known, task.request, selection)
     if known is not None and not selection.arrivals:
         if task.key is None and is_settled:
             return _nothing_new(known, selection)
         return await _append_locked(task, None)
-    decided = await _decide(task, known, selection, None)
+    decided = await _decide(task, known, selection, question, None)
     alone = is_settled and not decided.is_large and not epochs.is_due(task.runtime, decided.append.conversation)
-    if alone and await messages.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
+    if alone and await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
         return _remember(task, decided)
     return await _append_locked(task, decided)
 
 
 async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
-    """Gather, decide and apply in one transaction. ``decided``: what an earlier try came to."""
+    """Gather, decide and apply in one transaction. ``decided`` is the result of an earlier try."""
     async with task.runtime.database.begin(task.tenant) as connection:
         for _ in range(CREATION_TRIES):
             known = await conversations.lock(connection, *task.place)
             check(known, task.request)
             selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
             if known is not None:
-                known = await _change(task, connection, known, selection)
+                known = await changes.make(task.runtime, connection, task.tenant, known, task.request, selection)
             if known is not None and not selection.arrivals:
                 return await _store_nothing(task, connection, known, selection)
-            decided = await _decide(task, known, selection, decided)
-            if await messages.append_within(connection, task.tenant, *_statement(task, decided)):
+            question = await _question(task, connection, known, selection)
+            decided = await _decide(task, known, selection, question, decided)
+            if await appending.append_within(connection, task.tenant, *_statement(task, decided)):
                 break
         else:
             raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
@@ -214,19 +219,36 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
 # --- Gather ---------------------------------------------------------------------------------------------
 
 
-async def _gather(task: _Task) -> tuple[Conversation | None, Selection]:
-    """Return the conversation as it is, or was a moment ago, and what of the request is new to it."""
+async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
+    """Return the conversation as it is, or was a moment ago, what of the request is new to it, and its question."""
     request = task.request
     cached = task.runtime.caches.conversation(*task.place)
-    # What is remembered can be of one erased since.
+    # The cache may hold a conversation that was erased since.
     if isinstance(request, PostedMessages) and cached is not None and can_use(cached, request):
         selection = select_all(request)
-        if not _problems_of_said(cached, selection):
-            return cached, selection
+        if not _problems_of_said(cached, selection) and not _needs_question(task, cached, selection):
+            return cached, selection, ""
     async with task.runtime.database.snapshot(task.tenant) as connection:
         known = await conversations.find(connection, *task.place)
         check(known, request)
-        return known, await select_new_messages(task.runtime, connection, task.tenant, known, request)
+        selection = await select_new_messages(task.runtime, connection, task.tenant, known, request)
+        return known, selection, await _question(task, connection, known, selection)
+
+
+def _needs_question(task: _Task, known: Conversation, selection: Selection) -> bool:
+    """Return whether results that can be archived answer a question that is stored already."""
+    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(known))
+    longest = min(policy.archive_threshold, policy.archive_threshold_tokens or policy.archive_threshold)
+    results = (result for arrival in selection.arrivals for result in arrival.draft.results)
+    return known.end.user_seq > 0 and any(len(result.text) > longest for result in results)
+
+
+async def _question(task: _Task, connection: Connection, known: Conversation | None, selection: Selection) -> str:
+    """Return what the user said last before the arrivals, where it is needed."""
+    if known is None or not _needs_question(task, known, selection):
+        return ""
+    shown = await messages.shown(connection, task.tenant, known.id, known.end.user_seq)
+    return plain_text(chat_messages(shown)) if shown is not None else ""
 
 
 def _problems_of_said(known: Conversation | None, selection: Selection) -> list[errors.FieldError]:
@@ -234,47 +256,28 @@ def _problems_of_said(known: Conversation | None, selection: Selection) -> list[
     return problems_of_said(times, known.said_at if known is not None else None, datetime.now(UTC), selection.first)
 
 
-def _changes(known: Conversation, selection: Selection) -> bool:
-    """Whether the append changes what every window is laid out by."""
-    calibrates = _token_percent(known, selection) != known.token_percent
-    return calibrates or _changes_system(known, selection) or _turns_out_chinese(known, selection)
-
-
-def _token_percent(known: Conversation, selection: Selection) -> int:
-    reported = selection.reported_usage
-    return known.token_percent if reported is None else risen(known.token_percent, reported)
-
-
-def _changes_system(known: Conversation, selection: Selection) -> bool:
-    return selection.system is not None and selection.system != known.system
-
-
-def _turns_out_chinese(known: Conversation, selection: Selection) -> bool:
-    """Whether windows were shown in English until now, when the user has said something for the first time."""
-    was_shown = known.language is None and known.totals.last_seq > 0
-    return was_shown and spoken_language(selection.arrivals, _READER) == "zh"
-
-
 # --- Decide ---------------------------------------------------------------------------------------------
 
 
-async def _decide(task: _Task, known: Conversation | None, selection: Selection, earlier: _Decided | None) -> _Decided:
+async def _decide(
+    task: _Task, known: Conversation | None, selection: Selection, question: str, earlier: _Decided | None
+) -> _Decided:
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
-    basis = _basis(task, known, selection)
+    basis = replace(_basis(task, known, selection), question=question)
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
-    preparation = await run_in_thread_if_large(size, prepare, basis, counts, _READER, uuid7, before)
+    preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
-    answer = _Answer(selection, found.views, found.conversation)
+    answer = _Answer(selection, found.views, found.warnings, found.conversation)
     return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts)
 
 
 def _basis(task: _Task, known: Conversation | None, selection: Selection) -> Basis:
-    runtime, settings = task.runtime, task.runtime.settings
+    runtime = task.runtime
     conversation = known
     if conversation is None:
         user_id = new_conversation_user(task.request)
@@ -283,8 +286,8 @@ def _basis(task: _Task, known: Conversation | None, selection: Selection) -> Bas
         )
     rules = Rules(
         recall_tools=TOOL_NAMES,
-        archives_expire_at=runtime.archive_expiry(task.now),
-        summarised_from=settings.memory_summary_threshold if runtime.chat is not None else None,
+        archives_expire_at=runtime.retention.archive_expiry(task.now),
+        summarised_from=runtime.defaults.summary_threshold if runtime.chat is not None else None,
         embeds=runtime.embedder is not None,
     )
     return Basis(
@@ -293,7 +296,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Selection) -> Bas
         arrivals=selection.arrivals,
         origin=origin_of(task.request),
         policy=policy_of(runtime.defaults, conversations.policy_overrides(conversation)),
-        language=conversation.language or spoken_language(selection.arrivals, _READER),
+        language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
     )
@@ -342,47 +345,18 @@ def _work(decided: Append) -> list[NewWork]:
     ]
 
 
-async def _change(task: _Task, connection: Connection, known: Conversation, selection: Selection) -> Conversation:
-    """Change, before anything is appended, what every window is laid out by; the conversation as it is then."""
-    tenant = task.tenant
-    if _changes_system(known, selection):
-        known = await _change_system(task, connection, known, selection.system or "")
-    if _turns_out_chinese(known, selection):
-        await conversations.begin_generation(connection, tenant, known.id)
-        known = _of_next_generation(known)
-    if (percent := _token_percent(known, selection)) != known.token_percent:
-        await conversations.calibrate(connection, tenant, known.id, percent)
-        known = replace(_of_next_generation(known), token_percent=percent)
-    return known
-
-
-async def _change_system(task: _Task, connection: Connection, known: Conversation, system: str) -> Conversation:
-    [tokens] = await task.runtime.tokens.count_many([system])
-    changed = conversations.NewConversation(
-        id=known.id, uid=known.uid, title=known.title, system=system, system_tokens=tokens + FRAME_TOKENS,
-        model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
-    )  # fmt: skip
-    await conversations.change(connection, task.tenant, known.id, changed, moves_zones=True)
-    return replace(_of_next_generation(known), system=system, system_tokens=changed.system_tokens)
-
-
-def _of_next_generation(known: Conversation) -> Conversation:
-    generation = known.totals.generation + known.totals.last_seq + 1
-    return replace(known, version=known.version + 1, totals=replace(known.totals, generation=generation))
-
-
 async def _open_epoch(task: _Task, connection: Connection, decided: _Decided) -> _Decided:
     """Open the epoch that is due. The answer names it, also when it is given again."""
     conversation = await epochs.open_epoch(task.runtime, connection, task.tenant, decided.append.conversation)
     appended = replace(decided.append, conversation=conversation)
-    response = _Answer(decided.selection, appended.views, conversation).text()
+    response = _Answer(decided.selection, appended.views, appended.warnings, conversation).text()
     if task.key is not None:
         await task.key.store(connection, task.tenant, StoredResponse.about(response, conversation))
     return replace(decided, append=appended, response=response)
 
 
 async def _store_nothing(task: _Task, connection: Connection, known: Conversation, selection: Selection) -> Appended:
-    """Answer a request of which nothing is new, once for its key."""
+    """Answer a request that has nothing new, once for its key."""
     if task.key is not None and (response := await task.key.claim(connection, task.tenant)) is not None:
         return Appended(response, replayed=True)
     appended = _nothing_new(known, selection)
@@ -393,13 +367,13 @@ async def _store_nothing(task: _Task, connection: Connection, known: Conversatio
 
 
 def _nothing_new(known: Conversation, selection: Selection) -> Appended:
-    return Appended(_Answer(selection, (), known).text(), asked_before=selection.asked_before)
+    return Appended(_Answer(selection, (), (), known).text(), asked_before=selection.asked_before)
 
 
 def _remember(task: _Task, decided: _Decided) -> Appended:
     conversation = decided.append.conversation
     if decided.append.follow_up.is_needed:
-        task.runtime.work_came.set()
+        task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
     return Appended(decided.response, last_seq=conversation.end.last_seq)
 

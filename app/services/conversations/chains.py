@@ -1,4 +1,4 @@
-"""Chains for what was stored before there were any: see core.sync."""
+"""Compute chains for messages stored before chains existed: see core.sync."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ async def complete(runtime: Runtime, tenant: UUID, conversation_id: str) -> None
     uid, seq, chain, done = None, 0, b"", False
     while not done:
         async with runtime.database.begin(tenant) as connection:
-            known = await conversations.lock(connection, tenant, conversation_id)
-            if known is None or known.chain is not None or uid not in (None, known.uid):
+            conversation = await conversations.lock(connection, tenant, conversation_id)
+            if conversation is None or conversation.chain is not None or uid not in (None, conversation.uid):
                 break
-            uid = known.uid
-            seq, chain = await _chain_some(connection, tenant, known, seq, chain)
-            if done := seq >= known.end.last_seq:
+            uid = conversation.uid
+            seq, chain = await _chain_some(connection, tenant, conversation, seq, chain)
+            if done := seq >= conversation.end.last_seq:
                 await messages.set_chain(connection, tenant, conversation_id, chain)
     runtime.caches.forget_conversation(tenant, conversation_id)
 
 
 async def _chain_some(
-    connection: Connection, tenant: UUID, known: Conversation, after: int, chain: bytes
+    connection: Connection, tenant: UUID, conversation: Conversation, after: int, chain: bytes
 ) -> tuple[int, bytes]:
     """Return how far it came, and the chain there."""
-    rows = await messages.history(connection, tenant, known.id, after, BATCH, newest_first=False)
+    rows = await messages.history(connection, tenant, conversation.id, after, BATCH, newest_first=False)
     archived = [uuid for row in rows for uuid in row["archive_ids"]]
     texts = await messages.archived_texts(connection, tenant, archived) if archived else {}
-    found = []
+    chains = []
     for row in rows:
         if row["seq"] != after + 1:
             chain = link(chain, b"")  # messages are gone: no list has this chain, but its end can still be found
         after = row["seq"]
-        sent = as_sent(json.loads(row["body"]), texts, known.language or "en")
+        sent = as_sent(json.loads(row["body"]), texts, conversation.language or "en")
         [draft] = read([{**sent, "said_at": None}], UNLIMITED)  # older versions kept a member of the name unread
         if row["kind"] != "prompt":
             chain = link(chain, digest(draft))
-        found.append((after, digest(draft), chain))
-    if found:
-        await messages.set_chains(connection, tenant, known.id, found)
-    return (after if rows else known.end.last_seq), chain
+        chains.append((after, digest(draft), chain))
+    if chains:
+        await messages.set_chains(connection, tenant, conversation.id, chains)
+    return (after if rows else conversation.end.last_seq), chain

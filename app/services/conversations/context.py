@@ -1,16 +1,15 @@
-"""The window before a model call.
+"""Assemble the window for a model call.
 
-One statement reads everything, by the zones of the epoch that is in force: the stored one for the
-conversation's own budget, the one remembered from the last call for another budget. Only where that epoch has
-ended, or this process does not know it yet, is the layout worked out first; then the window is read by it.
-A window that this process made before, of an epoch that holds yet, needs only what was appended since.
-Assembly and rendering are pure.
+One statement reads everything, by the zones of the epoch in force: the stored one for the conversation's own budget,
+the one cached from the last call for another budget. Only if that epoch has ended, or this process does not know it
+yet, is the layout computed first; the window is then read by it. A cached window of a current epoch needs only what was
+appended since. Assembly and rendering are pure.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -42,19 +41,19 @@ KEPT_FORMS = 3
 """A kept window has most texts as they are shown, in the condensed form that they may have to take, and rendered."""
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
-"""How far the model's texts may be behind before a window says so."""
+"""How far the model's texts can lag behind before a window warns of it."""
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     """The assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
     key = _memory_key(tenant, conversation_id, request)
-    kept = runtime.caches.windows.get(key)
-    parts = await _continued(runtime, tenant, conversation_id, request, kept) if kept else None
-    if kept is not None and parts is not None:
-        if kept.context is not None and parts.conversation == kept.parts.conversation and not request.asks_for_tail:
-            runtime.metrics.window(kept.context.window.ledger.total, kept.context.window.ledger.full_history)
-            return kept.context
-        remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, kept.available, kept.epoch)
+    cached = runtime.caches.windows.get(key)
+    parts = await _continued(runtime, tenant, conversation_id, request, cached) if cached else None
+    if cached is not None and parts is not None:
+        if cached.context is not None and parts.conversation == cached.parts.conversation and not request.asks_for_tail:
+            runtime.metrics.window(cached.context.window.ledger.total, cached.context.window.ledger.full_history)
+            return cached.context
+        remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, cached.available, cached.epoch)
     else:
         remembered = runtime.caches.epochs.get(key)
         parts = await _read(runtime, tenant, conversation_id, request, remembered)
@@ -65,34 +64,39 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 
 
 async def _continued(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, kept: KeptWindow
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, cached: KeptWindow
 ) -> WindowParts | None:
-    """The parts of a window that was made before, and what has been appended since; None if its epoch has ended."""
-    anthropic, layout = request.format == "anthropic", kept.epoch.layout
-    last = kept.parts.conversation.totals.last_seq
-    found = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
-    if found is None or conversations.seen(found[0], request.bound_to) is None:
+    """Return the parts of a cached window with everything appended since; None if its epoch has ended."""
+    anthropic, layout = request.format == "anthropic", cached.epoch.layout
+    last = cached.parts.conversation.totals.last_seq
+    appended = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
+    if appended is None or conversations.seen(appended[0], request.bound_to) is None:
         runtime.caches.windows.pop(_memory_key(tenant, conversation_id, request), None)
         raise conversations.unknown()
-    conversation, newer = found
-    if conversation.uid != kept.parts.conversation.uid or not layout.holds(conversation.totals):
+    conversation, newer = appended
+    if conversation.uid != cached.parts.conversation.uid or not layout.holds(conversation.totals):
         return None
-    known = kept.parts.items
-    if conversation.totals.last_page != kept.parts.conversation.totals.last_page:
-        known = tuple(shrunk(known))
-    prompt = (*kept.parts.prompt, *(item for item in newer if item.kind == "prompt"))
-    items = (*known, *(item for item in newer if item.kind != "prompt"))
+    earlier_items = cached.parts.items
+    if conversation.totals.last_page != cached.parts.conversation.totals.last_page:
+        earlier_items = tuple(shrunk(earlier_items))
+    prompt = (*cached.parts.prompt, *(item for item in newer if item.kind == "prompt"))
+    items = (*earlier_items, *(item for item in newer if item.kind != "prompt"))
     return WindowParts(conversation, None, prompt, items)
 
 
 async def _read(
     runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, remembered: FoundEpoch | None
 ) -> WindowParts:
-    asked = (remembered.uid, remembered.epoch.layout) if remembered else None
+    """Return the parts of the remembered epoch or of the conversation's own; without a body if another is likely."""
+    layout_of = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
-    parts = await runtime.read(
-        lambda database: windows.load(database, tenant, conversation_id, asked, anthropic=anthropic)
-    )
+
+    async def read(database: Database) -> WindowParts | None:
+        if remembered is None and request.budget is not None:
+            return await windows.without_body(database, tenant, conversation_id)
+        return await windows.load(database, tenant, conversation_id, layout_of, anthropic=anthropic)
+
+    parts = await runtime.read(read)
     if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
     return parts
@@ -115,30 +119,30 @@ async def _with_tools(
 ) -> Context:
     conversation = parts.conversation
     language: Language = conversation.language or "en"
-    wanted, offered = await _profile(runtime, conversation, request, language, offered=offered)
-    epoch, parts = await _epoch(runtime, tenant, parts, wanted, request, key, remembered)
+    target, offered = await _profile(runtime, conversation, request, language, offered=offered)
+    epoch, parts = await _epoch(runtime, tenant, parts, target, request, key, remembered)
     conversation = parts.conversation
-    window = assemble(epoch, parts.items, wanted.fixed, wanted.budget, conversation.totals, wanted.token_percent)
+    window = assemble(epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent)
     window = await _with_fresh(runtime, tenant, conversation, window)
-    tail, warnings = await gather(runtime, tenant, conversation, request, wanted.policy, window, language)
+    tail, warnings = await gather(runtime, tenant, conversation, request, target.policy, window, language)
     window = with_tail(window, tail)
     warnings += _warnings(conversation, request, offered=offered)
-    warnings += _lags(runtime, conversation, epoch, wanted)
+    warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"the budget has no room for {left_out} of the standing notes"),)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
-    size = len(text) + sum(len(placed.text) for placed in window.body)
+    size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     form = request.format
     tools = _tools(request.tools, form, offered=offered)
-    found = await run_in_thread_if_large(size, _rendered, conversation, epoch, window, text, tools, form, language)
+    rendered = await run_in_thread_if_large(size, _rendered, conversation, epoch, window, text, tools, form, language)
     runtime.metrics.window(window.ledger.total, window.ledger.full_history)
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
-    whole = None if request.asks_for_tail else found
-    size = KEPT_FORMS * len(found.body)
-    runtime.caches.keep_window(key, KeptWindow(own, epoch, wanted.shares.available, whole, size))
-    return found
+    whole = None if request.asks_for_tail else rendered
+    size = KEPT_FORMS * len(rendered.body)
+    runtime.caches.keep_window(key, KeptWindow(own, epoch, target.shares.available, whole, size))
+    return rendered
 
 
 def _rendered(
@@ -158,7 +162,26 @@ def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str
     """The caller's tools and the recall tools, as text."""
     if not own:
         return _recall_tools(form) if offered else "[]"
-    return tools_text([*own, *(window_schemas(form) if offered else ())], form)
+    return tools_text([*own, *(_beside(own, form) if offered else ())], form)
+
+
+def _beside(own: Sequence[dict[str, Any]], form: Format) -> list[dict[str, Any]]:
+    """The recall tools whose names the caller's tools leave free."""
+    taken = {_name(tool) for tool in own}
+    return [tool for tool in window_schemas(form) if _name(tool) not in taken]
+
+
+def _taken(request: ContextRequest) -> list[str]:
+    """The names of recall tools that the caller's tools have."""
+    if not request.tools:
+        return []
+    own = {_name(tool) for tool in request.tools}
+    return [name for tool in window_schemas(request.format) if (name := _name(tool)) in own]
+
+
+def _name(tool: Mapping[str, Any]) -> Any:
+    function = tool.get("function")
+    return function.get("name") if isinstance(function, Mapping) else tool.get("name")
 
 
 @cache
@@ -167,7 +190,7 @@ def _recall_tools(form: Format) -> str:
 
 
 def _own_system(parts: WindowParts) -> str:
-    """The conversation's system prompt: what it was given, and the system messages that lead it."""
+    """Return the conversation's system prompt: its own, and the system messages that lead it."""
     texts = [parts.conversation.system or "", *(_plain(item) for item in parts.prompt)]
     return "\n\n".join(text for text in texts if text)
 
@@ -200,6 +223,8 @@ async def _profile(
     if not offered:
         tools = guide = 0
     if request.tools:
+        if offered and _taken(request):
+            tools = await runtime.count(spaced(_beside(request.tools, request.format)))
         tools += await runtime.count(spaced(request.tools))
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
@@ -213,27 +238,35 @@ async def _epoch(
     runtime: Runtime,
     tenant: UUID,
     parts: WindowParts,
-    wanted: Profile,
+    target: Profile,
     request: ContextRequest,
     key: tuple[object, ...],
     remembered: FoundEpoch | None,
 ) -> tuple[Epoch, WindowParts]:
     """The epoch in force for the profile, and the window's parts as read by its zones."""
     conversation = parts.conversation
-    available = wanted.shares.available
+    available = target.shares.available
     if remembered is not None:
         same = remembered.uid == conversation.uid and remembered.available == available
         if same and remembered.epoch.layout.holds(conversation.totals):
             return remembered.epoch, parts
-    elif parts.own_epoch is not None and epochs.is_current(conversation, wanted):
+    elif request.budget is None and parts.own_epoch is not None and epochs.is_current(conversation, target):
         return parts.own_epoch, parts
 
     async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
         async with database.snapshot(tenant) as connection:
             current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
-            epoch = await epochs.derive(runtime, connection, tenant, current, wanted)
-            asked, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            return current, epoch, await windows.load(connection, tenant, conversation.id, asked, anthropic=anthropic)
+            same = (current.uid, current.own) == (conversation.uid, conversation.own)
+            if parts.own_epoch is not None and same and epochs.is_current(current, target):
+                epoch = parts.own_epoch
+            else:
+                epoch = await epochs.derive(runtime, connection, tenant, current, target)
+            layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
+            return (
+                current,
+                epoch,
+                await windows.load(connection, tenant, conversation.id, layout_of, anthropic=anthropic),
+            )
 
     current, epoch, again = await runtime.read(derive)
     if again is None:
@@ -256,38 +289,41 @@ async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation
             return await archives.fresh(connection, tenant, conversation.id, uuids, most)
 
     results = await runtime.read(read)
-    size = sum(len(result.text) for result in results)
+    size = sum(len(result.text or "") for result in results)
     return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
 
 
 def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[WindowWarning, ...]:
-    found = []
+    warnings = []
     if not offered:
-        found.append(WindowWarning("recall_tools_left_out", "the budget is too small for the recall tools"))
+        warnings.append(WindowWarning("recall_tools_left_out", "the budget is too small for the recall tools"))
+    elif taken := _taken(request):
+        names = ", ".join(taken)
+        warnings.append(WindowWarning("recall_tools_left_out", f"your tools take the names of recall tools: {names}"))
     model = request.model or conversation.model
     if model is not None and model_window(model) is None:
-        found.append(
+        warnings.append(
             WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
-def _lags(runtime: Runtime, conversation: Conversation, epoch: Epoch, wanted: Profile) -> tuple[WindowWarning, ...]:
-    """Where the model's texts are not there that should be by now; extractive ones stand in for them."""
+def _lags(runtime: Runtime, conversation: Conversation, epoch: Epoch, target: Profile) -> tuple[WindowWarning, ...]:
+    """Warn if the model's texts are overdue; extractive ones stand in for them."""
     if runtime.chat is None:
         return ()
-    found, totals = [], conversation.totals
+    warnings, totals = [], conversation.totals
     behind = totals.last_page - 1 - conversation.indexed_through
     if behind > LAG_PAGES_MAX:
-        found.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
+        warnings.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
     if epoch.head.summary:  # of what has left the window
         through = epoch.head.summary_through_seq if epoch.head.summary_source == "llm" else 0
         behind = epoch.layout.condensed_from - 1 - through
     else:
-        behind = lag(totals.last_seq, conversation.summary_through, runtime.settings.memory_summary_threshold)
-    if wanted.policy.summary_enabled and behind > LAG_MESSAGES_MAX:
-        found.append(WindowWarning("summary_lags", f"the summary is {behind} messages behind"))
-    return tuple(found)
+        behind = lag(totals.last_seq, conversation.summary_through, runtime.defaults.summary_threshold)
+    if target.policy.summary_enabled and behind > LAG_MESSAGES_MAX:
+        warnings.append(WindowWarning("summary_lags", f"the summary is {behind} messages behind"))
+    return tuple(warnings)
 
 
 def _answer(

@@ -1,4 +1,4 @@
-"""How a conversation's window grew over its last turns."""
+"""The growth of a conversation's window over its last turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an append finds out of its texts, without a model."""
+"""Analyse an append's texts without a model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from app.core.preparation import Lines, Passage
 from app.extractive.calls import call_line
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
 from app.extractive.notes import note_in
+from app.extractive.parts import best_parts
 from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
 
+PARTS_CHARACTERS = 16_000
+"""Characters of a result that are chosen for windows in which it does not fit in full."""
 SCAN_MAX = 20_000
 """Characters of a message that its line is looked for in."""
 
@@ -42,6 +45,12 @@ class ExtractiveReader:
 
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         return vectors(text, speaker=speaker)
+
+    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
+        return best_parts(text, question, PARTS_CHARACTERS)
+
+
+READER = ExtractiveReader()
 
 
 def _line(placement: Placement) -> str:

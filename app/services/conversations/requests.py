@@ -1,4 +1,4 @@
-"""What can be asked of an append: a type for each caller, with that caller's facts alone."""
+"""The requests for an append: a type for each caller, with only that caller's facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.store import conversations
 
 @dataclass(frozen=True, slots=True)
 class CallersList:
-    """A caller's whole list as read. ``lead`` messages are its prompt; digests and chains are of those after it."""
+    """A caller's whole list as read. The first ``lead`` messages are its prompt; digests and chains cover the rest."""
 
     drafts: Sequence[Draft]
     lead: int
@@ -29,7 +29,7 @@ class CallersList:
     chains: Sequence[bytes]
     system: str | None
     new_max: int
-    """So many of its messages can be stored at once."""
+    """The largest number of its messages that can be stored at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class PostedMessages:
     bound_to: str | None = None
     """The one user whose conversations the caller can see."""
     reported_usage: ReportedUsage | None = None
-    """What the model's API counted in a window of the conversation."""
+    """The model API's token count of a window of the conversation."""
     is_large: bool = False
-    """It came in a long body, of which the drafts' texts may be the smaller part."""
+    """The request had a long body; the drafts' texts may be the smaller part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncedList:
-    """A caller's whole list, most of which is stored already."""
+    """A caller's whole list, most of it already stored."""
 
     messages: CallersList
     user_id: str | None = None
@@ -61,7 +61,7 @@ class SyncedList:
 
 @dataclass(frozen=True, slots=True)
 class ProxyQuestion:
-    """The list of a chat request to the proxy. Its conversation can be new and nobody's."""
+    """The list of a chat request to the proxy. Its conversation can be new and without a user."""
 
     messages: CallersList
     digest: bytes
@@ -70,20 +70,22 @@ class ProxyQuestion:
     """On the event loop's clock."""
     user_id: str | None = None
     retried: bool = False
-    """The client says that it sent the request before."""
+    """The client marked the request as a retry."""
     bound_to: str | None = None
     is_large: bool = False
+    after: int | None = None
+    """The seq of the message that the list follows, where the client names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyAnswer:
-    """What the model behind the proxy said, or a part of it that no client sees."""
+    """The answer of the model behind the proxy, or a part of it that no client sees."""
 
     arrivals: Sequence[Arrival]
     conversation_uid: UUID
-    """Of the conversation it was asked in; one that has its id since gets nothing."""
+    """The uid of the conversation of the question; another conversation that reuses its id gets nothing."""
     is_whole: bool
-    """False: the model goes on, once it has what it recalled."""
+    """False: the model continues after its recalls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +144,22 @@ def new_conversation_user(request: AppendRequest) -> str | None:
             raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
 
 
-def check(known: Conversation | None, request: AppendRequest) -> None:
+def check(conversation: Conversation | None, request: AppendRequest) -> None:
     """Raise NotFound or Conflict unless the request can append to the conversation as it is."""
-    if known is None:
+    if conversation is None:
         new_conversation_user(request)
         return
     match request:
         case ProxyAnswer():
-            if known.uid != request.conversation_uid:
+            if conversation.uid != request.conversation_uid:
                 raise conversations.unknown()
         case ImportedMessages():
-            _check_seen(known, request.bound_to)
-            if known.end.last_seq + 1 != request.first_seq:
+            _check_seen(conversation, request.bound_to)
+            if conversation.end.last_seq + 1 != request.first_seq:
                 raise errors.Conflict("The conversation changed during the import. Send the rest again.")
         case PostedMessages() | SyncedList() | ProxyQuestion():
-            _check_seen(known, request.bound_to)
-            if not _has_user(known, request.user_id):
+            _check_seen(conversation, request.bound_to)
+            if not _has_user(conversation, request.user_id):
                 raise errors.Conflict(
                     "The conversation belongs to another user.",
                     errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
@@ -166,16 +168,16 @@ def check(known: Conversation | None, request: AppendRequest) -> None:
             assert_never(request)
 
 
-def can_use(known: Conversation, request: PostedMessages) -> bool:
-    """Whether ``check`` lets the request append to the conversation."""
-    return conversations.seen(known, request.bound_to) is not None and _has_user(known, request.user_id)
+def can_use(conversation: Conversation, request: PostedMessages) -> bool:
+    """Return whether ``check`` lets the request append to the conversation."""
+    return conversations.seen(conversation, request.bound_to) is not None and _has_user(conversation, request.user_id)
 
 
-def _check_seen(known: Conversation, bound_to: str | None) -> None:
-    if conversations.seen(known, bound_to) is None:
+def _check_seen(conversation: Conversation, bound_to: str | None) -> None:
+    if conversations.seen(conversation, bound_to) is None:
         raise conversations.unknown()
 
 
-def _has_user(known: Conversation, user_id: str | None) -> bool:
-    """Whether a request that names a user (or none) can be of the conversation."""
-    return user_id is None or known.user_id in (None, user_id)
+def _has_user(conversation: Conversation, user_id: str | None) -> bool:
+    """Return whether a request that names a user (or none) can be of the conversation."""
+    return user_id is None or conversation.user_id in (None, user_id)

@@ -1,8 +1,8 @@
-"""Selecting what of a request is new.
+"""Select what is new in a request.
 
-Of a caller's list, what is stored is asked for by position: the chain after the last message answers a list that only
-grew, some chains more find where another list differs, and the digests of the newest messages say whether it goes on
-there. No text is read, and none is counted but that of new messages.
+A caller's list is compared with what is stored by position: the chain after the last message identifies a list that
+only grew, some further chains locate where another list differs, and the digests of the newest messages tell whether it
+continues there. No text is read, and only new messages are counted.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from app.store import messages
 from app.store.messages import Told
 
 PROBES = 32
-"""Chains that are asked for at once: three rounds find a difference among 20,000 messages."""
+"""Chains read at once: three rounds locate a difference among 20,000 messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListMatch:
-    """How a caller's list meets what is stored."""
+    """The match between a caller's list and what is stored."""
 
     matched: int
-    """So many messages of the list, from its first on, are not new."""
+    """The number of the list's leading messages that are not new."""
     ahead: int = 0
     """Stored messages that come after the list's last."""
     passed_over: tuple[int, ...] = ()
-    """Messages of a fork that lie before stored ones, so that they cannot be added."""
+    """Messages of a fork that precede stored ones, so that they cannot be added."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedBefore:
-    """Where a question ends that is stored already."""
+    """The end of a question that is already stored."""
 
     through: int
     """The seq of its last message."""
@@ -61,11 +61,11 @@ class AskedBefore:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a request is to be appended to a conversation as it was then; perhaps no message at all."""
+    """The messages of a request to append to a conversation as it was then; possibly none."""
 
     arrivals: Sequence[Arrival]
     system: str | None = None
-    """The system prompt that the conversation gets; None to leave it as it is."""
+    """The conversation's new system prompt; None to leave it unchanged."""
     reported_usage: ReportedUsage | None = None
     list_match: ListMatch | None = None
     """None: the request is no list."""
@@ -177,7 +177,10 @@ async def _of_question(
     same = same_question(tenant, known, request.digest)
     if (awaited := runtime.turns.awaited(same, request.arrived)) is not None:
         return replace(_from(listed, end), asked_before=AskedBefore(awaited))
-    alike, through = await _common_beginning(connection, tenant, known, listed)
+    if request.after is None:
+        alike, through = await _common_beginning(connection, tenant, known, listed)
+    else:
+        alike, through = 0, request.after
     newest: list[Told] = []
     if known.end.last_seq > through:
         newest = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)

@@ -1,8 +1,8 @@
-"""What one call asks for besides the window: archives and pages by name, and memories that a query brings in.
+"""The tail of a window: archives and pages that the call names, and memories that answer its query.
 
-A query brings in what answers it, or nothing: small talk is never searched for, and where the best that is found does
-not answer it (``core/relevance.py``) the tail stays empty. What it brings in takes what is free, or as much of that as
-the request allows. Passages stand in the order of time, by day; what cannot be shown is said in a warning.
+Small talk is never searched for, and if the best result does not answer the query (``core/relevance.py``) the tail
+stays empty. Results take the free tokens, or as many of them as the request allows. Passages are in order of time, by
+day; a warning names what cannot be shown.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ PASSAGES_MAX = 1_000
 PASSAGE_TOKENS_MIN = 12
 """A passage has hardly fewer: so many are looked for as could fit."""
 RESULT_PREFERENCE = 1.25
-"""What the score of a tool's result counts where the query asks for a value: the agent's words about it often leave
-the value out."""
+"""Factor for a tool result's score if the query wants a value: the agent's words about it often omit the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +48,16 @@ class ContextRequest:
     model: str | None = None
     query: str | None = None
     recall_max_tokens: int | None = None
-    """Tokens that the query may bring in; None: what is free, of which the layout then leaves more."""
+    """Tokens that the query can bring in; None: whatever is free, and the layout then leaves more free."""
     recall_scope: RecallScope | None = None
-    """Where the query looks; None: where the conversation's policy says."""
+    """The range of the query; None: as set by the conversation's policy."""
     load: tuple[UUID, ...] = ()
     pages: tuple[int, ...] = ()
     format: Format = "openai"
     system: str | None = None
     """Instead of the conversation's own system prompt, for this call."""
     tools: tuple[dict[str, Any], ...] = ()
-    """The caller's own tools, offered beside the recall tools."""
+    """The caller's own tools, offered together with the recall tools."""
     bound_to: str | None = None
     """The one user whose conversations are there."""
     sensitive: bool = False
@@ -83,38 +82,38 @@ async def gather(
     window: Window,
     language: Language,
 ) -> tuple[list[TailItem], tuple[WindowWarning, ...]]:
-    """What this call asks for, framed and weighed, with a warning about each part that cannot be shown in full."""
+    """Return the requested parts, framed and counted, with a warning for each part that cannot be shown in full."""
     if not request.asks_for_tail:
         return [], ()
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, tenant, text) if text else None
     pages, warnings = await _pages(runtime, tenant, conversation, request, language)
     free = free_for_tail(window) - sum(item.tokens for item in pages)
-    asked = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)
+    search = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)
 
     async def read(database: Database) -> _Found:
         async with database.snapshot(tenant) as connection:
-            return await _find(connection, tenant, asked, free)
+            return await _find(connection, tenant, search, free)
 
-    found = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    archives, of_archives = await _archives(runtime, found.loaded, language)
+    results = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
+    archives, of_archives = await _archives(runtime, results.loaded, language)
     free -= sum(item.tokens for item in archives)
     if request.recall_max_tokens is not None:
         free = min(free, request.recall_max_tokens)
-    size = sum(len(hit.text) for hit in found.relevant)
-    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, found.relevant, free, language)
+    size = sum(len(hit.text) for hit in results.relevant)
+    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, results.relevant, free, language)
     return [*archives, *pages, *relevant], (*of_archives, *warnings, *_degraded(query))
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is searched for, on whose behalf, and what is in view already."""
+    """The search, its scope, and what is already in view."""
 
     conversation: Conversation
     request: ContextRequest
     query: Query | None
     in_view: frozenset[int | str]
-    """What says in the window all that a search could bring back: the seqs of messages, the ids of fresh archives."""
+    """Everything in view that a search could return: seqs of messages, ids of fresh archives."""
     policy_scope: RecallScope
 
     @property
@@ -125,7 +124,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a call asked for besides pages."""
+    """What a call requested besides pages."""
 
     loaded: list[tuple[UUID, Loaded | None]]
     relevant: list[SearchHit]
@@ -137,62 +136,62 @@ def _in_view(window: Window) -> frozenset[int | str]:
     return frozenset((*messages_, *fresh))
 
 
-def _is_in_view(hit: Hit, asked: _Asked) -> bool:
+def _is_in_view(hit: Hit, search: _Asked) -> bool:
     if hit.archive_id is not None:
-        return str(hit.archive_id) in asked.in_view
-    return hit.conversation_id == asked.conversation.id and hit.seq in asked.in_view
+        return str(hit.archive_id) in search.in_view
+    return hit.conversation_id == search.conversation.id and hit.seq in search.in_view
 
 
-async def _find(connection: Connection, tenant: UUID, asked: _Asked, free: int) -> _Found:
-    """Each archive that was named as far as its part of what is free goes, and what the query finds."""
+async def _find(connection: Connection, tenant: UUID, search: _Asked, free: int) -> _Found:
+    """Load each named archive within its share of the free tokens, and search for the query."""
     loaded: list[tuple[UUID, Loaded | None]] = []
-    names = asked.request.load
+    names = search.request.load
     for uuid in names:
         room = max(1, free // len(names) - LOAD_FRAME)
-        wanted = Wanted(query=asked.query, max_tokens=room)
-        scope = asked.conversation.scope
-        loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, wanted)))
-    room = free if asked.request.recall_max_tokens is None else min(free, asked.request.recall_max_tokens)
+        part = Wanted(query=search.query, max_tokens=room)
+        scope = search.conversation.scope
+        loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, part)))
+    room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    relevant = await _relevant(connection, tenant, asked, asked.query, most) if asked.query and most else []
+    relevant = await _relevant(connection, tenant, search, search.query, most) if search.query and most else []
     return _Found(loaded, relevant)
 
 
-async def _relevant(connection: Connection, tenant: UUID, asked: _Asked, query: Query, most: int) -> list[SearchHit]:
-    """What answers the query and is not in view, the best first; nothing where nothing answers it."""
+async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query: Query, most: int) -> list[SearchHit]:
+    """Return the results that answer the query and are not in view, best first; none if nothing answers it."""
     if not has_subject(query.text):
         return []
-    own, sensitive = asked.conversation, asked.request.sensitive
-    found = await searching.find(
-        connection, tenant, own.scope, query, most + len(asked.in_view), sensitive=sensitive,
-        conversation_uid=own.uid if asked.is_alone else None,
+    own, sensitive = search.conversation, search.request.sensitive
+    results = await searching.find(
+        connection, tenant, own.scope, query, most + len(search.in_view), sensitive=sensitive,
+        conversation_uid=own.uid if search.is_alone else None,
     )  # fmt: skip
     scored = [
         relevance.Scored(hit.score, hit.own, hit.coverage, hit.conversation_id not in (None, own.id))
-        for hit in found.hits
+        for hit in results.hits
     ]
-    least = relevance.needed(found.memories, query.weight, len(query.terms))
-    if relevance.confidence(scored, found.known, query.weight) < least:
+    least = relevance.needed(results.memories, query.weight, len(query.terms))
+    if relevance.confidence(scored, results.known, query.weight) < least:
         return []
     good = [
         hit
-        for hit, one in zip(found.hits, scored, strict=True)
-        if relevance.is_worth_it(one, least) and not _is_in_view(hit, asked)
+        for hit, one in zip(results.hits, scored, strict=True)
+        if relevance.is_worth_it(one, least) and not _is_in_view(hit, search)
     ]
-    told = await searching.moments(connection, tenant, good, sensitive=sensitive)
-    texts = [hit.text for hit in told]
-    kept = await run_in_thread_if_large(sum(map(len, texts)), told_once, texts, query.text)
-    hits = [told[place] for place in kept]
+    moments = await searching.moments(connection, tenant, good, sensitive=sensitive)
+    texts = [hit.text for hit in moments]
+    places = await run_in_thread_if_large(sum(map(len, texts)), told_once, texts, query.text)
+    hits = [moments[place] for place in places]
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
 
 def _worth(hit: SearchHit) -> float:
-    """What a passage is worth to a query that asks for a value."""
+    """Score a passage for a query that wants a value."""
     return hit.hit.score * (RESULT_PREFERENCE if hit.role.startswith("tool") else 1.0)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:
-    """That the query went by words for once. Where there is no embedding model at all, it always does."""
+    """Warn if the search fell back to keywords. Without an embedding model it always uses them, without a warning."""
     warnings = query.warnings if query is not None else []
     return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
 
@@ -210,7 +209,7 @@ async def _pages(
                 raise conversations.unknown()
             return {n: await messages.page_messages(connection, tenant, conversation.id, n) for n in request.pages}
 
-    found: list[TailItem] = []
+    items: list[TailItem] = []
     missing: list[WindowWarning] = []
     for number, rows in (await runtime.read(read)).items():
         text = await recalling.page(runtime, rows, number, language)
@@ -218,15 +217,15 @@ async def _pages(
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
             (tokens,) = await runtime.tokens.count_many([text])
-            found.append(TailItem(text, tokens))
-    return found, missing
+            items.append(TailItem(text, tokens))
+    return items, missing
 
 
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
 ) -> tuple[list[TailItem], list[WindowWarning]]:
     """The archives that were named, as much of each as there is room for."""
-    found: list[TailItem] = []
+    items: list[TailItem] = []
     warnings: list[WindowWarning] = []
     for uuid, read in loaded:
         if read is None:
@@ -236,10 +235,10 @@ async def _archives(
         shown, part = archiving.tool_text(archive, language)
         text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
         (tokens,) = await runtime.tokens.count_many([text])
-        found.append(TailItem(text, tokens, uuid))
+        items.append(TailItem(text, tokens, uuid))
         if archive["is_cut"]:
             warnings.append(WindowWarning("tail_cut", f"archive {uuid} is shown in part: {part}"))
-    return found, warnings
+    return items, warnings
 
 
 def _fitted(
@@ -265,7 +264,7 @@ def _fitted(
         days.setdefault(place, []).append((hit, text, tokens))
         if free < PASSAGE_TOKENS_MIN:
             break
-    found: list[TailItem] = []
+    items: list[TailItem] = []
     newest = max((day for _, day in days), default="")
     is_dated = len({day for _, day in days}) > 1
     for place, taken in sorted(days.items(), key=lambda day: min(_told(hit) for hit, _, _ in day[1])):
@@ -273,9 +272,9 @@ def _fitted(
         more = runtime.tokens.count(heading) + 1
         for hit, text, tokens in sorted(taken, key=lambda one: _told(one[0])):
             shown = f"{heading}\n{text}" if more else text
-            found.append(TailItem(shown, tokens + more, hit.hit.archive_id))
+            items.append(TailItem(shown, tokens + more, hit.hit.archive_id))
             more = 0
-    return found
+    return items
 
 
 def _told(hit: SearchHit) -> tuple[datetime, int, int]:

@@ -1,11 +1,11 @@
-"""Erasing: what somebody wants gone is in no table, index, summary, epoch, kept answer or cache afterwards.
+"""Erase: afterwards the erased data is in no table, index, summary, epoch, stored response or cache.
 
-Gather: lock the owner, then the conversation; find what repeats what is to go; lock the conversations it is in.
-Decide: ``core.erasure_plan`` says what becomes a mark, what is taken away and what is to be made again.
-Apply: archives, messages, what was made of them, a new generation, work for jobs, and at last the kept answers.
+Gather: lock the owner, then the conversation; find repetitions of the erased data; lock their conversations. Decide:
+``core.erasure_plan`` decides what becomes a mark, what is deleted and what is derived again. Apply: archives, messages,
+derived data, a new generation, jobs, and finally the stored responses.
 
-The order is that of ``app.store.locks``. A new generation begins, so that no window is continued that showed what is
-gone, and no job applies what it read before.
+The order is that of ``app.store.locks``. A new generation begins, so that no window that showed erased data is
+continued, and no job applies what it read before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from app.runtime import Runtime
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import Repeated
 from app.services.memory import archiving
-from app.store import archives, conversations, erasing, kept_answers, locks, messages, notes, remembered
+from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages, notes, remembered
 from app.store.erasing import Derived
 
 ANSWERS_AT_ONCE = 200
@@ -41,7 +41,7 @@ ANSWERS_AT_ONCE = 200
 
 @dataclass
 class Erasure:
-    """What an erasure has done so far."""
+    """The progress of an erasure."""
 
     counts: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
@@ -76,30 +76,30 @@ async def lock(
     connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
 ) -> Conversation:
     """Lock a conversation's owner and then the conversation, to erase something of it. Raises NotFound."""
-    found = await conversations.get(connection, tenant, conversation_id, bound_to=bound_to)
-    await locks.lock_owner(connection, tenant, _owner(found))
-    known = await conversations.lock(connection, tenant, conversation_id, bound_to=bound_to)
-    if known is None or known.uid != found.uid:
+    before = await conversations.get(connection, tenant, conversation_id, bound_to=bound_to)
+    await locks.lock_owner(connection, tenant, _owner(before))
+    conversation = await conversations.lock(connection, tenant, conversation_id, bound_to=bound_to)
+    if conversation is None or conversation.uid != before.uid:
         raise conversations.unknown()
-    return known
+    return conversation
 
 
-def _owner(known: Conversation) -> UUID:
-    return owner_of(known.scope)
+def _owner(conversation: Conversation) -> UUID:
+    return owner_of(conversation.scope)
 
 
-async def _gather(tx: Transaction, known: Conversation, seqs: Sequence[int]) -> tuple[Erased, Repeated]:
+async def _gather(tx: Transaction, conversation: Conversation, seqs: Sequence[int]) -> tuple[Erased, Repeated]:
     """Read messages of a locked conversation with all that stands around them. Raises NotFound for none."""
-    found = await erasing.stored(*tx.at, known.id, seqs)
-    if not found:
+    stored = await erasing.stored(*tx.at, conversation.id, seqs)
+    if not stored:
         raise errors.NotFound("There is no such message.")
-    seqs = [message.seq for message in found]
-    said = [text async for text in repeats.texts(*tx.at, known.id, seqs[0], seqs[-1], set(seqs))]
-    repeated = await repeats.find(*tx.at, known.scope, repeats.source_of(said))
-    results = await erasing.results(*tx.at, known.id, [m.seq for m in found if m.kind == "call"])
+    seqs = [message.seq for message in stored]
+    texts = [text async for text in repeats.texts(*tx.at, conversation.id, seqs[0], seqs[-1], set(seqs))]
+    repeated = await repeats.find(*tx.at, conversation.scope, repeats.source_of(texts))
+    results = await erasing.results(*tx.at, conversation.id, [m.seq for m in stored if m.kind == "call"])
     cards = await erasing.cards(*tx.at, [archive for result in results for archive in result.archive_ids])
-    loaded = await lock_repeats(tx, repeated, {known.id})
-    return Erased(known.end, known.language or "en", found, results, cards, loaded), repeated
+    loaded = await lock_repeats(tx, repeated, {conversation.id})
+    return Erased(conversation.end, conversation.language or "en", stored, results, cards, loaded), repeated
 
 
 async def lock_repeats(tx: Transaction, repeated: Repeated, locked: Collection[str] = ()) -> list[StoredMessage]:
@@ -109,8 +109,8 @@ async def lock_repeats(tx: Transaction, repeated: Repeated, locked: Collection[s
         by_conversation.setdefault(conversation_id, []).append(seq)
     for conversation_id in sorted(by_conversation.keys() - locked):
         await conversations.lock(*tx.at, conversation_id)
-    found = [await erasing.stored(*tx.at, name, seqs) for name, seqs in by_conversation.items()]
-    return [message for some in found for message in some if message.is_loaded]
+    stored = [await erasing.stored(*tx.at, name, seqs) for name, seqs in by_conversation.items()]
+    return [message for some in stored for message in some if message.is_loaded]
 
 
 # --- Apply --------------------------------------------------------------------------------------------
@@ -128,31 +128,33 @@ async def begin_generations(tx: Transaction, names: Collection[str], done: Erasu
     done.touched |= set(names)
 
 
-async def _enqueue(tx: Transaction, known: Conversation, pages: Sequence[int]) -> None:
+async def _enqueue(tx: Transaction, conversation: Conversation, pages: Sequence[int]) -> None:
     """Let jobs make again from what is left what they had made of pages."""
-    work = [enqueue.page(known.id, known.uid, page) for page in pages if page < known.totals.last_page]
-    settings = tx.runtime.settings
-    if tx.runtime.chat is not None and known.totals.last_seq >= settings.memory_summary_threshold:
-        work.append(enqueue.summary(known.id, known.uid))
+    work = [
+        enqueue.page(conversation.id, conversation.uid, page) for page in pages if page < conversation.totals.last_page
+    ]
+    enough = conversation.totals.last_seq >= tx.runtime.defaults.summary_threshold
+    if tx.runtime.chat is not None and enough:
+        work.append(enqueue.summary(conversation.id, conversation.uid))
     if tx.embeds:
-        work.append(enqueue.embed(_owner(known)))
+        work.append(enqueue.embed(_owner(conversation)))
     if work:
         await enqueue.enqueue(*tx.at, work)
 
 
 async def redact(tx: Transaction, owner: UUID, redaction: Redaction, whole: Collection[str], done: Erasure) -> None:
     """Take what is erased out of an owner's kept answers. ``whole``: keys of answers that speak of nothing else."""
-    found = set(whole)
+    keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
-        found |= {answer["key"] async for answer in kept_answers.answers_naming(*tx.at, owner, ids)}
+        keys |= {answer["key"] async for answer in kept_answers.answers_naming(*tx.at, owner, ids)}
     for archive in redaction.archives:
-        found |= set(await kept_answers.answers_showing(*tx.at, owner, UUID(archive)))
-    in_order = sorted(found)
+        keys |= set(await kept_answers.answers_showing(*tx.at, owner, UUID(archive)))
+    in_order = sorted(keys)
     for at in range(0, len(in_order), ANSWERS_AT_ONCE):
         for row in await kept_answers.lock(*tx.at, in_order[at : at + ANSWERS_AT_ONCE]):
-            said = redacted(row["response"], redaction, whole=row["key"] in whole)
-            if said != row["response"]:
-                await kept_answers.correct(*tx.at, row["key"], said)
+            corrected = redacted(row["response"], redaction, whole=row["key"] in whole)
+            if corrected != row["response"]:
+                await kept_answers.correct(*tx.at, row["key"], corrected)
                 done.counts["idempotency"] += 1
 
 
@@ -163,61 +165,61 @@ def names(ids: Iterable[UUID]) -> frozenset[str]:
 # --- Messages and pages -------------------------------------------------------------------------------
 
 
-async def erase_message(tx: Transaction, known: Conversation, name: str) -> tuple[int, Erasure]:
+async def erase_message(tx: Transaction, conversation: Conversation, name: str) -> tuple[int, Erasure]:
     """Erase a message of a conversation that ``lock`` gave, by its seq or id; its seq. Raises NotFound."""
-    seq = await _seq(tx, known, name)
+    seq = await _seq(tx, conversation, name)
     if seq is None:
         raise errors.NotFound("There is no such message.")
-    return seq, await _erase(tx, known, [seq])
+    return seq, await _erase(tx, conversation, [seq])
 
 
-async def _seq(tx: Transaction, known: Conversation, name: str) -> int | None:
+async def _seq(tx: Transaction, conversation: Conversation, name: str) -> int | None:
     if name.isascii() and name.isdecimal():
         return int(name) if len(name) < 10 else None
     try:
-        return await erasing.seq_of(*tx.at, known.id, UUID(name))
+        return await erasing.seq_of(*tx.at, conversation.id, UUID(name))
     except ValueError:
         return None
 
 
-async def erase_page(tx: Transaction, known: Conversation, page: int) -> Erasure:
+async def erase_page(tx: Transaction, conversation: Conversation, page: int) -> Erasure:
     """Erase all messages of a page of a conversation that ``lock`` gave. Raises NotFound."""
-    stored = await messages.page_messages(*tx.at, known.id, page)
+    stored = await messages.page_messages(*tx.at, conversation.id, page)
     if not stored:
-        raise errors.NotFound(f"There is no page {page}; pages 1–{known.totals.last_page} exist.")
-    return await _erase(tx, known, [row["seq"] for row in stored])
+        raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
+    return await _erase(tx, conversation, [row["seq"] for row in stored])
 
 
-async def _erase(tx: Transaction, known: Conversation, seqs: Sequence[int]) -> Erasure:
-    erased, repeated = await _gather(tx, known, seqs)
-    rows = await erasing.archives_of(*tx.at, known.id, seqs)
-    showing = await _lock_showing(tx, rows, {known.id})
+async def _erase(tx: Transaction, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
+    erased, repeated = await _gather(tx, conversation, seqs)
+    rows = await erasing.archives_of(*tx.at, conversation.id, seqs)
+    showing = await _lock_showing(tx, rows, {conversation.id})
     plan = erasure_plan.decide(erased, tx.rules)
-    return await _apply(tx, known, plan, rows, {name for name, _ in showing}, repeated)
+    return await _apply(tx, conversation, plan, rows, {name for name, _ in showing}, repeated)
 
 
 async def _apply(
     tx: Transaction,
-    known: Conversation,
+    conversation: Conversation,
     plan: Plan,
     rows: Sequence[Record],
     showing: Collection[str],
     repeated: Repeated,
 ) -> Erasure:
-    done = Erasure(touched={known.id})
-    gone, said = await _erase_archives(tx, rows)
+    done = Erasure(touched={conversation.id})
+    gone, replacements = await _erase_archives(tx, rows)
     done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories")})
     await put_marks(tx, plan.marked, done)
     for result in plan.unasked:
         await erasing.unask(*tx.at, result)
-    derived = Derived(known.id, known.uid, plan.seqs, plan.pages, plan.near)
+    derived = Derived(conversation.id, conversation.uid, plan.seqs, plan.pages, plan.near)
     done.counts.update(await erasing.drop_derived(*tx.at, derived))
     calls = conversations.calls_text(plan.end)
     await erasing.settle(*tx.at, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
     await begin_generations(tx, {*plan.conversations, *showing}, done)
-    await _enqueue(tx, known, plan.pages)
-    redaction = Redaction(names(plan.erased), names(plan.changed), said)
-    await redact(tx, _owner(known), redaction, repeated.answers, done)
+    await _enqueue(tx, conversation, plan.pages)
+    redaction = Redaction(names(plan.erased), names(plan.changed), replacements)
+    await redact(tx, _owner(conversation), redaction, repeated.answers, done)
     return done
 
 
@@ -247,20 +249,20 @@ async def _lock_showing(tx: Transaction, rows: Sequence[Record], locked: Collect
 async def _erase_archives(tx: Transaction, rows: Sequence[Record]) -> tuple[Counter[str], dict[str, str]]:
     """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
     counts: Counter[str] = Counter()
-    said: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     if rows:
         await archives.lock_contents(*tx.at, [row["id"] for row in rows])
     for row in rows:
-        said[str(row["id"])] = erased_placeholder(row["id"], row["language"])
+        replacements[str(row["id"])] = erased_placeholder(row["id"], row["language"])
         for message in await archives.showing(*tx.at, row):
-            text = said[str(row["id"])]
+            text = replacements[str(row["id"])]
             view = await archives.replace_shown(*tx.at, message, row["id"], text, ERASED_TOKENS_MAX)
             if view is not None:
                 again = archiving.moments(message, owner_of(row["scope"]), view)
-                await messages.remember(*tx.at, again, embeds=tx.embeds)
+                await appending.remember(*tx.at, again, embeds=tx.embeds)
             counts["messages"] += 1
         counts.update(archives=1, **await archives.delete(*tx.at, row["id"], row["scope"]))
-    return counts, said
+    return counts, replacements
 
 
 async def erase_archive(tx: Transaction, uuid: UUID, scope: str | None = None) -> tuple[UUID, Erasure]:
@@ -269,20 +271,20 @@ async def erase_archive(tx: Transaction, uuid: UUID, scope: str | None = None) -
     """
     row = await _lock_archive(tx, uuid, scope)
     owner, own = owner_of(row["scope"]), row["conversation_id"]
-    known = await conversations.lock(*tx.at, own) if own is not None else None
+    conversation = await conversations.lock(*tx.at, own) if own is not None else None
     repeated = await repeats.find(*tx.at, row["scope"], repeats.source_of([row["text"]]))
     loaded, touched = await _lock_copies(tx, [row], repeated, () if own is None else {own})
     done = Erasure()
-    gone, said = await _erase_archives(tx, [row])
+    gone, replacements = await _erase_archives(tx, [row])
     done.counts.update({"messages": 0, "epochs": 0, **gone})
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
-    pages = await _forget_page(tx, known, row["seq"], done) if known is not None else []
+    pages = await _forget_page(tx, conversation, row["seq"], done) if conversation is not None else []
     await begin_generations(tx, touched, done)
-    if known is not None and pages:
-        await _enqueue(tx, known, pages)
+    if conversation is not None and pages:
+        await _enqueue(tx, conversation, pages)
     elif tx.embeds and gone["messages"]:
         await enqueue.enqueue(*tx.at, [enqueue.embed(owner)])
-    redaction = Redaction(erased=names(message.id for message in loaded), archives=said)
+    redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner, redaction, repeated.answers, done)
     return owner, done
 
@@ -298,18 +300,18 @@ async def _lock_archive(tx: Transaction, uuid: UUID, scope: str | None) -> Recor
     return row
 
 
-async def _forget_page(tx: Transaction, known: Conversation, seq: int | None, done: Erasure) -> list[int]:
+async def _forget_page(tx: Transaction, conversation: Conversation, seq: int | None, done: Erasure) -> list[int]:
     """Delete what a model made of the page that an archive's placeholder stands in, which says something of it; the
     page, if there is one.
     """
-    found = await erasing.stored(*tx.at, known.id, [seq]) if seq is not None else []
-    for message in found:
-        derived = Derived(known.id, known.uid, [], [message.page], [message.seq])
+    stored = await erasing.stored(*tx.at, conversation.id, [seq]) if seq is not None else []
+    for message in stored:
+        derived = Derived(conversation.id, conversation.uid, [], [message.page], [message.seq])
         done.counts.update(await erasing.drop_derived(*tx.at, derived))
-        line = erasure_plan.mark_line(known.language or "en", tx.runtime.tokens.count)
-        calls = conversations.calls_text(known.end)
+        line = erasure_plan.mark_line(conversation.language or "en", tx.runtime.tokens.count)
+        calls = conversations.calls_text(conversation.end)
         await erasing.settle(*tx.at, derived, line, prompt_tokens=0, open_calls=calls)
-    return [message.page for message in found]
+    return [message.page for message in stored]
 
 
 async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
@@ -337,12 +339,12 @@ async def _erase_expired(tx: Transaction, scope: str, rows: Sequence[Record]) ->
     done = Erasure()
     repeated = await repeats.find(*tx.at, scope, contents)
     loaded, touched = await _lock_copies(tx, rows, repeated)
-    gone, said = await _erase_archives(tx, rows)
+    gone, replacements = await _erase_archives(tx, rows)
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await begin_generations(tx, touched, done)
     if tx.embeds and gone["messages"]:
         await enqueue.enqueue(*tx.at, [enqueue.embed(owner_of(scope))])
-    redaction = Redaction(erased=names(message.id for message in loaded), archives=said)
+    redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner_of(scope), redaction, repeated.answers, done)
     return done
 
@@ -350,13 +352,13 @@ async def _erase_expired(tx: Transaction, scope: str, rows: Sequence[Record]) ->
 # --- Notes and memories -------------------------------------------------------------------------------
 
 
-async def erase_note(tx: Transaction, known: Conversation, note: UUID) -> Erasure:
+async def erase_note(tx: Transaction, conversation: Conversation, note: UUID) -> Erasure:
     """Delete a standing note of a conversation that ``lock`` gave, and what was kept of it. Raises NotFound."""
-    if not await notes.delete(*tx.at, known.id, note):
+    if not await notes.delete(*tx.at, conversation.id, note):
         raise errors.NotFound("There is no such note.")
     done = Erasure(counts=Counter(notes=1))
-    await begin_generations(tx, {known.id}, done)
-    await redact(tx, _owner(known), Redaction(erased=names([note])), (), done)
+    await begin_generations(tx, {conversation.id}, done)
+    await redact(tx, _owner(conversation), Redaction(erased=names([note])), (), done)
     return done
 
 
@@ -370,13 +372,13 @@ async def erase_memory(
     if owner is None:
         raise errors.NotFound("There is no such memory.")
     await locks.lock_owner(*tx.at, owner)
-    known = (await remembered.contents(*tx.at, [key], sensitive=sensitive)).get(key)
+    content = (await remembered.contents(*tx.at, [key], sensitive=sensitive)).get(key)
     repeated, loaded = Repeated(), list[StoredMessage]()
-    asked = owner_of(scope) if scope is not None else None
-    if known is not None and asked in (None, owner):
-        repeated = await repeats.find(*tx.at, owner, repeats.source_of([known["content"]]))
+    asker = owner_of(scope) if scope is not None else None
+    if content is not None and asker in (None, owner):
+        repeated = await repeats.find(*tx.at, owner, repeats.source_of([content["content"]]))
         loaded = await lock_repeats(tx, repeated)
-    if await remembered.delete(*tx.at, key, owner=asked, sensitive=sensitive) is None:
+    if await remembered.delete(*tx.at, key, owner=asker, sensitive=sensitive) is None:
         raise errors.NotFound("There is no such memory.")
     done = Erasure(counts=Counter(memories=1))
     if loaded:

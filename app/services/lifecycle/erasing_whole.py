@@ -23,30 +23,30 @@ ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
 
 
-async def erase_conversation(tx: Transaction, known: Conversation, *, alone: bool = True) -> Erasure:
+async def erase_conversation(tx: Transaction, conversation: Conversation, *, alone: bool = True) -> Erasure:
     """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it. ``alone``: its user
     stays.
     """
-    scope = known.scope
+    scope = conversation.scope
     owner = owner_of(scope)
 
     def everything() -> AsyncIterator[str]:
-        return repeats.texts(*tx.at, known.id, 1, known.totals.last_seq)
+        return repeats.texts(*tx.at, conversation.id, 1, conversation.totals.last_seq)
 
-    if alone and known.user_id is not None:
-        found = await repeats.find(*tx.at, scope, everything)
+    if alone and conversation.user_id is not None:
+        repeated = await repeats.find(*tx.at, scope, everything)
     else:
-        found = Repeated(answers=await repeats.answers(*tx.at, owner, everything))
-    elsewhere = Repeated([place for place in found.messages if place[0] != known.id])
+        repeated = Repeated(answers=await repeats.answers(*tx.at, owner, everything))
+    elsewhere = Repeated([place for place in repeated.messages if place[0] != conversation.id])
     loaded = await erasing.lock_repeats(tx, elsewhere)
-    quoted = dumps(known.id)
-    named = {answer["key"] async for answer in kept_answers.answers_of(*tx.at, owner, known.id, quoted)}
-    done = Erasure(touched={known.id})
+    quoted = dumps(conversation.id)
+    named = {answer["key"] async for answer in kept_answers.answers_of(*tx.at, owner, conversation.id, quoted)}
+    done = Erasure(touched={conversation.id})
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
-    done.counts.update(await conversations.erase(*tx.at, known))
+    done.counts.update(await conversations.erase(*tx.at, conversation))
     redaction = Redaction(erased=erasing.names(message.id for message in loaded))
-    await erasing.redact(tx, owner, redaction, named | set(found.answers), done)
+    await erasing.redact(tx, owner, redaction, named | set(repeated.answers), done)
     return done
 
 
@@ -75,10 +75,10 @@ async def _erase_next(runtime: Runtime, tenant: UUID, user_id: str, since: datet
         if name is None:
             return None
         try:
-            known = await erasing.lock(connection, tenant, name, bound_to=user_id)
-        except errors.NotFound:  # somebody else has just erased it
+            conversation = await erasing.lock(connection, tenant, name, bound_to=user_id)
+        except errors.NotFound:  # another request has just erased it
             return Erasure()
-        return await erase_conversation(Transaction(runtime, connection, tenant), known, alone=False)
+        return await erase_conversation(Transaction(runtime, connection, tenant), conversation, alone=False)
 
 
 async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:

@@ -39,7 +39,7 @@ FIRST_ID = UUID(int=0)
 
 @asynccontextmanager
 async def _snapshot(runtime: Runtime, tenant: UUID) -> AsyncIterator[Connection]:
-    """A connection is asked for more than once: an answer that has begun can only be cut, which helps nobody."""
+    """Take a connection, with several tries: a response that has begun could only be cut off."""
     async with AsyncExitStack() as stack:
         left, connection = CONNECTION_TRIES, None
         while connection is None:
@@ -57,7 +57,7 @@ def header(**of: str) -> str:
 
 
 async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool) -> AsyncIterator[str]:
-    """Everything of a user's: conversations in order of id, then what is in none."""
+    """Yield everything of a user: conversations by id, then data outside of any conversation."""
     yield header(user_id=user_id)
     after = ""
     while True:
@@ -85,49 +85,49 @@ async def _conversation(
     runtime: Runtime, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
 ) -> AsyncIterator[str]:
     async with _snapshot(runtime, tenant) as connection:
-        known = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
-    if known is None:  # erased meanwhile; perhaps another user's now
+        conversation = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
+    if conversation is None:  # erased meanwhile; perhaps another user's now
         return
-    yield dumps(_conversation_line(known))
+    yield dumps(_conversation_line(conversation))
     after, revision = 0, 0
-    while after < known.totals.last_seq:
+    while after < conversation.totals.last_seq:
         async with _snapshot(runtime, tenant) as connection:
-            last = known.totals.last_seq
-            rows = await connection.fetch(portable.MESSAGES, tenant, known.id, after, last, MESSAGES_AT_ONCE)
+            last = conversation.totals.last_seq
+            rows = await connection.fetch(portable.MESSAGES, tenant, conversation.id, after, last, MESSAGES_AT_ONCE)
         if not rows:
             return
         for row in rows:
-            async for line in _learnt(runtime, tenant, known, revision, row["revision"]):
+            async for line in _learnt(runtime, tenant, conversation, revision, row["revision"]):
                 yield line
             revision = row["revision"]
             texts, cards = await _archived(runtime, tenant, row["archive_ids"])
             size = len(row["body"]) + sum(map(len, texts.values()))
-            yield await run_in_thread_if_large(size, _message_line, known, row, texts, cards)
+            yield await run_in_thread_if_large(size, _message_line, conversation, row, texts, cards)
         after = rows[-1]["seq"]
-    async for line in _learnt(runtime, tenant, known, revision, known.revision):
+    async for line in _learnt(runtime, tenant, conversation, revision, conversation.revision):
         yield line
-    async for line in _beside(runtime, tenant, known.id, known.user_id, sensitive=sensitive):
+    async for line in _beside(runtime, tenant, conversation.id, conversation.user_id, sensitive=sensitive):
         yield line
     async with _snapshot(runtime, tenant) as connection:
-        stored = await notes.browse(connection, tenant, known.id, replaced=True)
+        stored = await notes.browse(connection, tenant, conversation.id, replaced=True)
     for note in stored:
         if note["source"] == "person":
-            place = {"type": "note", "conversation_id": known.id}
+            place = {"type": "note", "conversation_id": conversation.id}
             yield dumps({**place, "id": str(note["id"]), "text": note["text"]})
     left = _named(note for note in stored if note["source"] == "extractive")
-    yield dumps({"type": "end", "conversation_id": known.id, "found_notes": left})
+    yield dumps({"type": "end", "conversation_id": conversation.id, "found_notes": left})
 
 
-def _conversation_line(known: Conversation) -> dict[str, Any]:
-    view = inspect.conversation_view(known)
-    kept = ("id", "user_id", "title", "system", "model", "budget", "settings", "metadata", "created_at")
-    return {"type": "conversation", **{name: view[name] for name in kept}}
+def _conversation_line(conversation: Conversation) -> dict[str, Any]:
+    view = inspect.conversation_view(conversation)
+    names = ("id", "user_id", "title", "system", "model", "budget", "settings", "metadata", "created_at")
+    return {"type": "conversation", **{name: view[name] for name in names}}
 
 
 async def _archived(
     runtime: Runtime, tenant: UUID, archive_ids: Sequence[UUID]
 ) -> tuple[dict[UUID, str], Sequence[Record]]:
-    """The texts and the cards of what was archived of a message; most messages have none."""
+    """Return the texts and the cards of a message's archives; most messages have none."""
     if not archive_ids:
         return {}, ()
     async with _snapshot(runtime, tenant) as connection:
@@ -135,36 +135,38 @@ async def _archived(
         return texts, await connection.fetch(portable.CARDS, tenant, archive_ids)
 
 
-def _message_line(known: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
-    """The message as it was sent, and the cards of what was archived of it."""
+def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
+    """Return a message as it was sent, with the cards of its archives."""
     by_call = _calls(row) if cards else {}
     line = {
         "type": "message",
-        "conversation_id": known.id,
+        "conversation_id": conversation.id,
         "seq": row["seq"],
         "id": str(row["id"]),
         "created_at": time_text(row["created_at"]),
-        "message": _dated(row, as_sent(json.loads(row["body"]), texts, known.language or "en")),
+        "message": _dated(row, as_sent(json.loads(row["body"]), texts, conversation.language or "en")),
         "archives": {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call},
     }
-    return dumps({**line, "inner": True} if row["digest"] == INNER else line)
+    inner = {"inner": True} if row["digest"] == INNER else {}
+    refused = {"refused": True} if row["kind"] == "refused" else {}
+    return dumps({**line, **inner, **refused})
 
 
 def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
-    """The message with the time it was said at, where it has one. Older versions kept a member of the name unread."""
-    told = {"said_at": time_text(row["said_at"])} if row["said_at"] else {}
-    return {**{name: value for name, value in message.items() if name != "said_at"}, **told}
+    """Return the message with the time it was said, if any. Older versions ignored a member of this name."""
+    said_at = {"said_at": time_text(row["said_at"])} if row["said_at"] else {}
+    return {**{name: value for name, value in message.items() if name != "said_at"}, **said_at}
 
 
 def _calls(row: Record) -> dict[str, str]:
     """The call that each archive's placeholder answers."""
-    found = {}
+    calls = {}
     for message in chat_messages(row["view"] if row["view"] is not None else row["body"]):
         if message["role"] == "tool" and isinstance(message["content"], str):
             for uuid in row["archive_ids"]:
                 if str(uuid) in message["content"].split("\n", 1)[0]:
-                    found[str(uuid)] = str(message["tool_call_id"])
-    return found
+                    calls[str(uuid)] = str(message["tool_call_id"])
+    return calls
 
 
 def _card(row: Record) -> dict[str, Any]:
@@ -178,17 +180,19 @@ def _card(row: Record) -> dict[str, Any]:
     }
 
 
-async def _learnt(runtime: Runtime, tenant: UUID, known: Conversation, after: int, through: int) -> AsyncIterator[str]:
-    """What was learnt after one revision and up to another."""
+async def _learnt(
+    runtime: Runtime, tenant: UUID, conversation: Conversation, after: int, through: int
+) -> AsyncIterator[str]:
+    """Yield what was learned between two revisions."""
     if after >= through:
         return
     async with _snapshot(runtime, tenant) as connection:
-        found = await connection.fetch(portable.LEARNT, tenant, known.id, after, through)
-    for event in found:
+        events = await connection.fetch(portable.LEARNT, tenant, conversation.id, after, through)
+    for event in events:
         async with _snapshot(runtime, tenant) as connection:
-            line = await _event(connection, tenant, known.id, event)
+            line = await _event(connection, tenant, conversation.id, event)
         if line is not None:
-            yield dumps({"type": event["kind"], "conversation_id": known.id, **line})
+            yield dumps({"type": event["kind"], "conversation_id": conversation.id, **line})
 
 
 async def _event(connection: Connection, tenant: UUID, name: str, event: Record) -> dict[str, Any] | None:
@@ -200,12 +204,12 @@ async def _event(connection: Connection, tenant: UUID, name: str, event: Record)
     row = await connection.fetchrow(portable.PAGE, tenant, name, event["n"])
     if row is None:
         return None
-    found = dict(row)
-    seqs = found.pop("seqs")
+    values = dict(row)
+    seqs = values.pop("seqs")
     mentions = await connection.fetch(portable.MENTIONS, tenant, name, event["n"], event["revision"])
     return {
-        **found,
-        "lines": dict(zip(map(str, seqs), found["lines"], strict=True)),
+        **values,
+        "lines": dict(zip(map(str, seqs), values["lines"], strict=True)),
         "mentions": [m["topic"] for m in mentions],
         "notes": _named(await connection.fetch(portable.FOUND, tenant, name, event["revision"])),
         "replaces": _named(await connection.fetch(portable.REPLACED, tenant, name, event["revision"])),
@@ -219,7 +223,7 @@ def _named(rows: Iterable[Record]) -> list[dict[str, Any]]:
 async def _beside(
     runtime: Runtime, tenant: UUID, conversation_id: str | None, user_id: str | None, *, sensitive: bool
 ) -> AsyncIterator[str]:
-    """Memories and archives that are of no message: a conversation's, or those of a user that are in none."""
+    """Yield the memories and archives outside of messages: a conversation's, or a user's that are in none."""
     scope = scope_of(user_id, conversation_id)
     place = {"user_id": user_id, "conversation_id": conversation_id}
     after = FIRST_ID
@@ -267,5 +271,5 @@ def _memory_line(place: Mapping[str, str | None], row: Record) -> str:
 
 
 def _archive(row: Record) -> dict[str, Any]:
-    kept = ("tool_name", "tool_input", "language")
-    return {**{name: row[name] for name in kept}, "created_at": time_text(row["created_at"])}
+    names = ("tool_name", "tool_input", "language")
+    return {**{name: row[name] for name in names}, "created_at": time_text(row["created_at"])}

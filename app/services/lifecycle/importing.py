@@ -1,8 +1,8 @@
-"""Import lines (see app.services.lifecycle.lines) by the same appends as any other message: the same rules hold.
+"""Import lines (see app.services.lifecycle.lines) through the same appends as any other message, by the same rules.
 
-An import can be sent again, whole or from where it was cut off: what is there already is recognised by its place and
-id and left alone, and what is there but is something else is a conflict, named by its line. What jobs had found out
-is put in where they had found it out, so that windows are the same as where it comes from.
+An import can be repeated, as a whole or from where it stopped: what already exists is recognised by place and id and
+left alone; anything that differs is a conflict, reported with its line. Results of jobs are inserted at the place where
+the jobs produced them, so that windows equal those of the source.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ from uuid import UUID
 
 import anyio.to_thread
 import asyncpg
-from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.messages import FRAME_TOKENS, Draft, Limits, read
-from app.core.neutral import flat
+from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.nul import without_nul
-from app.core.placeholder import ArchiveCard
 from app.core.preparation import Arrival, KeptArchive
-from app.core.rows import NewMemory, archive_row
+from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
@@ -35,10 +32,9 @@ from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
+from app.services.lifecycle import learned
 from app.services.lifecycle.lines import (
-    AnyLine,
     ArchiveLine,
-    Card,
     ConversationLine,
     EndLine,
     FoundNote,
@@ -49,25 +45,24 @@ from app.services.lifecycle.lines import (
     PageLine,
     RecallLine,
     SummaryLine,
+    checked,
 )
+from app.services.memory import insertion
 from app.services.memory.archiving import all_vectors, vectors
 from app.services.memory.remembering import searchable
-from app.store import archives, conversations, messages, notes, page_index, portable, remembered, summaries
+from app.store import archives, conversations, portable
 from app.store.conversations import NewConversation
-from app.store.page_index import NewPageIndex
 from app.store.remembered import Remembered
-from app.store.summaries import Summary
 
 MESSAGES_AT_ONCE = 200
 """Messages of one append, where nothing says which were sent together."""
 CHARACTERS_AT_ONCE = 4_000_000
-"""Of messages that wait to be appended; a line's own length is bounded where it is read."""
-_LINE: TypeAdapter[Any] = TypeAdapter(AnyLine)
+"""Characters of messages that wait to be appended; a line's own length is bounded where it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What an import may put in."""
+    """Limits on what an import may contain."""
 
     settings: Callable[[dict[str, Any]], str]
     """A conversation's settings as they are stored. Raises Invalid."""
@@ -111,12 +106,11 @@ async def import_lines(
         await _located(number, _take(job, number, value))
     await _located(number, _flush(job))
     await _located(number, _end(job, None))
-    runtime.work_came.set()
     return {"imported": dict(sorted(job.done.items())), "matched": dict(sorted(job.matched.items()))}
 
 
 async def _located(number: int, work: Any) -> None:
-    """Errors name the line where they do not yet."""
+    """Add the line to errors that lack it."""
     try:
         await work
     except (Invalid, Conflict, Forbidden, errors.NotFound) as error:
@@ -132,20 +126,8 @@ async def _located(number: int, work: Any) -> None:
         raise Conflict(f"Line {number}: it {message}.", errors=[{"loc": ["line", number], "msg": message}]) from None
 
 
-def _checked(number: int, value: Any) -> Any:
-    try:
-        return _LINE.validate_python(value)
-    except ValidationError as error:
-        found: list[FieldError] = [
-            {"loc": ["line", number, *(p if isinstance(p, int) else str(p)[:100] for p in e["loc"][1:])],
-             "msg": errors.predicate(e)}
-            for e in error.errors(include_url=False, include_input=False)[:20]
-        ]  # fmt: skip
-        raise Invalid(errors=found) from None
-
-
 async def _take(job: _Import, number: int, value: Any) -> None:
-    match line := _checked(number, value):
+    match line := checked(number, value):
         case Header():
             pass
         case MessageLine():
@@ -215,7 +197,7 @@ async def _message(job: _Import, number: int, line: MessageLine) -> None:
     into = _in(job, line.conversation_id)
     limits = job.runtime.defaults.limits
     loc = ("line", number, "message")
-    [draft] = read([line.message], Limits(1, limits.message_chars, limits.result_chars), loc)
+    [draft] = read([line.message], limits, loc)
     if await _is_there(job, number, line, draft, into):
         job.matched["messages"] += 1
         return
@@ -223,7 +205,7 @@ async def _message(job: _Import, number: int, line: MessageLine) -> None:
     if line.seq is not None and line.seq != expected:
         message = f"must be {expected}, the next of the conversation"
         raise Conflict("A message does not follow the one before.", errors=[{"loc": ["seq"], "msg": message}])
-    if job.waiting and (_sent(job.waiting[0][1]) != _sent(line) or len(job.waiting) >= MESSAGES_AT_ONCE * 5):
+    if job.waiting and (job.waiting[0][1].created_at != line.created_at or len(job.waiting) >= MESSAGES_AT_ONCE * 5):
         await _flush(job)
     job.waiting.append((number, line, draft))
     job.characters += len(draft.text) + sum(len(result.text) for result in draft.results)
@@ -232,13 +214,8 @@ async def _message(job: _Import, number: int, line: MessageLine) -> None:
         await _flush(job)
 
 
-def _sent(line: MessageLine) -> datetime | None:
-    """Messages that were appended together have this in common."""
-    return line.created_at
-
-
 async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, into: _Into) -> bool:
-    """Whether the message is in the conversation already. Raises Conflict if another is in its place."""
+    """Return whether the message is in the conversation already. Raises Conflict if another is in its place."""
     if line.seq is not None and line.seq > into.last_seq:
         return False
     if line.seq is None and draft.client_id is None:
@@ -287,16 +264,9 @@ async def _flush(job: _Import) -> None:
 
 
 def _arrival(line: MessageLine, draft: Draft, *, knows_archives: bool) -> Arrival:
-    archives = {call: KeptArchive(_card(card), card.expires_at) for call, card in line.archives.items()}
-    return Arrival(draft, line.id, is_inner=line.inner, archives=archives if knows_archives else None)
-
-
-def _card(card: Card) -> ArchiveCard:
-    """With its tool, time and length still to come."""
-    return ArchiveCard(
-        card.uuid, "", flat(card.query_summary), datetime.now(UTC), 0, flat(card.result_summary),
-        tuple(map(flat, card.key_terms)), tuple(map(flat, card.sources)),
-    )  # fmt: skip
+    archives = {call: KeptArchive(card.value(), card.expires_at) for call, card in line.archives.items()}
+    kept = archives if knows_archives else None
+    return Arrival(draft, line.id, is_inner=line.inner, is_refused=line.refused, archives=kept)
 
 
 async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine, Draft]]) -> None:
@@ -312,7 +282,7 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
                 )
 
 
-# --- What was learnt ----------------------------------------------------------------------------------
+# --- What was learned ---------------------------------------------------------------------------------
 
 
 async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteLine) -> None:
@@ -321,85 +291,15 @@ async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteL
         known = await conversations.lock(connection, tenant, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased during the import.")
-        made = False
-        match line:
-            case PageLine():
-                made = await _page(job, connection, known, line)
-            case SummaryLine():
-                made = await _summary(job, connection, known, line)
-            case RecallLine():
-                has = await connection.fetchrow(portable.HAS_RECALL, tenant, into.id, line.page, line.count)
-                made = has is None and await messages.count_recall(connection, tenant, into.id, line.page)
-            case NoteLine():
-                made = await _note(job, connection, known, line)
+        made = await learned.insert(job.runtime, connection, tenant, known, line)
     names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made
     job.runtime.caches.forget_conversation(tenant, into.id)
 
 
-async def _revision(connection: Connection, tenant: UUID, known: Conversation) -> int:
-    generation = known.totals.generation
-    revision = await page_index.begin_revision(connection, tenant, known.id, known.uid, generation)
-    assert revision is not None, "it is locked"
-    return revision
-
-
-async def _page(job: _Import, connection: Connection, known: Conversation, line: PageLine) -> bool:
-    tenant = job.tenant
-    if line.page >= known.totals.last_page and known.end.last_seq == 0:
-        raise Invalid("The page is not imported yet.", errors=[{"loc": ["page"], "msg": "precedes its messages"}])
-    if await page_index.exists(connection, tenant, known.id, line.page):
-        return False
-    seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
-    title = flat(line.title) if line.title is not None else None
-    lines = [flat(line.lines[str(seq)]) for seq in seqs]
-    texts = [title or "", *lines, *(flat(n.text) for n in line.notes)]
-    tokens = await job.runtime.tokens.count_many(texts)
-    new = NewPageIndex(
-        line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
-        lines, tokens[1 : 1 + len(lines)], line.error,
-    )  # fmt: skip
-    mentions = list(dict.fromkeys(map(flat, line.mentions)))
-    place = (known.id, known.uid, known.totals.generation)
-    revision, is_stored = await page_index.index(connection, tenant, *place, new, mentions)
-    assert revision is not None, "it is locked"
-    if not is_stored:
-        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
-    found = [
-        (uuid7(), note.seq, text, weight)
-        for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
-    ]
-    replaced = await portable.named_notes(connection, tenant, known.id, [(n.seq, n.text) for n in line.replaces])
-    await notes.find_more(connection, tenant, known.id, revision, found, replaced)
-    return True
-
-
-async def _summary(job: _Import, connection: Connection, known: Conversation, line: SummaryLine) -> bool:
-    has = await connection.fetchrow(portable.HAS_SUMMARY, job.tenant, known.id, line.version)
-    if has is not None:
-        return False
-    if line.through_seq > known.totals.last_seq:
-        message = "is after the last message before it"
-        raise Invalid("The summary covers unknown messages.", errors=[{"loc": ["through_seq"], "msg": message}])
-    text = "\n".join(flat(part) for part in line.text.split("\n"))
-    (tokens,) = await job.runtime.tokens.count_many([text])
-    new = Summary(line.version, line.through_seq, text, tokens, line.model)
-    revision = await _revision(connection, job.tenant, known)
-    return await summaries.insert(connection, job.tenant, known.id, new, revision)
-
-
-async def _note(job: _Import, connection: Connection, known: Conversation, line: NoteLine) -> bool:
-    if await connection.fetchrow(portable.HAS_NOTE, job.tenant, known.id, line.id) is not None:
-        return False
-    text = flat(line.text)
-    await notes.insert(connection, job.tenant, known.id, line.id, text, await job.runtime.count(text))
-    await conversations.begin_generation(connection, job.tenant, known.id)
-    return True
-
-
 async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
-    """What is still to be done for the conversation: notes that had been deleted, and work that is missing."""
+    """Finish a conversation: delete notes that had been deleted, and enqueue missing work."""
     into, runtime, tenant = job.into, job.runtime, job.tenant
     if into is None:
         return
@@ -413,7 +313,7 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
                 await conversations.begin_generation(connection, tenant, into.id)
         rows = await connection.fetch(portable.UNINDEXED_PAGES, tenant, into.id)
         work = [enqueue.page(known.id, known.uid, row["page"]) for row in rows]
-        enough = known.totals.last_seq >= runtime.settings.memory_summary_threshold
+        enough = known.totals.last_seq >= runtime.defaults.summary_threshold
         if runtime.chat is not None and into.fresh and enough:
             work.append(enqueue.summary(known.id, known.uid))
         if work:
@@ -421,13 +321,13 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
     runtime.caches.forget_conversation(tenant, into.id)
 
 
-# --- What is of no message ----------------------------------------------------------------------------
+# --- Outside of messages ------------------------------------------------------------------------------
 
 
 async def _scope(
     job: _Import, connection: Connection, user_id: str | None, conversation_id: str | None
 ) -> tuple[str, Conversation | None]:
-    """Whose it is to be, by the conversation where one is named."""
+    """Return the scope, and the conversation if one is named."""
     if conversation_id is None:
         if user_id is None:
             where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
@@ -446,7 +346,6 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     read_by = searchable(line.content, tuple(line.keywords)) if line.source == "person" else line.content
     found = await anyio.to_thread.run_sync(all_vectors, read_by)
     ids = [line.id, *(uuid7() for _ in found[1:])]
-    embeds = runtime.embedder is not None
     async with runtime.database.begin(tenant) as connection:
         scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
         owner = await connection.fetchval(portable.OWNER_OF_MEMORY, tenant, line.id)
@@ -462,9 +361,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
                 conversation_id=known.id if known else None, conversation_uid=known.uid if known else None,
                 seq=line.seq, page=line.page,
             )  # fmt: skip
-            await remembered.insert(connection, tenant, new, embeds=embeds)
-            if embeds:
-                await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
+            await insertion.insert_remembered(runtime, connection, tenant, [new])
     (job.done if owner is None else job.matched)["memories"] += 1
 
 
@@ -472,28 +369,26 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
     runtime, tenant = job.runtime, job.tenant
     (tokens,) = await runtime.tokens.count_many([line.result])
     found = await anyio.to_thread.run_sync(vectors, line.result)
-    embeds = runtime.embedder is not None
-    card = replace(_card(line.card), tool_name=line.tool_name, created_at=line.created_at, length=len(line.result))
+    card = replace(line.card.value(), tool_name=line.tool_name, created_at=line.created_at, length=len(line.result))
     async with runtime.database.begin(tenant) as connection:
         scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
         place = await connection.fetchrow(portable.PLACE_OF_ARCHIVE, tenant, card.uuid)
         if place is not None and (place["scope"] != scope or place["seq"] is not None):
             raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
         if place is None:
-            where = (known.id if known else None, None)
+            where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
-            new = archive_row(card, line.result, tokens, line.tool_input, scope, where, line.language, expires_at)
+            new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)
             await archives.insert(connection, tenant, new)
             await connection.execute(portable.DATE_ARCHIVE, tenant, card.uuid, line.created_at)
             rows = [
                 NewMemory(
-                    id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where[0],
+                    id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where.conversation_id,
                     conversation_uid=known.uid if known else None, seq=None, page=None, archive_id=card.uuid,
                     start=start, length=length, terms=terms, created_at=line.created_at,
                 )
                 for start, length, terms in found
             ]  # fmt: skip
-            await messages.remember(connection, tenant, rows, embeds=embeds)
-            left = [enqueue.archive_passages(card.uuid, where[0])]
-            await enqueue.enqueue(connection, tenant, left + ([enqueue.embed(owner_of(scope))] if embeds else []))
+            await insertion.insert_memories(runtime, connection, tenant, rows)
+            await enqueue.enqueue(connection, tenant, [enqueue.archive_passages(card.uuid, where.conversation_id)])
     (job.done if place is None else job.matched)["archives"] += 1

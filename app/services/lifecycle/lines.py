@@ -1,17 +1,19 @@
-"""The lines of an export: JSON objects, one a line, in the order in which they have to be put in again.
+"""The lines of an export: JSON objects, one per line, in the order of their import.
 
-A conversation's line comes first, then its messages in order. Between them stands what was learnt of it, where it was
-learnt: heads quote what was known when they were made, so the order is what makes the same windows again. Tokens,
-forms, pages and places are not in the lines; an import works them out again by the rules of any append.
+A conversation's line comes first, then its messages in order. What was learned of it stands between them, at the place
+where it was learned: heads quote what was known when they were made, so the order reproduces the same windows. Tokens,
+forms, pages and places are not exported; an import derives them by the rules of any append.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from app import errors
 from app.core.budget import BUDGET_MAX
 from app.core.canonical import dumps
 from app.core.messages import (
@@ -24,6 +26,9 @@ from app.core.messages import (
     NOTE_MAX,
     TITLE_MAX,
 )
+from app.core.neutral import flat
+from app.core.placeholder import ArchiveCard
+from app.errors import FieldError, Invalid
 
 FORMAT = "quire"
 VERSION = 1
@@ -84,7 +89,7 @@ class ConversationLine(Line):
 
 
 class Card(Line):
-    """What Quire said of an archived result; its text is in the message."""
+    """The description of an archived result; its text is in the message."""
 
     uuid: Uuid
     query_summary: Short = ""
@@ -92,6 +97,13 @@ class Card(Line):
     key_terms: Annotated[list[Short], Field(max_length=50)] = []
     sources: Annotated[list[Short], Field(max_length=10)] = []
     expires_at: Time | None = None
+
+    def value(self) -> ArchiveCard:
+        """Return the card without tool, time and length, which come from the message."""
+        return ArchiveCard(
+            self.uuid, "", flat(self.query_summary), datetime.now(UTC), 0, flat(self.result_summary),
+            tuple(map(flat, self.key_terms)), tuple(map(flat, self.sources)),
+        )  # fmt: skip
 
 
 class MessageLine(Line):
@@ -101,11 +113,13 @@ class MessageLine(Line):
     id: Uuid | None = None
     created_at: Time | None = None
     message: Any
-    """As it was sent."""
+    """The message as sent."""
     inner: bool = False
     """It is in no caller's list: see core.sync.INNER."""
+    refused: bool = False
+    """A model's API refused it, and windows pass over it: see core.refused."""
     archives: dict[str, Card] = {}
-    """By the id of the call that was answered. In a line without it, what is long is archived anew."""
+    """Cards by the id of the answered call. Without it, long results are archived anew."""
 
 
 class FoundNote(Line):
@@ -125,7 +139,7 @@ class PageLine(Line):
     topics: Annotated[list[Short], Field(max_length=100)] = []
     mentions: Annotated[list[Short], Field(max_length=100)] = []
     lines: dict[str, Text] = {}
-    """By seq."""
+    """Lines by seq."""
     error: Short | None = None
     notes: Annotated[list[FoundNote], Field(max_length=100)] = []
     replaces: Annotated[list[FoundNote], Field(max_length=1000)] = []
@@ -157,7 +171,7 @@ class NoteLine(Line):
 
 
 class EndLine(Line):
-    """All of a conversation has been said. ``found_notes`` are those found in messages that nobody deleted."""
+    """The end of a conversation. ``found_notes`` are extracted notes that nobody deleted."""
 
     type: Literal["end"]
     conversation_id: Id
@@ -210,3 +224,17 @@ AnyLine = Annotated[
     | ArchiveLine,
     Field(discriminator="type"),
 ]
+_LINE: TypeAdapter[Any] = TypeAdapter(AnyLine)
+
+
+def checked(number: int, value: Any) -> Any:
+    """Return a line as its model. Raises Invalid, which names the line."""
+    try:
+        return _LINE.validate_python(value)
+    except ValidationError as error:
+        found: list[FieldError] = [
+            {"loc": ["line", number, *(p if isinstance(p, int) else str(p)[:100] for p in e["loc"][1:])],
+             "msg": errors.predicate(e)}
+            for e in error.errors(include_url=False, include_input=False)[:20]
+        ]  # fmt: skip
+        raise Invalid(errors=found) from None

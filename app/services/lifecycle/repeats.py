@@ -1,6 +1,6 @@
-"""What repeats erased texts: messages that a recall tool brought, and kept answers of recall tools.
+"""Find repetitions of erased texts: messages loaded by recall tools, and stored responses of recall tools.
 
-Texts are compared (see ``core.erasure.Repeats``), for nothing says where they came from.
+Texts are compared (see ``core.erasure.Repeats``), because nothing records where they came from.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ LONG = 20_000
 """Characters from which on a text is compared off the event loop."""
 
 Source = Callable[[], AsyncIterator[str]]
-"""What is erased, as often as it is wanted."""
+"""Yields the erased texts; can be called repeatedly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What repeats some texts."""
+    """Repetitions of some texts."""
 
     messages: Sequence[Place] = ()
     answers: Collection[str] = field(default_factory=frozenset)
@@ -50,14 +50,14 @@ def source_of(texts: Sequence[str]) -> Source:
 
 
 async def texts(
-    connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int, wanted: set[int] | None = None
+    connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int, seqs: set[int] | None = None
 ) -> AsyncIterator[str]:
     """Yield what messages say, and what is archived of them."""
     after = first - 1
     while after < last:
         rows = await erasing.texts(connection, tenant, conversation_id, after, MESSAGES_AT_ONCE)
         for row in rows:
-            if row["seq"] <= last and (wanted is None or row["seq"] in wanted):
+            if row["seq"] <= last and (seqs is None or row["seq"] in seqs):
                 yield plain_text([json.loads(row["body"])])
                 if row["view"] and row["kind"] != "orphan":
                     yield plain_text(chat_messages(row["view"]))
@@ -77,7 +77,7 @@ async def find(connection: Connection, tenant: UUID, scope: str | UUID, source: 
 
 
 async def _messages(connection: Connection, tenant: UUID, scope: str | UUID, source: Source) -> list[Place]:
-    found: list[Place] = []
+    places: list[Place] = []
     after = ("", 0)
     while rows := await erasing.loaded(connection, tenant, scope, after, LOADED_AT_ONCE):
         after = (rows[-1]["conversation_id"], rows[-1]["seq"])
@@ -86,25 +86,25 @@ async def _messages(connection: Connection, tenant: UUID, scope: str | UUID, sou
             for row in rows
             if isinstance(scope, str) or owner_of(scope_of(row["user_id"], row["conversation_id"])) == scope
         }
-        found += await _repeating(by_place, source)
-    return sorted(found)
+        places += await _repeating(by_place, source)
+    return sorted(places)
 
 
 async def answers(connection: Connection, tenant: UUID, owner: UUID, source: Source) -> set[str]:
     """Find the keys of an owner's kept answers that repeat some texts."""
-    found: set[str] = set()
+    keys: set[str] = set()
     by_key: dict[str, Record] = {}
     async for answer in kept_answers.answers_said(connection, tenant, owner):
         by_key[answer["key"]] = answer
         if len(by_key) == ANSWERS_AT_ONCE:
-            found |= await _answers(by_key, source)
+            keys |= await _answers(by_key, source)
             by_key = {}
-    return found | await _answers(by_key, source)
+    return keys | await _answers(by_key, source)
 
 
 async def _answers(by_key: dict[str, Record], source: Source) -> set[str]:
-    said: dict[Hashable, str] = {k: "\n".join(_strings(json.loads(a["response"]))) for k, a in by_key.items()}
-    return await _repeating(said, source)
+    texts_by_key: dict[Hashable, str] = {k: "\n".join(_strings(json.loads(a["response"]))) for k, a in by_key.items()}
+    return await _repeating(texts_by_key, source)
 
 
 async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
@@ -112,10 +112,10 @@ async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
     if not by_name:
         return set()
     repeats = await anyio.to_thread.run_sync(Repeats, by_name)
-    found: set[Hashable] = set()
+    names: set[Hashable] = set()
     async for text in source():
-        found |= await anyio.to_thread.run_sync(repeats.of, text) if len(text) > LONG else repeats.of(text)
-    return found
+        names |= await anyio.to_thread.run_sync(repeats.of, text) if len(text) > LONG else repeats.of(text)
+    return names
 
 
 def _strings(value: Any) -> Iterable[str]:

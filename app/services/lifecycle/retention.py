@@ -1,10 +1,10 @@
-"""Retention: conversations past their time are erased, and messages beyond a number are pruned.
+"""Retention: erase expired conversations, and prune messages beyond a number.
 
-A pruned message is one that search alone still knows: its passages keep their text, its line stays on the contents
-page, its archives stay, and a mark stands where a window of a larger budget, the history or a recalled page would
-show it. It is pruned only when its page has left the conversation's own window, is indexed and summarised, and none
-of its passages wants a vector. The system prompt and the pinned user message are never pruned. A few messages go in
-a transaction, so that nobody who appends waits for long.
+A pruned message stays in search only: its passages keep their text, its line stays on the contents page and its
+archives stay, but a mark replaces it in windows of larger budgets, in the history and in recalled pages. It is pruned
+only when its page has left the conversation's own window and is indexed and summarised, and all of its passages have
+vectors. The system prompt and the pinned user message are never pruned. Each transaction prunes a few messages, so that
+no append waits for long.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from app.core.conversation import Conversation
 from app.core.erasure import erased_forms, pruned_mark
 from app.core.erasure_plan import weight as weigh_view
 from app.core.groups import chat_messages
+from app.core.model import UNSENT
 from app.core.nul import without_nul
 from app.core.profile import policy_of
 from app.core.quote import plain_text
@@ -38,7 +39,7 @@ CONVERSATIONS_AT_ONCE = 100
 async def retain(runtime: Runtime, tenant: UUID, *, dry_run: bool = False) -> Counter[str]:
     """Do what the settings say, or only count what would be done: rows by table, `pruned` for messages."""
     done = await _erase_old(runtime, tenant, dry_run=dry_run)
-    keep = runtime.settings.memory_max_messages_per_thread
+    keep = runtime.retention.messages_max
     after = ""
     while keep:
         async with runtime.database.snapshot(tenant) as connection:
@@ -52,7 +53,7 @@ async def retain(runtime: Runtime, tenant: UUID, *, dry_run: bool = False) -> Co
 
 
 async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counter[str]:
-    days = runtime.settings.memory_conversation_ttl_days
+    days = runtime.retention.conversation_days
     done: Counter[str] = Counter()
     if not days:
         return done
@@ -87,7 +88,7 @@ async def _lock_if_old(
 
 
 async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int, *, dry_run: bool) -> int:
-    """How many messages of a conversation were pruned, or would be.
+    """Prune a conversation and return how many messages were pruned, or would be.
 
     The window of its own budget does not show them; for other budgets a new generation begins.
     """
@@ -126,7 +127,7 @@ async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, kno
     forms = erased_forms(json.loads(row["body"]), view, anthropic, said, names)
     if row["kind"] == "orphan":
         forms = replace(forms, view="")
-    weight = 0 if row["kind"] == "orphan" else weigh_view(chat_messages(forms.view or forms.body), runtime.tokens.count)
+    weight = 0 if row["kind"] in UNSENT else weigh_view(chat_messages(forms.view or forms.body), runtime.tokens.count)
     await pruning.prune(connection, tenant, known.id, row["seq"], forms, weight)
 
 

@@ -14,6 +14,7 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
@@ -24,7 +25,7 @@ from app.core.placeholder import ArchiveCard
 from app.core.profile import policy_of
 from app.core.quote import searchable_text, speaker_of
 from app.core.relevance import FOUND_MIN, PASSAGES
-from app.core.rows import NewArchive, NewMemory, archive_row
+from app.core.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.core.times import dated, time_text
 from app.extractive.calls import query_summary
@@ -35,20 +36,21 @@ from app.postgres.database import Connection
 from app.queue import enqueue
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
+from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
-from app.store import archives, conversations, memories, messages
+from app.store import archives, conversations, memories
 from app.store.memories import Hit
 from app.text import bm25
 from app.text.language import language as language_of
 
 PASSAGES_AT_ONCE = 200
-"""Passages that are indexed at once, a tenth of a second's work or so; those of longer texts are left to a job."""
+"""Passages indexed at once, about a tenth of a second's work; a job indexes the rest of longer texts."""
 PASSAGES_MAX = 40
 PASSAGE_FRAME = 12
 """Tokens of a passage's offsets, as a tool shows them."""
 PASSAGE_TOKENS = 2_000
-"""What the passages of one load take, in tokens, unless the caller says otherwise."""
+"""Tokens of the passages of one load, unless the caller sets another limit."""
 SCAN_MAX = 20_000
 
 
@@ -83,7 +85,7 @@ def make_card(
     language: Language,
     now: datetime,
 ) -> ArchiveCard:
-    """What Quire says of a result. Reads up to 200 000 characters of it: a matter for a thread when it is long."""
+    """Describe a result. Reads up to 200 000 characters of it: use a thread if it is long."""
     return ArchiveCard(
         uuid=uuid,
         tool_name=tool_name,
@@ -101,22 +103,22 @@ def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple
 
     What a named speaker says is found by the name too.
     """
-    found = bm25.passages(text, start, PASSAGES_AT_ONCE)
-    said = f"{speaker}: " if speaker else ""
-    return [(at, length, bm25.document(said + text[at : at + length])) for at, length in found]
+    passages = bm25.passages(text, start, PASSAGES_AT_ONCE)
+    prefix = f"{speaker}: " if speaker else ""
+    return [(at, length, bm25.document(prefix + text[at : at + length])) for at, length in passages]
 
 
 def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, str]]:
-    """Those of all passages, for texts that are not very long."""
-    found = vectors(text, 0, speaker)
-    while ends(found) < len(text):
-        found += vectors(text, ends(found), speaker)
-    return found
+    """Return the vectors of all passages, for texts that are not very long."""
+    result = vectors(text, 0, speaker)
+    while ends(result) < len(text):
+        result += vectors(text, ends(result), speaker)
+    return result
 
 
-def ends(found: Sequence[tuple[int, int, str]]) -> int:
-    """Where the last of some passages ends."""
-    return found[-1][0] + found[-1][1] if found else 0
+def ends(passages: Sequence[tuple[int, int, str]]) -> int:
+    """Return the end of the last passage."""
+    return passages[-1][0] + passages[-1][1] if passages else 0
 
 
 async def archive(
@@ -140,16 +142,13 @@ async def archive(
     if not _is_long(request.result, tokens, policy):
         return _passed_through(request, tokens), conversation
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
-    expires_at = request.expires_at or runtime.archive_expiry(datetime.now(UTC))
+    expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
     await archives.insert(connection, tenant, prepared.archive)
-    embeds = runtime.embedder is not None
-    await messages.remember(connection, tenant, prepared.memories, embeds=embeds)
-    left = [enqueue.embed(owner_of(prepared.archive.scope))] if embeds else []
+    await insertion.insert_memories(runtime, connection, tenant, prepared.memories)
     if prepared.indexed_through < prepared.archive.length:
-        left.append(enqueue.archive_passages(prepared.archive.id, request.conversation_id))
-    if left:
-        await enqueue.enqueue(connection, tenant, left)
+        left = enqueue.archive_passages(prepared.archive.id, request.conversation_id)
+        await enqueue.enqueue(connection, tenant, [left])
     row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
     assert row is not None
     return view(row), conversation
@@ -173,23 +172,23 @@ def _prepare(
         uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
     )
     new = archive_row(
-        card, request.result, tokens, request.tool_input, scope, (request.conversation_id, None), language,
+        card, request.result, tokens, request.tool_input, ArchivePlace(scope, request.conversation_id), language,
         expires_at,
     )  # fmt: skip
-    found = vectors(request.result)
+    first_vectors = vectors(request.result)
     rows = [
         NewMemory(
             id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
             conversation_uid=conversation.uid if conversation else None, seq=None, page=None, archive_id=card.uuid,
             start=start, length=length, terms=terms, created_at=card.created_at,
         )
-        for start, length, terms in found
+        for start, length, terms in first_vectors
     ]  # fmt: skip
-    return _Prepared(new, rows, ends(found))
+    return _Prepared(new, rows, ends(first_vectors))
 
 
 def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
-    """The answer for a result that is short enough to stay where it is."""
+    """Return the response for a result that is short enough to stay inline."""
     return {
         "uuid": None,
         "archived": False,
@@ -241,7 +240,7 @@ def _input(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of an archive is wanted: the passages for a query, a range, or all of it."""
+    """The requested part of an archive: the passages for a query, a range, or all of it."""
 
     query: Query | None = None
     """Made ready before a connection is taken."""
@@ -252,43 +251,43 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An archive as it was read, with what is wanted of it."""
+    """An archive as read, with the requested part."""
 
     row: Record
     wanted: Wanted
     passages: Sequence[tuple[Hit, str]] = ()
-    """Those that fit the query, the best first."""
+    """The passages that match the query, best first."""
 
 
-async def load(connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, wanted: Wanted) -> Loaded | None:
+async def load(connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, part: Wanted) -> Loaded | None:
     """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it."""
-    length = 0 if wanted.query is not None else 2**31 - 1 - wanted.offset
-    if wanted.query is None and wanted.length is not None:
-        length = min(length, wanted.length)
-    if wanted.max_tokens is not None:
-        length = min(length, wanted.max_tokens * TOKEN_CHARACTERS_MAX)
-    row = await archives.read(connection, tenant, scope, uuid, wanted.offset, length)
+    length = 0 if part.query is not None else 2**31 - 1 - part.offset
+    if part.query is None and part.length is not None:
+        length = min(length, part.length)
+    if part.max_tokens is not None:
+        length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
+    row = await archives.read(connection, tenant, scope, uuid, part.offset, length)
     if row is None:
         return None
-    passages = await _passages(connection, tenant, row, wanted.query) if wanted.query is not None else ()
-    return Loaded(row, wanted, passages)
+    passages = await _passages(connection, tenant, row, part.query) if part.query is not None else ()
+    return Loaded(row, part, passages)
 
 
 async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
-    """What was loaded, within its tokens. To be called while no connection is held: they are counted."""
-    row, wanted = loaded.row, loaded.wanted
-    found = view(row)
-    if wanted.query is not None:
-        passages = await _fitting(runtime, loaded, wanted.max_tokens or PASSAGE_TOKENS)
+    """Return the loaded part within its token limit. Call it without holding a connection: it counts tokens."""
+    row, part = loaded.row, loaded.wanted
+    view_ = view(row)
+    if part.query is not None:
+        passages = await _fitting(runtime, loaded, part.max_tokens or PASSAGE_TOKENS)
         is_cut = sum(p["length"] for p in passages) < sum(len(text) for _, text in loaded.passages)
-        how = {"mode": wanted.query.mode, "warnings": wanted.query.warnings}
-        return {**found, "passages": passages, "is_cut": is_cut, **how}
-    content = await run_in_thread_if_large(len(row["text"]), _as_sent, row, row["text"], wanted.offset)
-    if wanted.max_tokens is not None:
-        content = await clipped(runtime, content, wanted.max_tokens)
-    wanted_through = row["length"] if wanted.length is None else min(row["length"], wanted.offset + wanted.length)
-    is_cut = wanted.offset + len(content) < wanted_through
-    return {**found, "content": content, "offset": wanted.offset, "length": len(content), "is_cut": is_cut}
+        how = {"mode": part.query.mode, "warnings": part.query.warnings}
+        return {**view_, "passages": passages, "is_cut": is_cut, **how}
+    content = await run_in_thread_if_large(len(row["text"]), _as_sent, row, row["text"], part.offset)
+    if part.max_tokens is not None:
+        content = await clipped(runtime, content, part.max_tokens)
+    wanted_through = row["length"] if part.length is None else min(row["length"], part.offset + part.length)
+    is_cut = part.offset + len(content) < wanted_through
+    return {**view_, "content": content, "offset": part.offset, "length": len(content), "is_cut": is_cut}
 
 
 def _as_sent(row: Record, text: str, offset: int) -> str:
@@ -297,13 +296,10 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
 
 
 async def _passages(connection: Connection, tenant: UUID, row: Record, query: Query) -> list[tuple[Hit, str]]:
-    """The passages that fit a query best, by words and meaning, the best first. Where all have neither a word nor the
-    meaning of it, the closest one.
-    """
-    hits, *_ = await memories.search(
-        connection, tenant, owner_of(row["scope"]), query.terms, meaning=query.meaning, weight=query.weight * PASSAGES,
-        archive_id=row["id"], limit=PASSAGES_MAX,
-    )  # fmt: skip
+    """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
+    asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
+    where = memories.Filter(archive_id=row["id"])
+    hits, *_ = await memories.search(connection, tenant, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX)
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
     texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
@@ -311,11 +307,11 @@ async def _passages(connection: Connection, tenant: UUID, row: Record, query: Qu
 
 
 async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[dict[str, Any]]:
-    """As many of the best passages as a cap in tokens allows, in reading order; of the best one at least a part."""
+    """Return as many of the best passages as a token limit allows, in reading order; at least part of the best one."""
     row = loaded.row
     taken: list[dict[str, Any]] = []
-    for hit, found in loaded.passages:
-        text = await run_in_thread_if_large(len(row["nul_offsets"]), _as_sent, row, found, hit.start)
+    for hit, passage_text in loaded.passages:
+        text = await run_in_thread_if_large(len(row["nul_offsets"]), _as_sent, row, passage_text, hit.start)
         if not taken:
             text = await clipped(runtime, text, max_tokens)
         tokens = runtime.tokens.count(text) + PASSAGE_FRAME
@@ -328,52 +324,45 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
 
 
 def moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
-    """What search is to find of a message that has changed."""
-    said, said_at = chat_messages(view), message["said_at"]
+    """Return the searchable passages of a message that has changed."""
+    shown_messages, said_at = chat_messages(view), message["said_at"]
     return [
         NewMemory(
             id=dated(uuid7(), said_at), owner=owner, type="episode", conversation_id=message["conversation_id"],
             conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
             start=start, length=length, terms=terms, created_at=said_at or message["created_at"],
         )
-        for start, length, terms in all_vectors(searchable_text(said, TOOL_NAMES), speaker_of(said))
+        for start, length, terms in all_vectors(searchable_text(shown_messages, TOOL_NAMES), speaker_of(shown_messages))
     ]  # fmt: skip
 
 
-READ_ON: dict[Language, str] = {
-    "en": '… [cut; load_tool_history("{uuid}", offset={offset}) reads on]',
-    "zh": '…[已截断;用 load_tool_history("{uuid}", offset={offset}) 继续读取]',
-}
-ASK_CLOSER: dict[Language, str] = {
-    "en": '… [more passages match; load_tool_history("{uuid}", a narrower query) or with offset and length reads them]',
-    "zh": '…[还有匹配的段落;用 load_tool_history("{uuid}", 更具体的查询) 或 offset 和 length 读取]',
-}
+def tool_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str]:
+    """Return a loaded text as a tool shows it, and which part of the archive it is.
 
-
-def tool_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """What a load brought, as a tool shows it: its text, and which part of the archive it is. Where something did not
-    fit, its last line says how to get it.
+    If something did not fit, the last line tells how to get it.
     """
-    text, part = _shown_text(found, language)
-    if not found["is_cut"]:
+    text, part = _shown_text(loaded, language)
+    if not loaded["is_cut"]:
         return text, part
-    hint = ASK_CLOSER if "passages" in found else READ_ON
-    offset = found["offset"] + found["length"] if "offset" in found else 0
-    return f"{text}\n{hint[language].format(uuid=found['uuid'], offset=offset)}", part
+    hint = wording.ASK_CLOSER if "passages" in loaded else wording.READ_ON
+    offset = loaded["offset"] + loaded["length"] if "offset" in loaded else 0
+    return f"{text}\n{hint.say(language, uuid=loaded['uuid'], offset=offset)}", part
 
 
-def _shown_text(found: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    whole = found["result_length"]
-    if "passages" in found:
-        parts = [f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in found["passages"]]
-        nothing = "没有与查询相关的段落。" if language == "zh" else "No passage matches the query."
-        about = "相关段落" if language == "zh" else "relevant passages"
-        if SEMANTIC_UNAVAILABLE in found["warnings"]:
-            about += "(仅按关键词)" if language == "zh" else " (by keyword alone)"
+def _shown_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str]:
+    whole = loaded["result_length"]
+    if "passages" in loaded:
+        parts = [
+            f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in loaded["passages"]
+        ]
+        nothing = wording.NO_PASSAGE.say(language)
+        about = wording.RELEVANT_PASSAGES.say(language)
+        if SEMANTIC_UNAVAILABLE in loaded["warnings"]:
+            about += wording.BY_KEYWORD_ALONE.say(language)
         return "\n".join(parts) or nothing, f"{about} / {whole}"
-    return found["content"], f"{found['offset']}–{found['offset'] + found['length']} / {whole}"
+    return loaded["content"], f"{loaded['offset']}–{loaded['offset'] + loaded['length']} / {whole}"
 
 
 def input_text(value: Any) -> str:
-    """A call's arguments as text: canonical JSON, or what the caller had as text."""
+    """Return a call's arguments as text: canonical JSON, or the caller's own text."""
     return value if isinstance(value, str) else dumps(value)

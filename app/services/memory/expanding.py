@@ -21,17 +21,17 @@ FAILED = {"code": "expansion_failed", "detail": "the LLM failed; the query was s
 
 
 async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tuple[str | None, list[dict[str, str]]]:
-    """The expanded query, and warnings; None where there is no LLM or it fails.
+    """Return the expanded query, and warnings; None if there is no LLM or it fails.
 
-    An expansion depends on the query alone, so no write can make one stale; those of the last five minutes are
-    remembered, for each user apart.
+    An expansion depends on the query alone, so no write can make one stale; those of the last five minutes are cached,
+    separately for each user.
     """
     if runtime.chat is None:
         return None, [ABSENT]
     key = (tenant, scope, query)
-    known = runtime.caches.expansions.get(key)
-    if known is not None:
-        return known, []
+    cached = runtime.caches.expansions.get(key)
+    if cached is not None:
+        return cached, []
     messages = [
         {"role": "system", "content": prompt("expand", language_of(query[:1000]))},
         {"role": "user", "content": f"<quire-query>\n{neutral(query[:QUERY_SHOWN])}\n</quire-query>"},

@@ -1,8 +1,8 @@
-"""Going on with the keyword index of texts that are too long for the append that brought them.
+"""Continue the keyword index of texts that were too long for their append.
 
-Some hundred passages are indexed in a transaction, from where the indexed ones end, so it does not matter where the
-last one was cut off. Each locks the row of what it indexes: two workers do not index the same passages, and nothing
-is indexed that is erased meanwhile. The terms are worked out before, while nothing is locked.
+A transaction indexes some hundred passages from where the index ends, so an interruption is harmless. It locks the row
+of what it indexes: two workers never index the same passages, and nothing is indexed while it is erased. The terms are
+computed beforehand, without a lock.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from app.core.scope import owner_of, scope_of
 from app.core.times import dated
 from app.ids import uuid7
 from app.postgres.database import Connection
-from app.queue import enqueue
 from app.runtime import Runtime
-from app.services.memory import recalling
+from app.services.memory import insertion, recalling
 from app.services.memory.archiving import ends, vectors
 from app.store import archives, conversations, memories, messages
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is indexed: an archive, or a message of a conversation."""
+    """The text to index: an archive, or a message of a conversation."""
 
     archive: UUID | None = None
     conversation_id: str = ""
@@ -43,15 +42,15 @@ async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
         speaker = recalling.speaker(row) if row and of.archive is None else None
         start = await _indexed(connection, tenant, of)
     while start < len(text):
-        found = await anyio.to_thread.run_sync(vectors, text, start, speaker)
+        passages = await anyio.to_thread.run_sync(vectors, text, start, speaker)
         async with runtime.database.begin(tenant) as connection:
             if row and row["conversation_id"] is not None:
                 await conversations.hold(connection, tenant, row["conversation_id"])
             row = await _row(connection, tenant, of, locked=True)
             if row is None or await _indexed(connection, tenant, of) != start:
                 return
-            await _insert(runtime, connection, tenant, row, of, found)
-        start = ends(found)
+            await _insert(runtime, connection, tenant, row, of, passages)
+        start = ends(passages)
 
 
 async def _row(connection: Connection, tenant: UUID, of: Text, *, locked: bool = False) -> Record | None:
@@ -79,11 +78,10 @@ async def _insert(
     tenant: UUID,
     row: Record,
     of: Text,
-    found: list[tuple[int, int, str]],
+    passages: list[tuple[int, int, str]],
 ) -> None:
     scope = row["scope"] if of.archive else scope_of(row["user_id"], row["conversation_id"])
     owner = owner_of(scope)
-    embeds = runtime.embedder is not None
     said_at = row["said_at"]
     rows = [
         NewMemory(
@@ -91,8 +89,6 @@ async def _insert(
             conversation_id=row["conversation_id"], conversation_uid=row["uid"], seq=row["seq"], page=row["page"],
             archive_id=of.archive, start=start, length=length, terms=terms, created_at=said_at or row["created_at"],
         )
-        for start, length, terms in found
+        for start, length, terms in passages
     ]  # fmt: skip
-    await messages.remember(connection, tenant, rows, embeds=embeds)
-    if embeds:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner)])
+    await insertion.insert_memories(runtime, connection, tenant, rows)

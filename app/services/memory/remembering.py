@@ -14,11 +14,10 @@ from app.core.nul import without_nul
 from app.core.scope import owner_of, scope_of
 from app.ids import uuid7
 from app.postgres.database import Connection
-from app.queue import enqueue
 from app.runtime import Runtime
-from app.services.memory import searching
+from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
-from app.store import conversations, memories, remembered
+from app.store import conversations, memories
 from app.store.remembered import Remembered
 from app.text.language import fold
 
@@ -55,11 +54,8 @@ async def remember(
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
         scope, uid = conversation.scope, conversation.uid
-    embeds = runtime.embedder is not None
     new = await anyio.to_thread.run_sync(_prepared, request, scope, uid)
-    await remembered.insert(connection, tenant, new, embeds=embeds)
-    if embeds:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(new.owner)])
+    await insertion.insert_remembered(runtime, connection, tenant, [new])
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
     (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
@@ -69,19 +65,19 @@ async def remember(
 def _prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:
     """The rows of a memory. Takes long for a long one."""
     content, offsets = without_nul(request.content)
-    found = all_vectors(searchable(request.content, request.keywords))
-    ids = [uuid7() for _ in found]
+    passages = all_vectors(searchable(request.content, request.keywords))
+    ids = [uuid7() for _ in passages]
     return Remembered(
         id=ids[0], owner=owner_of(scope), type=request.memory_type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
         source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
-        passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
+        passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],
         conversation_id=request.conversation_id, conversation_uid=uid,
     )  # fmt: skip
 
 
 def searchable(content: str, keywords: tuple[str, ...]) -> str:
-    """What search reads of a memory: its content, and after it the keywords that do not occur in it."""
+    """Return the searchable text of a memory: its content, and the keywords that do not occur in it."""
     folded = fold(content)
     more = [word for word in keywords if fold(word) not in folded]
     return "\n".join([content, *more]) if more else content

@@ -1,4 +1,4 @@
-"""Finding what left the window, and showing it again: one search for people, windows and models."""
+"""Search what left the window: one search for people, windows and models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Mode = Literal["hybrid", "semantic", "keyword"]
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
 REPEATS_MAX = 100
-"""Memories that are looked at besides, where some of those that were found say the same."""
+"""Additional memories read to replace repetitions among the results."""
 REPLICA_WAIT_SECONDS = 0.05
 """For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
@@ -53,7 +53,7 @@ NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words t
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is searched for, in one user's memories or in one conversation's."""
+    """A search of one user's memories or one conversation's."""
 
     query: str
     user_id: str | None = None
@@ -79,9 +79,9 @@ class SearchHit:
     text: str
     message_id: UUID | None = None
     whole: Record | None = None
-    """The memory itself, where it has a content of its own; ``text`` may then be a passage of it."""
+    """The memory itself, if it has content of its own; ``text`` may then be a passage of it."""
     line: str = ""
-    """What the message says in a line, where ``text`` is all of it."""
+    """The message's line, if ``text`` is the whole message."""
 
     @property
     def key(self) -> UUID:
@@ -94,7 +94,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search brought, the best first."""
+    """The results of a search, best first."""
 
     moments: Sequence[SearchHit]
     total: int
@@ -105,7 +105,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query made ready: its terms, its meaning where a model could be asked, and what it will be searched by."""
+    """A prepared query: its terms, its meaning if a model could be asked, and the search mode."""
 
     text: str
     terms: Sequence[int]
@@ -154,8 +154,7 @@ async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
 
 
 async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Found:
-    """What the memories of a user, or of a conversation, say about a query. Takes its own connection, of a replica
-    where there is one.
+    """Search the memories of a user or a conversation. Takes its own connection, to a replica if there is one.
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
@@ -166,58 +165,59 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
         async with database.snapshot(tenant) as connection:
             return await _search(connection, tenant, request, query, keywords)
 
-    found, total = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    hits, total = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
     warnings = list(query.warnings)
     if not query.terms and not keywords and query.meaning is None:
         warnings.append(NO_WORDS)
-    return Found(found, total, query.mode, None, warnings)
+    return Found(hits, total, query.mode, None, warnings)
 
 
 async def _search(
     connection: Connection, tenant: UUID, request: SearchRequest, query: Query, keywords: Sequence[int]
 ) -> tuple[list[SearchHit], int]:
-    """What is found, and how much there would be."""
+    """Return the results, and the total number of matches."""
     scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
         conversation = await conversations.get(connection, tenant, request.conversation_id)
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
-    kept: list[SearchHit] = []
+    asked = memories.Scoring(
+        query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic"
+    )
+    where = memories.Filter(
+        conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
+        score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+    )  # fmt: skip
+    distinct: list[SearchHit] = []
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
-        hits, total, *_ = await memories.search(
-            connection, tenant, owner_of(scope), query.terms or keywords,
-            meaning=query.meaning, weight=query.weight, only_meaning=query.mode == "semantic",
-            conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since,
-            until=request.until, score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
-            limit=limit,
-        )  # fmt: skip
-        found = await moments(connection, tenant, hits, sensitive=request.sensitive)
-        size = sum(len(hit.text) for hit in found)
-        kept = await run_in_thread_if_large(size, _each_once, found, request.query)
-        if len(kept) == len(found) or len(hits) < limit:
+        hits, total, *_ = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
+        all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
+        size = sum(len(hit.text) for hit in all_moments)
+        distinct = await run_in_thread_if_large(size, _each_once, all_moments, request.query)
+        if len(distinct) == len(all_moments) or len(hits) < limit:
             break
-    return kept[: request.limit], total
+    return distinct[: request.limit], total
 
 
-def _each_once(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
-    """The best passage of each memory; what says the same once, and what only asks the same last."""
+def _each_once(moments: Sequence[SearchHit], query: str) -> list[SearchHit]:
+    """Return the best passage of each memory, without repetitions; one that merely repeats the query comes last."""
     best: dict[UUID, SearchHit] = {}
-    for moment in found:
+    for moment in moments:
         best.setdefault(moment.key, moment)
     once = list(best.values())
     return [once[place] for place in told_once([moment.text for moment in once], query)]
 
 
-def answer(found: Found, query: str) -> dict[str, Any]:
-    """What a search answers over HTTP."""
+def answer(result_set: Found, query: str) -> dict[str, Any]:
+    """Return a search's response over HTTP."""
     return {
-        "results": [result(moment, query) for moment in found.moments],
-        "total_found": found.total,
-        "mode": found.mode,
-        "search_query_expanded": found.query_expanded,
-        "warnings": found.warnings,
+        "results": [result(moment, query) for moment in result_set.moments],
+        "total_found": result_set.total,
+        "mode": result_set.mode,
+        "search_query_expanded": result_set.query_expanded,
+        "warnings": result_set.warnings,
     }
 
 
@@ -232,68 +232,69 @@ async def find(
     conversation_uid: UUID | None = None,
 ) -> Hits:
     """The best passages for a query, the best first: of a message or an archive as many as match."""
-    return await memories.search(
-        connection, tenant, owner_of(scope), query.terms,
-        meaning=query.meaning, weight=query.weight, sensitive=sensitive, limit=limit, telling=telling(query.text),
-        conversation_uid=conversation_uid, every_passage=True,
-    )  # fmt: skip
+    asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text))
+    where = memories.Filter(conversation_uid=conversation_uid, sensitive=sensitive)
+    return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
 
 async def memory(
     connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
 ) -> SearchHit | None:
-    """One memory with its text; with a scope, only if it is that scope's."""
+    """Return a memory with its text; with a scope, only if it belongs to that scope."""
     hit = await memories.find(connection, tenant, key, owner_of(scope) if scope is not None else None)
-    found = await moments(connection, tenant, [hit], sensitive=sensitive) if hit else []
-    return found[0] if found else None
+    matches = await moments(connection, tenant, [hit], sensitive=sensitive) if hit else []
+    return matches[0] if matches else None
 
 
 async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
-    """The hits with their texts, in the same order; without those that are gone since, and without sensitive ones
-    unless they are asked for.
+    """Return the hits with their texts, in the same order.
+
+    Hits that no longer exist are left out, and so are sensitive ones unless ``sensitive``.
     """
     places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
-    said = {(row["conversation_id"], row["seq"]): row for row in await messages.by_place(connection, tenant, [*places])}
+    rows_by_place = {
+        (row["conversation_id"], row["seq"]): row for row in await messages.by_place(connection, tenant, [*places])
+    }
     passages = await archives.passages(
         connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
     own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
     contents = await remembered.contents(connection, tenant, own, sensitive=sensitive)
     wholes = {row["key"]: row for row in contents.values()}
-    size = sum(len(row["body"]) for row in said.values()) + sum(len(row["content"]) for row in wholes.values())
-    return await run_in_thread_if_large(size, _told, hits, said, passages, contents, wholes)
+    size = sum(len(row["body"]) for row in rows_by_place.values()) + sum(len(row["content"]) for row in wholes.values())
+    return await run_in_thread_if_large(size, _told, hits, rows_by_place, passages, contents, wholes)
 
 
 def _told(
     hits: Sequence[Hit],
-    said: Mapping[tuple[str | None, int | None], Record],
+    rows_by_place: Mapping[tuple[str | None, int | None], Record],
     passages: Mapping[tuple[UUID, int], tuple[str, str]],
     contents: Mapping[UUID, Record],
     wholes: Mapping[UUID, Record],
 ) -> list[SearchHit]:
-    found = []
-    texts = {place: said_text(row) for place, row in said.items()}
+    results = []
+    texts = {place: said_text(row) for place, row in rows_by_place.items()}
     own = {key: with_nul(row["content"], row["nul_offsets"]) for key, row in wholes.items()}
     for hit in hits:
         whole = contents.get(hit.id)
         if whole is not None and hit.type != "episode":
             content = own[whole["key"]]
             text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
-            found.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole))
+            results.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole))
         elif hit.type not in ("episode", "passage"):
             continue
         elif hit.archive_id is not None:
             passage = passages.get((hit.archive_id, hit.start))
             if passage is not None:
-                found.append(SearchHit(hit, f"tool {passage[0]}", passage[1]))
-        elif (row := said.get((hit.conversation_id, hit.seq))) is not None:
+                results.append(SearchHit(hit, f"tool {passage[0]}", passage[1]))
+        elif (row := rows_by_place.get((hit.conversation_id, hit.seq))) is not None:
             said_all = texts[hit.conversation_id, hit.seq]
             text = said_all[hit.start : hit.start + hit.length]
             if whole is not None:
                 text = own[whole["key"]]
             line = row["line"] if text == said_all else ""
-            found.append(SearchHit(hit, row["role"], text, row["id"], line=line))
-    return found
+            results.append(SearchHit(hit, row["role"], text, row["id"], line=line))
+    return results
 
 
 PREVIEW_CHARACTERS = 200
@@ -319,12 +320,12 @@ def result(moment: SearchHit, query: str) -> dict[str, Any]:
 
 
 def size(moments: Sequence[SearchHit], query: str) -> int:
-    """How many characters ``result`` has to look at, for all of them."""
+    """Return how many characters ``result`` will process in total."""
     return sum(len(moment.text) + len(query) for moment in moments)
 
 
 def preview(text: str, query: str) -> str:
-    """Up to 200 characters around the first match, which is marked ``**so**``."""
+    """Return up to 200 characters around the first match, which is marked ``**so**``."""
     at, length = _first_match(text, query)
     start = max(0, min(at - PREVIEW_CHARACTERS // 3, len(text) - PREVIEW_CHARACTERS + 6))
     shown = text[start : start + PREVIEW_CHARACTERS - 6]
@@ -337,8 +338,9 @@ def preview(text: str, query: str) -> str:
 
 
 def _first_match(text: str, query: str) -> tuple[int, int]:
-    """Where the longest of the query's words first stands in a text, and its length there: in whatever form it has, of
-    Chinese with the pairs that go on from it; (0, 0) if none does.
+    """Return place and length of the first occurrence of the query's longest word that occurs; (0, 0) if none does.
+
+    A word matches in any of its forms; a Chinese match extends over the word pairs that follow it.
     """
     folded = fold_each(text)
     words = set(bm25.terms(query)) - bm25.STOP_WORDS
@@ -357,9 +359,9 @@ def _first_match(text: str, query: str) -> tuple[int, int]:
 
 def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
     """The first word that a term is of: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
-    for found in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
-        if term in bm25.terms(found[0]):
-            return found.start(), len(found[0])
+    for match in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
+        if term in bm25.terms(match[0]):
+            return match.start(), len(match[0])
     return None
 
 

@@ -1,14 +1,14 @@
-"""What a client of the proxy asks: which conversation it is of, what of its list is new, and what of it is answered.
+"""Handle a proxy client's list: which conversation it belongs to, what is new, and what is already answered.
 
-Gather: the list's chains, and the conversations that end like a beginning of it. Decide: app.core.proxy. Apply: an
-append of what is new, before any model is asked, so that what was asked is kept whatever becomes of the answer.
+Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: app.core.proxy. Apply:
+append what is new before any model is asked, so that the question is stored whatever becomes of the answer.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import anyio.to_thread
@@ -16,6 +16,7 @@ import anyio.to_thread
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.dialects.question import Question
 from app.core.proxy import answered_prefixes, continued
 from app.ids import uuid7
 from app.runtime import Runtime
@@ -29,28 +30,23 @@ from app.store import conversations, proxied
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
     caller: Caller
-    body: dict[str, Any]
-    """As sent, with the model that is asked."""
+    question: Question
     user_id: str | None = None
     conversation_id: str | None = None
-    """As the client names it; None: it is found by the list."""
+    """The id that the client names; None: the conversation is found by its list."""
     budget: int | None = None
     recall_max_tokens: int | None = None
     """Tokens of memories that the newest user message may bring in; None: it brings in nothing."""
     retried: bool = False
-    """The client says that it sent the request before."""
+    """The client marked the request as a retry."""
     arrived: float = 0.0
     """On the event loop's clock."""
     is_large: bool = False
     """It came in a long body."""
-
-    @property
-    def streams(self) -> bool:
-        return bool(self.body.get("stream"))
-
-    @property
-    def tools(self) -> tuple[dict[str, Any], ...]:
-        return tuple(self.body.get("tools") or ())
+    after: int | None = None
+    """The seq of the message that the list follows, where the client names it."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What goes on to the model's API of the client's headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +55,13 @@ class Asked:
 
     request: ProxyRequest
     conversation: Conversation
-    """As it is now."""
+    """The current conversation."""
     through: int
-    """The seq of the last message that was asked; what came after it answers it."""
+    """The seq of the question's last message; later messages answer it."""
     answers: tuple[int, ...]
     """The seqs of the answers that are stored already."""
     digest: bytes
-    """What the same request means."""
+    """Equal for equal requests."""
 
     @property
     def tenant(self) -> UUID:
@@ -88,12 +84,12 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     """Store what is new of the list. Raises Invalid, PayloadTooLarge, NotFound, Conflict."""
     tenant = request.caller.tenant
     limits = runtime.defaults.limits
-    listed = await anyio.to_thread.run_sync(read_list, request.body.get("messages"), None, limits)
+    listed = await anyio.to_thread.run_sync(read_list, list(request.question.messages), None, limits)
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
     digest = await anyio.to_thread.run_sync(_digest, request)
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, retried=request.retried, bound_to=request.caller.user_id,
-        is_large=request.is_large,
+        is_large=request.is_large, after=request.after,
     )  # fmt: skip
     done = await append(runtime, tenant, name, question, None)
     async with runtime.database.snapshot(tenant) as connection:
@@ -105,12 +101,12 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
 
 
 def _digest(request: ProxyRequest) -> bytes:
-    said = dumps([request.body, request.caller.user_id, request.caller.sensitive])
+    said = dumps([request.question.dialect, request.question.body, request.caller.user_id, request.caller.sensitive])
     return hashlib.sha256(said.encode()).digest()
 
 
 async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) -> str | None:
-    """The conversation that the list goes on with, if it shows that it does."""
+    """Return the conversation that the list continues, if it proves that it does."""
     roles = [draft.role for draft in listed.drafts[listed.lead :]]
     ends = answered_prefixes(roles, listed.chains)
     if not ends and not request.retried:

@@ -1,4 +1,4 @@
-"""Running an ATTP document for a model: read it, run its code with the recall tools in reach, say what came of it."""
+"""Run an ATTP document for a model: parse it, run its code with the recall tools available, report the outcome."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.model import Language
 from app.core.quote import result_text
@@ -22,19 +23,11 @@ from app.services.tools.tool_calls import Answer, Asker, ToolCall
 LIMITS = Limits()
 WAIT_SECONDS = 10.0
 """For a free place to run code in."""
-_BUSY: dict[Language, str] = {
-    "en": "Too much code is being run right now; send it again in a moment.",
-    "zh": "当前运行的代码太多;请稍后再发。",
-}
-_NO_RESULT: dict[Language, str] = {
-    "en": "The code ran, and assigned nothing to __result__.",
-    "zh": "代码已运行,但没有给 __result__ 赋值。",
-}
 
 
 @dataclass
 class _Calls:
-    """The calls that code made, in order, with what they brought."""
+    """The calls that code made, in order, with their results."""
 
     made: list[dict[str, Any]] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
@@ -50,12 +43,12 @@ async def run_once(
     bound_to: str | None = None,
     sensitive: bool = False,
 ) -> str:
-    """The answer to a document as JSON text; a repeated request is answered alike and recalls nothing.
+    """Return the response to a document as JSON text; a repeated request gets the same response and recalls nothing.
 
-    Raises NotFound for an unknown conversation. Whatever is wrong with the document or its code is said in words.
+    Raises NotFound for an unknown conversation. Errors in the document or its code are part of the response.
     """
-    if idempotency is not None and (known := await idempotency.find_response(runtime.database, tenant)) is not None:
-        return known
+    if idempotency is not None and (stored := await idempotency.find_response(runtime.database, tenant)) is not None:
+        return stored
     asking = await tool_calls.asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
     language = asking.language({})
     calls = _Calls()
@@ -75,11 +68,11 @@ async def _answer(
         return _shape(document, calls, status="done", message=document.message, content=document.message or "")
     outcome = await _run(runtime, tenant, asking, document.code, calls, language)
     if outcome is None:
-        return _failed(document, _BUSY[language], calls)
+        return _failed(document, wording.CODE_BUSY.say(language), calls)
     if outcome.failure is not None:
         return _failed(document, attp.explain(outcome.failure, outcome.detail, LIMITS, language), calls)
     result = outcome.result
-    content = _NO_RESULT[language]
+    content = wording.NO_RESULT.say(language)
     if result is not None:
         content = result_text(result if isinstance(result, str) else dumps(result))
     return _shape(document, calls, status="continue", result=result, content=content)
@@ -88,12 +81,11 @@ async def _answer(
 async def _run(
     runtime: Runtime, tenant: UUID, asking: Asker, code: str, calls: _Calls, language: Language
 ) -> Outcome | None:
-    """What became of the code; None if there was no place to run it in."""
+    """Run the code; None if no sandbox is available."""
 
     async def call(name: str, positional: list[Any], given: dict[str, Any]) -> Reply:
         if len(calls.made) == LIMITS.calls:
-            most = LIMITS.calls
-            return {"error": f"最多调用 {most} 次工具。" if language == "zh" else f"At most {most} calls of tools."}
+            return {"error": wording.CALLS_MAX.say(language, most=LIMITS.calls)}
         tool = tools.BY_NAME[name]
         try:
             arguments = attp.named(tool, positional, given, language)
@@ -132,7 +124,7 @@ def _shape(
     message: str | None = None,
     error: str | None = None,
 ) -> dict[str, Any]:
-    """An answer; ``content`` is what to show the model."""
+    """Build a response; ``content`` is what to show the model."""
     return {
         "status": status,
         "thought": document.thought if document else None,

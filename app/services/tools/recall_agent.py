@@ -1,7 +1,7 @@
-"""The recall agent: an LLM that searches memories until it hands over what it found.
+"""The recall agent: an LLM that searches memories until it hands over its findings.
 
-Without an LLM, or where it fails, a fixed policy does the same in a fixed order: search, search again with the words
-of the latest messages, read the best, hand over. No connection is held while the model thinks.
+Without an LLM, or if it fails, a fixed policy does the same in a fixed order: search, search again with the words of
+the latest messages, read the best results, hand over. No connection is held during a model call.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
+from app.core import wording
 from app.core.model import Language
 from app.core.neutral import block
 from app.core.quote import Said, memories_text
@@ -105,9 +106,9 @@ def _reason(error: Exception) -> str:
 
 
 async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict[str, Any]:
-    """What the memories of a user or conversation say about a query, or about what was said last.
+    """Search the memories of a user or conversation for a query, or for the latest messages.
 
-    Raises NotFound, or Invalid where neither a query nor a conversation says what to look for.
+    Raises NotFound, or Invalid if neither a query nor a conversation tells what to look for.
     """
     asking = await tool_calls.asker(
         runtime, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
@@ -154,7 +155,7 @@ async def _hand_over(run: _Run) -> tuple[Handoff, list[dict[str, str]]]:
 
 
 async def _ask(run: _Run, chat: Chat) -> Handoff | None:
-    """Iterations until the model hands over; None if it never does. Raises ProviderError."""
+    """Iterate until the model hands over; None if it never does. Raises ProviderError."""
     schemas = tools.schemas("openai", AGENT_TOOLS, run.language)
     while True:
         talk = await _opening(run)
@@ -166,12 +167,12 @@ async def _ask(run: _Run, chat: Chat) -> Handoff | None:
 async def _opening(run: _Run) -> list[dict[str, Any]]:
     latest = await _latest(run.runtime, run.tenant, run.asking, run.task.messages)
     lines = [f"[{s.seq}] {s.role}: {block(s.text)}" for s in latest]
-    known = ", ".join(run.task.best(KEYS_MAX))
-    parts = [memories_text("最近的消息" if run.language == "zh" else "the latest messages", lines)] if lines else []
-    wanted = "要查找:" if run.language == "zh" else "To be found: "
-    parts.append(memories_text("查询" if run.language == "zh" else "query", [f"{wanted}{block(run.query)}"]))
-    if known:
-        parts.append(f"{'已经见过的 memory_key' if run.language == 'zh' else 'Keys seen so far'}: {known}")
+    keys = ", ".join(run.task.best(KEYS_MAX))
+    parts = [memories_text(wording.LATEST_MESSAGES.say(run.language), lines)] if lines else []
+    heading = wording.TO_FIND.say(run.language)
+    parts.append(memories_text(wording.QUERY.say(run.language), [f"{heading}{block(run.query)}"]))
+    if keys:
+        parts.append(f"{wording.KEYS_SEEN.say(run.language)}: {keys}")
     return [
         {"role": "system", "content": prompt("recall", run.language)},
         {"role": "user", "content": "\n\n".join(parts)},
@@ -181,7 +182,7 @@ async def _opening(run: _Run) -> list[dict[str, Any]]:
 async def _iterate(
     run: _Run, chat: Chat, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
 ) -> Handoff | Literal["expanded"] | None:
-    """One iteration; None when its steps are used up."""
+    """Run one iteration; None when its steps are used up."""
     for _ in range(agent.STEPS_MAX):
         reply = await chat.complete(talk, max_tokens=REPLY_TOKENS, tools=schemas)
         await _count(run, reply)
@@ -197,7 +198,7 @@ async def _iterate(
 
 
 async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
-    """What a call comes to: text for the model, the end of the task, or (None) of the iteration."""
+    """Execute a call: return text for the model, or a Handoff that ends the task; None ends the iteration."""
     task = run.task
     try:
         tool, arguments = _read(call, run.language)
@@ -233,13 +234,13 @@ def _read(call: ModelCall, language: Language) -> tuple[Tool, dict[str, Any]]:
 
 
 def _assistant(reply: Reply) -> dict[str, Any]:
-    said: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool_calls:
-        said["tool_calls"] = [
+        message["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
             for c in reply.tool_calls
         ]
-    return said
+    return message
 
 
 async def _count(run: _Run, reply: Reply) -> None:
@@ -258,8 +259,8 @@ async def _policy(run: _Run) -> Handoff:
     """Search; widen by the words of the latest messages if that found little; read the best; hand over."""
     task = run.task
     await run.use(tools.SEARCH_MEMORIES.name, {"query": run.query})
-    found = max(task.seen.values(), default=0.0)
-    if found < GOOD_ENOUGH and task.iteration < task.iterations_max:
+    best = max(task.seen.values(), default=0.0)
+    if best < GOOD_ENOUGH and task.iteration < task.iterations_max:
         task.expand(agent.MORE_MESSAGES)
         latest = await _latest(run.runtime, run.tenant, run.asking, task.messages)
         run.note(tools.EXPAND_CONTEXT_WINDOW.name, {"messages": agent.MORE_MESSAGES}, "", is_error=False)
@@ -268,15 +269,14 @@ async def _policy(run: _Run) -> Handoff:
             await run.use(tools.SEARCH_MEMORIES.name, {"query": " ".join([run.query, *words])[: tools.TEXT_MAX]})
     for key in task.best(DETAILS):
         await run.use(tools.GET_MEMORY_DETAIL.name, {"memory_key": key})
-    return _conclude(run, found)
+    return _conclude(run, best)
 
 
 def _conclude(run: _Run, confidence: float) -> Handoff:
-    """What was seen, handed over without anybody's judgement but the search's."""
+    """Hand over what was seen, judged only by its search scores."""
     keys = run.task.best(KEYS_MAX)
-    zh = run.language == "zh"
-    nothing = "没有找到相关记忆。" if zh else "No memory about it was found."
-    question = "能否提供更多细节?" if zh else "Can you say more about what you are looking for?"
+    nothing = wording.NO_MEMORY_ABOUT_IT.say(run.language)
+    question = wording.SAY_MORE.say(run.language)
     unsure = confidence < GOOD_ENOUGH
     handed = Handoff(
         search_summary="\n".join(run.previews[key] for key in keys[:DETAILS]) or nothing,

@@ -1,7 +1,7 @@
-"""Running the recall tools for a model.
+"""Run the recall tools for a model.
 
-A model's mistake is not an HTTP error: it gets an answer in words that say what would work. A tool only reads; what
-it recalled is counted afterwards, in the transaction that also keeps the answer for a repeated request.
+A model's mistake is not an HTTP error: the response tells what would work. A tool only reads; its recalls are counted
+afterwards, in the transaction that also stores the response for a repeated request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core.budget import loaded, loaded_max
+from app.core import wording
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
@@ -37,21 +37,13 @@ from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.memory import archiving, recalling, remembering, searching
 from app.services.memory.archiving import Wanted
-from app.services.memory.recalling import CUT, clipped
+from app.services.memory.recalling import clipped
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchHit, SearchRequest
 from app.store import conversations, messages
 from app.text.language import language as language_of
 
 KEYWORD_MAX = 100
-_NO_ARCHIVE: dict[Language, str] = {
-    "en": "There is no such archive; use the uuid in a placeholder's first line.",
-    "zh": "没有这个归档;请使用占位文本第一行里的 uuid。",
-}
-_NO_MEMORY: dict[Language, str] = {
-    "en": "There is no such memory; use a memory_key that search_memories gave.",
-    "zh": "没有这条记忆;请使用 search_memories 结果里的 memory_key。",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +54,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """On whose behalf a tool is run: that of a conversation, or of a user outside of any."""
+    """The conversation, or the user outside of any conversation, that a tool runs for."""
 
     user_id: str | None
     conversation: Conversation | None = None
@@ -74,14 +66,14 @@ class Asker:
         return scope_of(self.user_id, self.conversation.id if self.conversation else None)
 
     def is_alone(self, runtime: Runtime) -> bool:
-        """Whether the conversation's policy keeps other conversations from it."""
+        """Return whether the conversation's policy keeps other conversations from it."""
         if self.conversation is None:
             return False
         policy = policy_of(runtime.defaults, conversations.policy_overrides(self.conversation))
         return policy.recall_scope == "conversation"
 
     def language(self, arguments: Mapping[str, Any]) -> Language:
-        """That of the conversation; outside of one, that of what is asked."""
+        """Return the conversation's language; without one, the language of the arguments."""
         if self.conversation is not None:
             return self.conversation.language or "en"
         return language_of(" ".join(value[:1000] for value in arguments.values() if isinstance(value, str)))
@@ -89,7 +81,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says: ``content`` to a model, ``value`` to its code. ``page`` is one that was recalled."""
+    """A tool's result: ``content`` for a model, ``value`` for its code. ``page`` is the recalled page, if any."""
 
     content: str
     value: Any = None
@@ -98,7 +90,7 @@ class Answer:
 
 
 def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
-    """Raises NotFound for a tool that there is not."""
+    """Return the call. Raises NotFound for an unknown tool."""
     tool = tools.BY_NAME.get(name)
     if tool is None:
         raise errors.NotFound(f"There is no such tool. The tools are {', '.join(tools.BY_NAME)}.")
@@ -108,7 +100,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
 async def asker(
     runtime: Runtime, tenant: UUID, user_id: str | None, conversation_id: str | None, *, sensitive: bool = False
 ) -> Asker:
-    """Raises NotFound for a conversation that is unknown or not the user's."""
+    """Return the asker. Raises NotFound for a conversation that is unknown or not the user's."""
     if conversation_id is None:
         return Asker(user_id, sensitive=sensitive)
     async with runtime.database.snapshot(tenant) as connection:
@@ -130,12 +122,12 @@ async def run_once(
 
     ``bound_to``: the one user whose conversations are there.
     """
-    if idempotency is not None and (known := await idempotency.find_response(runtime.database, tenant)) is not None:
-        return known
+    if idempotency is not None and (stored := await idempotency.find_response(runtime.database, tenant)) is not None:
+        return stored
     asking = await asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
     answer = await run(runtime, tenant, asking, call)
-    said = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
-    return await keep(runtime, tenant, asking, [answer], said, idempotency)
+    response = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
+    return await keep(runtime, tenant, asking, [answer], response, idempotency)
 
 
 async def keep(
@@ -143,14 +135,14 @@ async def keep(
     tenant: UUID,
     asking: Asker,
     answers: Sequence[Answer],
-    said: str,
+    response: str,
     idempotency: IdempotencyKey | None = None,
 ) -> str:
     """Count what was recalled and keep what is said under the request's key, in one transaction."""
     pages = [answer.page for answer in answers if answer.page is not None]
     conversation = asking.conversation
     if idempotency is None and (not pages or conversation is None):
-        return said
+        return response
 
     async def count(connection: Connection) -> StoredResponse:
         if pages and conversation is not None:
@@ -158,12 +150,12 @@ async def keep(
                 raise conversations.unknown()
             for page in pages:
                 await messages.count_recall(connection, tenant, conversation.id, page)
-        return StoredResponse.about(said, conversation, asking.user_id)
+        return StoredResponse.about(response, conversation, asking.user_id)
 
-    kept = await run_idempotently(runtime.database, tenant, idempotency, count)
+    stored = await run_idempotently(runtime.database, tenant, idempotency, count)
     if conversation is not None:
         runtime.caches.forget_conversation(tenant, conversation.id)
-    return kept
+    return stored
 
 
 async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[str, Any]) -> Answer:
@@ -190,12 +182,11 @@ async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[st
     digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
     idempotency = IdempotencyKey.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
     await run_idempotently(runtime.database, tenant, idempotency, work)
-    runtime.work_came.set()
-    return Answer("已记下。" if language == "zh" else "It is remembered.")
+    return Answer(wording.REMEMBERED.say(language))
 
 
 async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> Answer:
-    """What the tool says. Takes its own connections, and writes nothing."""
+    """Run a tool. Takes its own connections, and writes nothing."""
     language = asking.language(call.arguments)
     try:
         arguments = read(call.tool, call.arguments, language)
@@ -206,15 +197,15 @@ async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> 
 
 
 def _hint(asking: Asker, argument: str, language: Language) -> str:
-    """What would be right for an argument, where more is to say than its kind."""
+    """Return a hint for an argument whose correct values can be named."""
     match argument:
         case "page":
             pages = _pages(asking.conversation, language)
             return pages[0].upper() + pages[1:]
         case "uuid":
-            return _NO_ARCHIVE[language]
+            return wording.NO_ARCHIVE.say(language)
         case "memory_key":
-            return _NO_MEMORY[language]
+            return wording.NO_MEMORY.say(language)
     return ""
 
 
@@ -222,7 +213,7 @@ async def _recall_page(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     page: int = arguments["page"]
-    most = loaded_max(epochs.available(runtime, asking.conversation))
+    most = epochs.room_for_recall(runtime, asking.conversation).most
     text = None
     if asking.conversation is not None:
         rows: Sequence[Record] = ()
@@ -231,23 +222,19 @@ async def _recall_page(
                 rows = await messages.page_messages(connection, tenant, asking.conversation.id, page)
         text = await recalling.page(runtime, rows, page, language, most)
     if text is None:
-        no_page = f"没有第 {page} 页;" if language == "zh" else f"There is no page {page}; "
+        no_page = wording.NO_PAGE.say(language, page=page)
         return Answer(no_page + _pages(asking.conversation, language), is_error=True)
     return Answer(text, text, page=page)
 
 
 def _pages(conversation: Conversation | None, language: Language) -> str:
-    """Which pages there are."""
+    """Tell which pages exist."""
     if conversation is None:
-        return (
-            "此处没有当前对话,无页可读。"
-            if language == "zh"
-            else "no conversation is open here, so there are no pages."
-        )
+        return wording.NO_CONVERSATION.say(language)
     last = conversation.totals.last_page
     if not last:
-        return "对话还没有任何页。" if language == "zh" else "the conversation has no pages yet."
-    return f"现有第 1–{last} 页。" if language == "zh" else f"pages 1–{last} exist."
+        return wording.NO_PAGES.say(language)
+    return wording.PAGES_EXIST.say(language, last=last)
 
 
 async def _load_tool_history(
@@ -255,22 +242,22 @@ async def _load_tool_history(
 ) -> Answer:
     uuid = _uuid(arguments["uuid"])
     query, length, max_tokens = (arguments.get(name) for name in ("query", "length", "max_tokens"))
-    available = epochs.available(runtime, asking.conversation)
+    room = epochs.room_for_recall(runtime, asking.conversation)
     loaded_archive = None
     if uuid is not None:
-        wanted = Wanted(
+        request_part = Wanted(
             query=await searching.ready(runtime, tenant, query) if query is not None else None,
-            max_tokens=loaded_max(available, max_tokens) if max_tokens or length else loaded(available),
+            max_tokens=min(max_tokens or room.most, room.most) if max_tokens or length else room.usual,
             offset=arguments.get("offset", 0),
             length=length,
         )
         async with runtime.database.snapshot(tenant) as connection:
-            loaded_archive = await archiving.load(connection, tenant, asking.scope, uuid, wanted)
+            loaded_archive = await archiving.load(connection, tenant, asking.scope, uuid, request_part)
     if loaded_archive is None:
-        return Answer(_NO_ARCHIVE[language], is_error=True)
-    found = await archiving.shown(runtime, loaded_archive)
-    text, part = archiving.tool_text(found, language)
-    framed = archive_text(str(uuid), found["tool_name"], text, part, language)
+        return Answer(wording.NO_ARCHIVE.say(language), is_error=True)
+    view = await archiving.shown(runtime, loaded_archive)
+    text, part = archiving.tool_text(view, language)
+    framed = archive_text(str(uuid), view["tool_name"], text, part, language)
     return Answer(framed, framed)
 
 
@@ -292,16 +279,18 @@ async def _search_memories(
         relevance_min=arguments.get("min_relevance_score", 0.0),
         sensitive=asking.sensitive,
     )
-    found = await searching.search(runtime, tenant, request)
-    if not found.moments:
-        return _nothing(found.warnings, language)
-    results = await run_in_thread_if_large(searching.size(found.moments, query), _results, found.moments, query)
+    search_results = await searching.search(runtime, tenant, request)
+    if not search_results.moments:
+        return _nothing(search_results.warnings, language)
+    results = await run_in_thread_if_large(
+        searching.size(search_results.moments, query), _results, search_results.moments, query
+    )
     lines = [
         f"{_line(moment, shown['content_preview'], asking, language)} "
         f"(memory_key {shown['memory_key']}, {shown['relevance_score']})"
-        for moment, shown in zip(found.moments, results, strict=True)
+        for moment, shown in zip(search_results.moments, results, strict=True)
     ]
-    of = f"{found.total} 条中的 {len(lines)} 条" if language == "zh" else f"{len(lines)} of {found.total}"
+    of = wording.SOME_OF.say(language, count=len(lines), total=search_results.total)
     return Answer(memories_text(of, lines), results)
 
 
@@ -316,30 +305,30 @@ async def _recall_memory(
     query: str = arguments["query"]
     here = asking.user_id is None or asking.is_alone(runtime)
     alone = asking.conversation.id if here and asking.conversation else None
-    limit = runtime.settings.memory_recall_top_k
+    limit = runtime.defaults.recall_top_k
     request = SearchRequest(query, asking.user_id, alone, limit=limit, sensitive=asking.sensitive)
-    found = await searching.search(runtime, tenant, request)
-    if not found.moments:
-        return _nothing(found.warnings, language)
-    free = loaded(epochs.available(runtime, asking.conversation))
+    results = await searching.search(runtime, tenant, request)
+    if not results.moments:
+        return _nothing(results.warnings, language)
+    free = epochs.room_for_recall(runtime, asking.conversation).usual
     taken: list[tuple[SearchHit, str]] = []
-    for moment in found.moments:
+    for moment in results.moments:
         line = _line(moment, moment.text, asking, language)
         tokens = await runtime.count(line)
         if taken and tokens > free:
             break
         if tokens > free:
-            line = await clipped(runtime, line, free) + CUT[language]
+            line = await clipped(runtime, line, free) + wording.CUT_PAGE.say(language)
         free -= tokens
         taken.append((moment, line))
     taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq or 0, pair[0].hit.start))
-    title = "相关段落" if language == "zh" else "relevant passages"
+    title = wording.RELEVANT_PASSAGES.say(language)
     text = memories_text(title, [line for _, line in taken])
     return Answer(text, text)
 
 
 def _line(moment: SearchHit, text: str, asking: Asker, language: Language) -> str:
-    """A memory as a model is shown it, with where it comes from."""
+    """Format a memory for a model, with its origin."""
     hit = moment.hit
     here = asking.conversation is not None and hit.conversation_id == asking.conversation.id
     elsewhere = None if here else hit.conversation_id
@@ -348,14 +337,8 @@ def _line(moment: SearchHit, text: str, asking: Asker, language: Language) -> st
 
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
     if searching.NO_WORDS in warnings:
-        said = (
-            "查询里没有可搜索的词;请写出要找的词。"
-            if language == "zh"
-            else "The query has no words to search for; name some."
-        )
-        return Answer(said, is_error=True)
-    said = "没有找到;请换别的词再试。" if language == "zh" else "Nothing was found; try other words."
-    return Answer(said, [])
+        return Answer(wording.NO_WORDS.say(language), is_error=True)
+    return Answer(wording.NOTHING_FOUND.say(language), [])
 
 
 async def _get_memory_detail(
@@ -367,23 +350,22 @@ async def _get_memory_detail(
         async with runtime.database.snapshot(tenant) as connection:
             moment = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
     if moment is None:
-        return Answer(_NO_MEMORY[language], is_error=True)
-    found = {**await anyio.to_thread.run_sync(searching.detail, moment), "role": moment.role}
-    line = _line(moment, found["content"], asking, language)
-    shown = await clipped(runtime, line, loaded_max(epochs.available(runtime, asking.conversation)))
-    cut = "" if shown == line else "…[已截断]" if language == "zh" else "… [cut]"
-    return Answer(memories_text(str(key), [shown + cut]), found)
+        return Answer(wording.NO_MEMORY.say(language), is_error=True)
+    detail = {**await anyio.to_thread.run_sync(searching.detail, moment), "role": moment.role}
+    line = _line(moment, detail["content"], asking, language)
+    shown = await clipped(runtime, line, epochs.room_for_recall(runtime, asking.conversation).most)
+    cut = "" if shown == line else wording.CUT.say(language)
+    return Answer(memories_text(str(key), [shown + cut]), detail)
 
 
 async def _extract_search_keywords(
     _services: Runtime, _tenant: UUID, _asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     text: str = arguments["text"]
-    found = await run_in_thread_if_large(len(text), key_terms, text, arguments.get("limit", tools.KEYWORDS_LIMIT))
-    if not found:
-        said = "没有值得搜索的词。" if language == "zh" else "There are no words worth searching for."
-        return Answer(said, found)
-    return Answer(", ".join(found), found)
+    keywords = await run_in_thread_if_large(len(text), key_terms, text, arguments.get("limit", tools.KEYWORDS_LIMIT))
+    if not keywords:
+        return Answer(wording.NO_KEYWORDS.say(language), keywords)
+    return Answer(", ".join(keywords), keywords)
 
 
 Run = Callable[[Runtime, UUID, Asker, dict[str, Any], Language], Awaitable[Answer]]

@@ -13,6 +13,7 @@ from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.contents import Line, PageEntry, PageNames, renamed
 from app.core.conversation import Conversation
+from app.core.head_summary import EXTRACTIVE
 from app.core.model import Epoch, Language
 from app.core.originals import as_sent
 from app.core.profile import policy_of
@@ -52,9 +53,9 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
 async def message_views(
     connection: Connection, tenant: UUID, rows: Sequence[Record], language: Language
 ) -> list[dict[str, Any]]:
-    """Stored messages as they were sent, with what Quire knows of them."""
-    wanted = [uuid for row in rows for uuid in row["archive_ids"]]
-    texts = await messages.archived_texts(connection, tenant, wanted) if wanted else {}
+    """Return stored messages as they were sent, with Quire's own fields."""
+    archive_ids = [uuid for row in rows for uuid in row["archive_ids"]]
+    texts = await messages.archived_texts(connection, tenant, archive_ids) if archive_ids else {}
     size = sum(len(row["body"]) for row in rows)
     return await run_in_thread_if_large(size, lambda: [_message_view(row, texts, language) for row in rows])
 
@@ -77,11 +78,12 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
         "archive_id": str(row["archive_ids"][0]) if row["archive_ids"] else None,
         "created_at": time_text(row["created_at"]),
         "said_at": time_text(row["said_at"]) if row["said_at"] else None,
+        "refused": bool(row["refused"]),
     }
 
 
 async def own_epoch(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> Epoch:
-    """The epoch of the conversation's own budget: the stored one, or what will be stored with the next append."""
+    """Return the epoch of the conversation's own budget: the stored one, or the one that the next append will store."""
     if conversation.own is not None and not epochs.is_due(runtime, conversation):
         head = await windows.stored_head(connection, tenant, conversation.id, conversation.epoch)
         return Epoch(conversation.own[1], head)
@@ -92,16 +94,16 @@ async def own_epoch(runtime: Runtime, connection: Connection, tenant: UUID, conv
 async def contents_view(
     runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
 ) -> dict[str, Any]:
-    """The contents page as it stands in the window, and its entries with their recalls up to now."""
+    """Return the contents page as the window shows it, and its entries with up-to-date recall counts."""
     epoch = await own_epoch(runtime, connection, tenant, conversation)
     listed = list(epoch.head.listed)
     rows = await messages.pages(connection, tenant, conversation.id, some=listed)
-    found = await windows.lines(connection, tenant, conversation.id, listed, epoch.layout.condensed_from)
+    lines = await windows.lines(connection, tenant, conversation.id, listed, epoch.layout.condensed_from)
     names = await page_index.names(connection, tenant, conversation.id, listed, epoch.layout.revision)
     return {
         "text": epoch.head.contents,
         "tokens": epoch.head.contents_tokens,
-        "entries": [_entry(row, found.get(row["page"], ()), names) for row in rows],
+        "entries": [_entry(row, lines.get(row["page"], ()), names) for row in rows],
         "chapters": [
             {"first_page": first, "last_page": last, "line": line} for first, last, line in epoch.head.chapters
         ],
@@ -109,7 +111,7 @@ async def contents_view(
 
 
 def _entry(row: Record, lines: Sequence[Line], names: Mapping[int, PageNames]) -> dict[str, Any]:
-    """A page as the contents page has it, in the model's words where there are any."""
+    """Return a page as listed on the contents page, with the model's title and lines if there are any."""
     entry = renamed(PageEntry(row["page"], row["title"], 0, tuple(lines)), names.get(row["page"]))
     return {
         "page": entry.page,
@@ -140,10 +142,10 @@ async def page_view(connection: Connection, tenant: UUID, conversation: Conversa
     if not rows:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
     stored = await messages.page_messages(connection, tenant, conversation.id, page)
-    found = await windows.lines(connection, tenant, conversation.id, [page], ALL)
+    lines = await windows.lines(connection, tenant, conversation.id, [page], ALL)
     names = await page_index.names(connection, tenant, conversation.id, [page], ALL)
     return {
-        **_entry(rows[0], found.get(page, ()), names),
+        **_entry(rows[0], lines.get(page, ()), names),
         "messages": await message_views(connection, tenant, stored, conversation.language or "en"),
     }
 
@@ -151,16 +153,17 @@ async def page_view(connection: Connection, tenant: UUID, conversation: Conversa
 async def summary_view(
     runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
 ) -> dict[str, Any]:
-    """The newest summary, with the versions before it. Before a model has written one, the extractive one in the
-    window's head, or what it would be of the messages so far.
+    """Return the newest summary, with earlier versions.
+
+    Until a model has written one, it is the extractive summary in the window's head, or of the messages so far.
     """
     versions = await summaries.browse(connection, tenant, conversation.id, VERSIONS_SHOWN)
-    found = _version(versions[0]) if versions else await _extractive_summary(runtime, connection, tenant, conversation)
-    threshold = runtime.settings.memory_summary_threshold
+    newest = _version(versions[0]) if versions else await _extractive_summary(runtime, connection, tenant, conversation)
+    threshold = runtime.defaults.summary_threshold
     is_wanted = policy_of(runtime.defaults, conversations.policy_overrides(conversation)).summary_enabled
     return {
-        **found,
-        "lag": lag(conversation.totals.last_seq, found["through_seq"], threshold) if is_wanted else 0,
+        **newest,
+        "lag": lag(conversation.totals.last_seq, newest["through_seq"], threshold) if is_wanted else 0,
         "versions": [_version(row) for row in versions],
     }
 
@@ -171,8 +174,8 @@ def _version(row: Record) -> dict[str, Any]:
         "text": row["text"],
         "tokens": row["tokens"],
         "through_seq": row["through_seq"],
-        "source": "extractive" if row["model"] == epochs.EXTRACTIVE else "llm",
-        "model": None if row["model"] == epochs.EXTRACTIVE else row["model"],
+        "source": "extractive" if row["model"] == EXTRACTIVE else "llm",
+        "model": None if row["model"] == EXTRACTIVE else row["model"],
         "created_at": time_text(row["created_at"]),
     }
 

@@ -1,4 +1,4 @@
-"""How far background work is: for people, for readiness and for metrics."""
+"""The progress of background work: for people, for readiness and for metrics."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from app.core.times import time_text
 from app.errors import StorageUnavailable
 from app.postgres.database import Connection
 from app.postgres.tenants import tenants
-from app.queue import table
-from app.queue.table import Depth
+from app.queue import depths
+from app.queue.depths import Depth
 from app.runtime import Runtime
 from app.store import spending, unindexed
 from app.store.spending import Spent
@@ -24,7 +24,7 @@ from app.store.spending import Spent
 
 async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> dict[str, Any]:
     """A tenant's work in numbers."""
-    lanes = await table.depth(connection, tenant)
+    lanes = await depths.by_lane(connection, tenant)
     count, more = await unindexed.count(connection, tenant)
     return {
         **_numbers(lanes.values()),
@@ -37,7 +37,7 @@ async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> d
 
 async def status_view(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
     """A conversation's work in numbers."""
-    depth, pages = await table.depth_of(connection, tenant, conversation.id)
+    depth, pages = await depths.of_conversation(connection, tenant, conversation.id)
     owner = owner_of(conversation.scope)
     return {
         **_numbers([depth]),
@@ -85,21 +85,21 @@ def job_view(row: Record) -> dict[str, Any]:
 
 
 async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
-    """What an operator should look at. The API works all the same: windows do with what there is."""
-    found = {
+    """Return warnings for an operator. The API works nevertheless: windows use what there is."""
+    warnings = {
         lane: {"code": "lane_stopped", "detail": f"the provider of the lane {lane} does not take us: {words}"}
         for lane, words in runtime.lanes_stopped.items()
     }
     for tenant in await tenants(runtime.database):
-        for lane, error in (await table.neglected(runtime.database, tenant)).items():
+        for lane, error in (await depths.neglected(runtime.database, tenant)).items():
             failed = f"; its last attempt: {error}" if error else ""
             detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
-            found.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
-    return list(found.values())
+            warnings.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
+    return list(warnings.values())
 
 
 async def measure(runtime: Runtime) -> None:
-    """Set what is asked for when it is wanted: the work of all tenants and processes, and this one's connections."""
+    """Set the gauges that are read on request: the work of all tenants, and this process's connections."""
     metrics = runtime.metrics
     for gauge in (metrics.jobs, metrics.unclaimed, metrics.oldest, metrics.stopped):
         gauge.clear()
@@ -120,7 +120,7 @@ async def measure(runtime: Runtime) -> None:
 async def _measure_work(runtime: Runtime, tenant: UUID) -> None:
     metrics = runtime.metrics
     async with runtime.database.snapshot(tenant) as connection:
-        lanes = await table.depth(connection, tenant)
+        lanes = await depths.by_lane(connection, tenant)
         spent = await spending.totals(connection, tenant)
     for lane, depth in lanes.items():
         for state in ("pending", "running", "dead"):

@@ -36,7 +36,9 @@ class Quire:
         retries: Retries = Retries(),  # noqa: B008 - frozen
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(base_url=url, headers=_headers(api_key), timeout=timeout, transport=transport)
+        self._http = httpx.Client(
+            base_url=base_url(url), headers=_headers(api_key), timeout=timeout, transport=transport
+        )
         self._retries = retries
 
     def __enter__(self) -> Self:
@@ -63,7 +65,7 @@ class Quire:
                 error = failed
             pause = self._retries.before_next(failures, answer)
             if pause is None:
-                raise _error(answer, error) from error
+                raise _error(self._http, answer, error) from error
             time.sleep(pause)
 
     # --- Conversations ---
@@ -207,7 +209,9 @@ class AsyncQuire:
         retries: Retries = Retries(),  # noqa: B008 - frozen
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=url, headers=_headers(api_key), timeout=timeout, transport=transport)
+        self._http = httpx.AsyncClient(
+            base_url=base_url(url), headers=_headers(api_key), timeout=timeout, transport=transport
+        )
         self._retries = retries
 
     async def __aenter__(self) -> Self:
@@ -234,7 +238,7 @@ class AsyncQuire:
                 error = failed
             pause = self._retries.before_next(failures, answer)
             if pause is None:
-                raise _error(answer, error) from error
+                raise _error(self._http, answer, error) from error
             await asyncio.sleep(pause)
 
     # --- Conversations ---
@@ -382,9 +386,21 @@ def _request(http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Reques
     return http.build_request(call.method, call.path, params=call.params or None, json=call.body, headers=headers)
 
 
-def _error(answer: httpx.Response | None, error: httpx.TransportError | None) -> Exception:
+def base_url(url: str) -> str:
+    """Return the address of a service. Raises ValueError for what is none, with what to write instead."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url!r} is not the address of a Quire: write it with its scheme, as {URL!r}")
+    bare = url.rstrip("/")
+    if bare.endswith("/v1"):
+        raise ValueError(f"{url!r} is the address of the proxy: without `/v1`, as {bare[:-3]!r}, it is Quire's own")
+    return bare
+
+
+def _error(
+    http: httpx.Client | httpx.AsyncClient, answer: httpx.Response | None, error: httpx.TransportError | None
+) -> Exception:
     if answer is None:
-        return ConnectionFailed(f"{type(error).__name__}: {error}")
+        return ConnectionFailed(f"{http.base_url}: {type(error).__name__}: {error}")
     try:
         problem = answer.json()
     except ValueError:

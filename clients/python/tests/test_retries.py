@@ -142,8 +142,16 @@ def test_a_service_that_is_not_there_is_a_failed_connection(service: tuple[Servi
     made.answers(DROP)
     with pytest.raises(ConnectionFailed):
         run(url, lambda quire: quire.status("c"))
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ConnectionFailed, match=r"http://127\.0\.0\.1:1"):
         run("http://127.0.0.1:1", lambda quire: quire.status("c"))
+
+
+@pytest.mark.parametrize("made", [Quire, AsyncQuire])
+def test_an_address_that_cannot_work_is_refused_with_what_to_write(made: type[Quire] | type[AsyncQuire]) -> None:
+    with pytest.raises(ValueError, match="write it with its scheme"):
+        made("127.0.0.1:8000")
+    with pytest.raises(ValueError, match=r"without `/v1`, as 'https://quire\.example'"):
+        made("https://quire.example/v1/")
 
 
 KINDS: list[tuple[int, str, type[QuireError]]] = [

@@ -1,6 +1,6 @@
-"""What the API must have made of a story: the plain model that `test_any_story` compares it with.
+"""The expected state of the API after any sequence of requests: the model that `test_stateful` compares it with.
 
-Whatever anybody says holds a mark of its own, so that every answer shows whose it tells and whether it should not.
+Every message contains a mark of its own, so that each response reveals whose text it shows and whether it may.
 """
 
 import re
@@ -37,7 +37,7 @@ class Said:
 
 
 @dataclass
-class Talk:
+class Conversation:
     """A conversation."""
 
     tenant: str
@@ -81,7 +81,7 @@ class Person:
 class Model:
     """All that is there, by whose it is; and what must never be seen again."""
 
-    talks: dict[tuple[str, str], Talk] = field(default_factory=dict)
+    conversations: dict[tuple[str, str], Conversation] = field(default_factory=dict)
     memories: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     """Tenant, user and mark by key."""
     owners: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -93,21 +93,21 @@ class Model:
         self.owners[made] = (tenant, user)
         return made
 
-    def archives(self, talk: Talk) -> list[Said]:
-        return [one for one in talk.said if one.archive is not None and not one.changed]
+    def archives(self, conversation: Conversation) -> list[Said]:
+        return [one for one in conversation.said if one.archive is not None and not one.changed]
 
     def erase(self, tenant: str, marks: set[str]) -> None:
         """Of these nothing is left. What recall tools brought may be gone with them, even if it was another's."""
         self.erased |= marks
-        for talk in self.talks.values():
-            for one in talk.said:
-                if talk.tenant == tenant and one.is_recalled:
+        for conversation in self.conversations.values():
+            for one in conversation.said:
+                if conversation.tenant == tenant and one.is_recalled:
                     one.changed = True
 
-    def forget(self, talk: Talk) -> None:
-        own = set().union(*(one.marks for one in talk.said if not one.is_recalled))
-        del self.talks[talk.tenant, talk.id]
-        self.erase(talk.tenant, own)
+    def forget(self, conversation: Conversation) -> None:
+        own = set().union(*(one.marks for one in conversation.said if not one.is_recalled))
+        del self.conversations[conversation.tenant, conversation.id]
+        self.erase(conversation.tenant, own)
 
     def check(self, person: Person, text: str, *, also: str = "") -> None:
         """An answer tells nothing erased, nothing of another tenant, and nothing of another user to a bound key."""

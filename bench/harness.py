@@ -39,7 +39,7 @@ _URL = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
 @dataclass(frozen=True)
-class House:
+class Harness:
     """Everything that is up. ``folder`` goes when the run ends."""
 
     folder: Path
@@ -60,7 +60,7 @@ async def _execute(dsn: str, statement: str) -> None:
 
 
 @contextmanager
-def opened(settings: Mapping[str, str] | None = None) -> Iterator[House]:
+def opened(settings: Mapping[str, str] | None = None) -> Iterator[Harness]:
     """Start everything, with more settings where they are given; stop everything."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="quire-bench-"))
@@ -74,7 +74,7 @@ def opened(settings: Mapping[str, str] | None = None) -> Iterator[House]:
         clients = stack.enter_context(_clients())
         api = Api(quire.port)
         stack.callback(api.close)
-        yield House(folder, postgres, quire, clients, api)
+        yield Harness(folder, postgres, quire, clients, api)
 
 
 def environment_of(postgres: EmbeddedPostgres, folder: Path) -> dict[str, str]:

@@ -1,0 +1,102 @@
+"""Receive the events that the hooks of coding agents send."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Header, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from app import errors
+from app.api.answers import json_text
+from app.api.body import RequestModel, is_large, json_body, parse_model, read_json, work_on
+from app.api.paths import check_id
+from app.api.proxying import USER
+from app.api.runtime import runtime_of
+from app.api.scope import Writer
+from app.core.caller import Caller
+from app.core.canonical import dumps
+from app.core.deployment import Access
+from app.core.hooks import Agent, Event, plan
+from app.services.hooks import hear
+
+router = APIRouter(prefix="/hooks", tags=["hooks"])
+
+WARNING = "X-Quire-Warning"
+SESSION_MAX = 100
+
+
+class HookBody(RequestModel):
+    """An event, as the agent sends it. Other fields are accepted and not used."""
+
+    model_config = ConfigDict(extra="allow")
+
+    session_id: str = Field(min_length=1, max_length=SESSION_MAX, description="names the conversation `{agent}:{id}`")
+    hook_event_name: str = Field(
+        min_length=1,
+        max_length=100,
+        description="`UserPromptSubmit` (with `prompt`), `PostToolUse` (`tool_name`, `tool_input`, `tool_response`,"
+        " `tool_use_id`), `Stop` (`last_assistant_message`), `SessionStart` (`source`), `PreCompact`, `SessionEnd`;"
+        " any other is answered with {}",
+    )
+
+
+class HookOutput(BaseModel):
+    """Text for the model, in the agent's form."""
+
+    hookEventName: str  # noqa: N815 - the agents' name
+    additionalContext: str  # noqa: N815
+
+
+class HookAnswer(BaseModel):
+    """The agent's form of an answer; empty if there is nothing to say."""
+
+    hookSpecificOutput: HookOutput | None = None  # noqa: N815
+
+
+EXAMPLE = {"session_id": "5f1c", "hook_event_name": "UserPromptSubmit", "prompt": "Which tea did I like?"}
+_BODY: dict[str, Any] = json_body(HookBody, EXAMPLE)
+_User = Annotated[str | None, Header(alias=USER, description="The user, percent-encoded. Default: QUIRE_DEFAULT_USER.")]
+
+
+@router.post("/claude-code", response_model=HookAnswer, openapi_extra=_BODY)
+async def hear_claude_code(request: Request, caller: Writer, user: _User = None) -> Response:
+    """Store an event of Claude Code and answer it.
+
+    A prompt is answered with up to 600 tokens of memories that answer it, and the start of a session that was
+    compacted or resumed with the head of its window; everything else, and whatever has no answer, with {}. If the event
+    cannot be stored in time, the answer is {} and has the header X-Quire-Warning.
+    """
+    return await _heard(request, caller, user, "claude-code")
+
+
+@router.post("/codex", response_model=HookAnswer, openapi_extra=_BODY)
+async def hear_codex(request: Request, caller: Writer, user: _User = None) -> Response:
+    """Store an event of Codex and answer it, as /hooks/claude-code does."""
+    return await _heard(request, caller, user, "codex")
+
+
+async def _heard(request: Request, caller: Caller, user: str | None, agent: Agent) -> Response:
+    caller.require("read")
+    runtime = runtime_of(request)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(HookBody, value)
+    event = Event(agent, body.session_id, body.hook_event_name, value)
+    check_id(event.conversation_id, ["body", "session_id"])
+    user_id = _user_of(runtime.access, caller, user)
+    decided = await work_on(request, plan, event)
+    heard = await hear(runtime, caller, user_id, event, decided, is_large=is_large(request))
+    return json_text(dumps(heard.answer), headers={WARNING: heard.warning} if heard.warning else None)
+
+
+def _user_of(access: Access, caller: Caller, header: str | None) -> str:
+    """Return the session's user, from the header, the key, or the settings. Raises Forbidden or Invalid."""
+    loc: list[str | int] = ["header", USER]
+    named = check_id(unquote(header), loc) if header else None
+    user_id = caller.user(named, loc) or access.default_user
+    if user_id is None:
+        message = "is required, since neither the key nor QUIRE_DEFAULT_USER names a user"
+        raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
+    return user_id

@@ -1,0 +1,47 @@
+"""API keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.api.body import RequestModel
+from app.api.times import Time
+from app.core.caller import Scope
+
+
+class KeyBody(RequestModel):
+    """A key to create."""
+
+    name: str = Field(min_length=1, max_length=200, description="a name to recognise it by")
+    scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
+    user_id: str | None = Field(None, description="the only user that it can see; default: all users")
+    expires_at: Time | None = Field(None, description="time from which it is invalid")
+    confirm_require_keys: bool = Field(
+        False, description="true for the deployment's first key: from then on every request needs a key"
+    )
+
+
+class Key(BaseModel):
+    """A key, without its secret."""
+
+    id: UUID
+    prefix: str = Field(description="beginning of the key")
+    name: str
+    scopes: list[Scope]
+    user_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None = Field(description="rounded to a minute")
+
+
+class NewKey(Key):
+    key: str | None = Field(description="the full key; null in the response to a repeated request")
+
+
+class KeyList(BaseModel):
+    items: list[Key]
+    next_cursor: str | None

@@ -1,0 +1,126 @@
+"""Memories, search and the recall agent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.api.body import RequestModel
+from app.api.schemas.windows import WarningItem
+from app.api.times import Time
+from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
+
+MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
+
+
+class RecallBody(RequestModel):
+    """A task for the recall agent."""
+
+    user_id: str | None = None
+    conversation_id: str | None = Field(None, description="conversation whose latest messages it starts from")
+    query: str | None = Field(None, min_length=1, max_length=10_000, description="default: the latest user message")
+    max_iterations: int = Field(
+        3, ge=1, le=10, description="maximum iterations; each can read more of the conversation"
+    )
+
+
+class RecallStep(BaseModel):
+    iteration: int
+    tool: str
+    arguments: dict[str, Any]
+    result: str = Field(description="its first 500 characters")
+    is_error: bool
+
+
+class RecallResult(BaseModel):
+    search_summary: str
+    relevant_memory_keys: list[UUID]
+    confidence: float = Field(description="0 to 1")
+    needs_more_info: bool
+    follow_up_question: str | None
+    iteration_used: int
+    context_window_used: int = Field(description="messages of the conversation that it read")
+    trace: list[RecallStep]
+    warnings: list[WarningItem]
+
+
+class KeywordsBody(RequestModel):
+    """A text to extract search keywords from."""
+
+    text: str = Field(min_length=1, max_length=100_000)
+    limit: int = Field(10, ge=1, le=30)
+
+
+class Keywords(BaseModel):
+    keywords: list[str]
+
+
+class SearchBody(RequestModel):
+    """A search."""
+
+    user_id: str | None = None
+    query: str = Field(min_length=1, max_length=10_000)
+    search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
+    keywords: list[str] = Field(default=[], max_length=20, description="at least one must occur")
+    memory_types: list[MemoryType] = Field(default=[], max_length=10)
+    time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
+    since: Time | None = Field(None, description="only from this time on")
+    until: Time | None = Field(None, description="only before this time")
+    limit: int = Field(10, ge=1, le=100)
+    min_relevance_score: float = Field(0.0, ge=0, le=1)
+    conversation_id: str | None = None
+    expand: bool = Field(default=False, description="have the LLM expand the query first; adds the time of an LLM call")
+
+
+class MemoryResult(BaseModel):
+    memory_key: UUID
+    memory_type: MemoryType
+    summary: str
+    content_preview: str = Field(description="200 characters with the match in **bold**")
+    relevance_score: float
+    created_at: datetime
+    keywords: list[str]
+    conversation_id: str | None
+    page: int | None
+    message_ids: list[UUID]
+    archive_id: UUID | None
+
+
+class MemoryDetail(MemoryResult):
+    content: str = Field(description="up to 100 KB, with a mark where it is cut")
+    is_cut: bool
+    metadata: dict[str, Any]
+    sensitivity: Literal["normal", "sensitive"]
+    expires_at: datetime | None
+    source: str = Field(description="person, llm or extractive")
+
+
+class MemoryBody(RequestModel):
+    """A memory to store."""
+
+    user_id: str | None = None
+    conversation_id: str | None = None
+    content: str = Field(min_length=1, max_length=1_000_000)
+    memory_type: Literal["preference", "fact", "general", "command_output"] = "general"
+    keywords: list[Annotated[str, Field(min_length=1, max_length=KEYWORD_MAX)]] = Field(
+        default=[], max_length=KEYWORDS_MAX
+    )
+    metadata: dict[str, Any] = Field(default={}, description="your own metadata, up to 16 KB as JSON")
+    sensitivity: Literal["normal", "sensitive"] = "normal"
+    expires_at: Time | None = Field(None, description="time from which search no longer finds it")
+
+
+class MemoryErased(BaseModel):
+    memory_key: UUID
+    erased: dict[str, int]
+
+
+class SearchResults(BaseModel):
+    results: list[MemoryResult]
+    total_found: int
+    mode: Literal["hybrid", "semantic", "keyword"]
+    search_query_expanded: str | None
+    warnings: list[WarningItem]

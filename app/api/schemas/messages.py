@@ -1,0 +1,132 @@
+"""Messages: appended, synced, and read back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field, WithJsonSchema
+
+from app.api.body import RequestModel
+from app.api.schemas.windows import Context, WarningItem
+from app.core import calibration
+from app.core.budget import BUDGET_MAX
+
+SAID_AT = "when it was said, with an offset; not before an earlier message's, not in the future"
+REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"
+_MESSAGE = {
+    "type": "object",
+    "description": "A message in OpenAI or Anthropic form. Other fields are kept.",
+    "required": ["role"],
+    "properties": {
+        "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool"]},
+        "content": {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+                {"type": "null"},
+            ]
+        },
+        "tool_calls": {
+            "anyOf": [{"type": "array", "items": {"type": "object", "additionalProperties": True}}, {"type": "null"}]
+        },
+        "tool_call_id": {"type": "string"},
+        "name": {"type": "string"},
+        "client_id": {"type": "string", "description": "your own id of the message"},
+        "said_at": {"type": "string", "format": "date-time", "description": SAID_AT},
+    },
+    "additionalProperties": True,
+}
+SentMessage = Annotated[Any, WithJsonSchema(_MESSAGE)]
+"""Validated by `core.messages`, whose errors are more exact; described here for generated clients."""
+
+
+class ReportedUsage(RequestModel):
+    """Prompt tokens that a model's API counted for a window."""
+
+    window_tokens: int = Field(ge=1, le=BUDGET_MAX, description="the window's `usage.total`")
+    prompt_tokens: int = Field(ge=1, le=BUDGET_MAX, description="all prompt tokens, cached ones included")
+
+    def value(self) -> calibration.ReportedUsage:
+        return calibration.ReportedUsage(self.window_tokens, self.prompt_tokens)
+
+
+class AppendBody(RequestModel):
+    """Messages to append, in OpenAI or Anthropic form."""
+
+    messages: list[SentMessage] = Field(description="1 to 1000 messages; all or none are stored")
+    user_id: str | None = Field(None, description="the conversation's user; creates a new conversation")
+    system: str | None = Field(None, max_length=1_000_000)
+    reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
+
+
+class SyncBody(RequestModel):
+    """Your whole message list of a conversation, in OpenAI or Anthropic form."""
+
+    messages: list[SentMessage] = Field(description="1 to 20,000 messages, up to 1000 of them new")
+    user_id: str | None = Field(None, description="the conversation's user; creates a new conversation")
+    system: str | None = Field(
+        None, max_length=1_000_000, description="system prompt, placed before the list's system messages"
+    )
+    on_fork: Literal["error", "append"] = Field(
+        "error", description="what to do if the list contradicts what is stored"
+    )
+    reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
+
+
+class Stored(BaseModel):
+    """An appended message; ``content`` is what the model will see."""
+
+    id: UUID
+    client_id: str | None
+    seq: int
+    page: int
+    role: str
+    tokens: int
+    archive_id: UUID | None
+    content: Any
+
+
+class Message(BaseModel):
+    """A message of the history, with every field it was sent with."""
+
+    id: UUID
+    client_id: str | None
+    seq: int
+    page: int
+    role: str
+    content: Any
+    tool_calls: list[Any] | None
+    tool_call_id: str | None
+    name: str | None
+    tokens: int
+    archived: bool
+    archive_id: UUID | None
+    created_at: datetime
+    said_at: datetime | None
+    refused: bool = Field(description="the model's API refused it; once something follows, no window shows it")
+
+
+class MessageList(BaseModel):
+    items: list[Message]
+    next_cursor: str | None
+
+
+class Appended(BaseModel):
+    messages: list[Stored]
+    page: int
+    epoch: int
+    warnings: list[WarningItem] = []
+    context: Context | None = None
+
+
+class Synced(BaseModel):
+    matched: int = Field(description="leading messages of the list that needed no storing")
+    ahead: int = Field(description="stored messages after the end of the list")
+    passed_over: list[int] = Field(description="indexes of messages that are not stored and precede stored ones")
+    appended: list[Stored]
+    page: int
+    epoch: int
+    warnings: list[WarningItem] = []
+    context: Context | None = None

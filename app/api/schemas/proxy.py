@@ -1,0 +1,166 @@
+"""Requests and responses of the models' APIs, in each dialect of the proxy."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.body import RequestModel
+from app.core.messages import ID_MAX, MODEL_MAX
+
+
+class ChatBody(RequestModel):
+    """A chat completion request. Other fields go to the model's API unchanged."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str | None = Field(
+        None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
+    )
+    messages: list[Any] = Field(description="the whole list, or only new messages")
+    stream: bool | None = None
+    n: int | None = Field(None, description="must be 1")
+    user: str | None = Field(None, description="the conversation's user, unless a header names it")
+    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
+
+
+class ChatCompletion(BaseModel):
+    """The model API's response; with `stream`, server-sent events of its chunks."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any] | None = Field(None, description="sum over all model calls for this answer")
+
+
+class CountTokensBody(RequestModel):
+    """Messages to count. Other fields go to a Messages API unchanged."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str | None = Field(
+        None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
+    )
+    messages: list[Any] = Field(description="the whole list, or only new messages")
+    system: str | list[dict[str, Any]] | None = Field(None, description="text or text blocks")
+    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
+
+
+class MessagesBody(CountTokensBody):
+    """A request of Anthropic's Messages. Other fields go to a Messages API unchanged."""
+
+    max_tokens: int | None = Field(None, ge=1, description="maximum tokens of the answer")
+    stream: bool | None = None
+
+
+class AnthropicMessage(BaseModel):
+    """The answer; with `stream`, server-sent events of its parts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    type: str
+    role: str
+    model: str
+    content: list[dict[str, Any]]
+    stop_reason: str | None
+    usage: dict[str, Any] = Field(description="sum over all model calls for this answer")
+
+
+class ConversationRef(RequestModel):
+    id: str = Field(min_length=1, max_length=ID_MAX)
+
+
+class ResponsesBody(RequestModel):
+    """A request of OpenAI's Responses. Other fields go to a Responses API unchanged."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str | None = Field(
+        None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
+    )
+    input: str | list[Any] | None = Field(None, description="text, or items: the whole list, or only new ones")
+    instructions: str | None = Field(None, description="the conversation's system prompt")
+    previous_response_id: str | None = Field(
+        None, max_length=ID_MAX, description="the response whose conversation is continued"
+    )
+    conversation: str | ConversationRef | None = Field(None, description="the conversation's id; created if new")
+    stream: bool | None = None
+    store: bool | None = Field(None, description="false: the response has no id to be continued or fetched by")
+    user: str | None = Field(None, description="the conversation's user, unless a header names it")
+    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
+
+
+class ResponseObject(BaseModel):
+    """The answer; with `stream`, server-sent events of its parts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: str
+    created_at: int
+    status: str
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None = Field(None, description="sum over all model calls for this answer")
+
+
+class CompactedResponse(BaseModel):
+    id: str
+    object: str
+    created_at: int
+    output: list[dict[str, Any]] = Field(description="one `compaction` item")
+    usage: dict[str, Any]
+
+
+class DeletedResponse(BaseModel):
+    id: str
+    object: str
+    deleted: bool
+
+
+class ResponseItems(BaseModel):
+    object: str
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class InputTokens(BaseModel):
+    input_tokens: int
+
+
+class EmbeddingsBody(RequestModel):
+    """Texts to embed. Other fields go to the model's API unchanged."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
+    input: str | list[Any] = Field(description="a text, or up to 2048 texts")
+    encoding_format: Literal["float", "base64"] = "float"
+
+
+class EmbeddingList(BaseModel):
+    object: str
+    data: list[dict[str, Any]]
+    model: str
+    usage: dict[str, Any]
+
+
+class ModelObject(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+
+
+class ModelList(BaseModel):
+    """The model API's list."""
+
+    object: str
+    data: list[dict[str, Any]]

@@ -1,0 +1,210 @@
+"""Connect coding agents to Quire: the entries of their configuration files, and how they are written.
+
+A file is merged, never replaced: what is there and not Quire's stays, and merging twice changes nothing. No key is
+written unless one is given; otherwise the configuration names the environment variable QUIRE_API_KEY.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+
+Client = Literal["claude-code", "codex", "cursor", "cline", "opencode"]
+
+KEY_VARIABLE = "QUIRE_API_KEY"
+EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
+HOOK_SECONDS = 10
+BEGIN, END = "# quire: begin", "# quire: end"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The service to connect to."""
+
+    url: str
+    """Without a slash at the end."""
+    user: str | None = None
+    key: str | None = None
+    """To be written into the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """Members to add to a JSON file."""
+
+    path: str
+    """From the home directory."""
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    """A block that a TOML file is to contain."""
+
+    path: str
+    block: str
+
+
+ConfigFile = JsonFile | TomlFile
+
+
+class UnmergeableError(ValueError):
+    """A file cannot be merged; the message says why."""
+
+
+def files(client: Client, target: Target) -> tuple[ConfigFile, ...]:
+    """Return what connects a client: its hooks, where it has them, and Quire's MCP server."""
+    match client:
+        case "claude-code":
+            hooks = {"hooks": {name: [{"hooks": [_claude_hook(name, target)]}] for name in EVENTS}}
+            return JsonFile(".claude/settings.json", hooks), JsonFile(".claude.json", _mcp(target))
+        case "codex":
+            hooks = {"hooks": {name: [{"hooks": [_command_hook("codex", target)]}] for name in EVENTS}}
+            return JsonFile(".codex/hooks.json", hooks), TomlFile(".codex/config.toml", _codex_mcp(target))
+        case "cursor":
+            return (JsonFile(".cursor/mcp.json", _mcp(target)),)
+        case "cline":
+            return (JsonFile(".cline/data/settings/cline_mcp_settings.json", _mcp(target)),)
+        case "opencode":
+            server = {"type": "local", "command": ["quire", *_arguments(target)], "environment": _environment(target)}
+            return (JsonFile(".config/opencode/opencode.json", {"mcp": {"quire": server}}),)
+
+
+def base_url(client: Client, target: Target) -> str:
+    """Return how the client's model goes through Quire's proxy instead; its hooks are not needed then."""
+    match client:
+        case "claude-code":
+            return f"ANTHROPIC_BASE_URL={target.url}"
+        case "codex":
+            return (
+                f'model_provider = "quire" with [model_providers.quire] base_url = "{target.url}/v1", '
+                'wire_api = "responses"'
+            )
+        case "cursor" | "cline":
+            return f"the OpenAI base URL {target.url}/v1 in its model settings"
+        case "opencode":
+            return (
+                f'provider.quire = {{"npm": "@ai-sdk/openai-compatible", "options": {{"baseURL": "{target.url}/v1"}}}}'
+            )
+
+
+def merged_json(text: str, content: Mapping[str, Any]) -> str:
+    """Return a JSON file with the content added: objects are merged, lists extended, and what is Quire's replaced.
+
+    Raises UnmergeableError for a text that is not a JSON object, or has something else where an object belongs.
+    """
+    try:
+        known = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise UnmergeableError(f"it is not JSON ({error})") from None
+    return json.dumps(_merged(known, content, ""), indent=2, ensure_ascii=False) + "\n"
+
+
+def merged_toml(text: str, block: str) -> str:
+    """Return a TOML file with Quire's block: in the place of the last one, else at the end.
+
+    Raises UnmergeableError for a text that is not TOML, or defines the same by itself.
+    """
+    before, begun, rest = text.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if begun and not ended:
+        raise UnmergeableError(f"it has the line `{BEGIN}` without `{END}`")
+    own = f"{BEGIN}\n{block}{END}"
+    whole = f"{before}{own}{after}" if begun else f"{text}{_gap(text)}{own}\n"
+    for one in (text, whole):
+        try:
+            tomllib.loads(one)
+        except tomllib.TOMLDecodeError as error:
+            raise UnmergeableError(f"it is not TOML, or has an entry for quire already ({error})") from None
+    return whole
+
+
+def _gap(text: str) -> str:
+    if not text:
+        return ""
+    return "\n" if text.endswith("\n") else "\n\n"
+
+
+def _merged(known: Any, added: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if not isinstance(known, dict):
+        raise UnmergeableError(f"`{where or 'the file'}` is not an object")
+    found = dict(known)
+    for name, value in added.items():
+        place = f"{where}.{name}".lstrip(".")
+        if name == "quire":
+            found[name] = value
+        elif isinstance(value, Mapping):
+            found[name] = _merged(found.get(name, {}), value, place)
+        else:
+            found[name] = _extended(found.get(name, []), value, place)
+    return found
+
+
+def _extended(known: Any, added: list[Any], where: str) -> list[Any]:
+    """Return hooks with Quire's instead of those that an earlier merge left."""
+    if not isinstance(known, list):
+        raise UnmergeableError(f"`{where}` is not a list")
+    return [*(one for one in known if not _is_ours(one)), *added]
+
+
+def _is_ours(group: Any) -> bool:
+    """Return whether a group of hooks holds one of Quire's and nothing else."""
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(hooks, list) or len(hooks) != 1 or not isinstance(hooks[0], dict):
+        return False
+    called = f"{hooks[0].get('url', '')} {hooks[0].get('command', '')}"
+    return "/hooks/claude-code" in called or "/hooks/codex" in called
+
+
+def _claude_hook(event: str, target: Target) -> dict[str, Any]:
+    """Return the hook for an event. Claude Code sends all events itself, except SessionStart."""
+    if event == "SessionStart":
+        return _command_hook("claude-code", target)
+    return {
+        "type": "http",
+        "url": f"{target.url}/hooks/claude-code",
+        "headers": {"X-Quire-Key": target.key or f"${KEY_VARIABLE}", **_user(target)},
+        "allowedEnvVars": [KEY_VARIABLE],
+        "timeout": HOOK_SECONDS,
+    }
+
+
+def _command_hook(agent: Literal["claude-code", "codex"], target: Target) -> dict[str, Any]:
+    key = shlex.quote(f"X-Quire-Key: {target.key}") if target.key else f'"X-Quire-Key: ${KEY_VARIABLE}"'
+    user = "".join(f" -H '{name}: {value}'" for name, value in _user(target).items())
+    curl = f"curl -fsS -m {HOOK_SECONDS} -H 'Content-Type: application/json' -H {key}{user}"
+    command = f"{curl} --data-binary @- {shlex.quote(f'{target.url}/hooks/{agent}')}"
+    return {"type": "command", "command": command, "timeout": HOOK_SECONDS + 2}
+
+
+def _user(target: Target) -> dict[str, str]:
+    return {"X-Quire-User": quote(target.user, safe="")} if target.user else {}
+
+
+def _arguments(target: Target) -> list[str]:
+    return ["mcp", *(["--user", target.user] if target.user else [])]
+
+
+def _environment(target: Target) -> dict[str, str]:
+    return {"QUIRE_URL": target.url, **({KEY_VARIABLE: target.key} if target.key else {})}
+
+
+def _mcp(target: Target) -> dict[str, Any]:
+    server = {"command": "quire", "args": _arguments(target), "env": _environment(target)}
+    return {"mcpServers": {"quire": server}}
+
+
+def _codex_mcp(target: Target) -> str:
+    """Return the entry of the MCP server. Codex passes on only the variables that it names."""
+    environment = ", ".join(f"{name} = {json.dumps(value)}" for name, value in _environment(target).items())
+    return (
+        "[mcp_servers.quire]\n"
+        'command = "quire"\n'
+        f"args = {json.dumps(_arguments(target))}\n"
+        f"env = {{ {environment} }}\n" + ("" if target.key else f'env_vars = ["{KEY_VARIABLE}"]\n')
+    )

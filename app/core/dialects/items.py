@@ -1,0 +1,207 @@
+"""Convert between items of Responses and messages in OpenAI form.
+
+One assistant message corresponds to several items: its reasoning, its text, its calls. A custom tool's input is a text;
+in OpenAI form it is a function's only argument, ``input``. Reasoning, and calls of tools that the API runs itself, are
+opaque: see ``stored``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from app.core.canonical import dumps
+from app.core.dialects.question import Json
+from app.errors import FieldError, Invalid
+
+ROLES = ("user", "system", "developer")
+OPAQUE = frozenset(
+    {
+        "reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+        "mcp_list_tools", "mcp_call", "mcp_approval_request",
+    }
+)  # fmt: skip
+"""What an API of Responses says to itself."""
+COMPACTION, TRIGGER = "compaction", "compaction_trigger"
+
+
+def messages_of(items: Sequence[Any]) -> list[Json]:
+    """The messages of input items. Raises Invalid, which names items of other types."""
+    reading = _Reading()
+    problems: list[FieldError] = []
+    for place, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            problems.append({"loc": ["body", "input", place], "msg": "must be an object"})
+        elif (wrong := reading.take(item)) is not None:
+            problems.append({"loc": ["body", "input", place, wrong[0]], "msg": wrong[1]})
+    if problems:
+        raise Invalid(errors=problems)
+    return reading.done()
+
+
+class _Reading:
+    """The messages so far, and the assistant's that is not whole yet."""
+
+    def __init__(self) -> None:
+        self._found: list[Json] = []
+        self._parts: list[Json] = []
+        self._waiting: list[Json] = []
+        """Opaque parts whose place the next item tells."""
+        self._calls: list[Json] = []
+
+    def take(self, item: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Read an item. Return the field that is wrong with it, and how, if any."""
+        kind = str(item.get("type") or ("message" if "role" in item else None))
+        if kind == "message" and item.get("role") == "assistant":
+            self._parts += [*self._waiting, *parts_of(item.get("content"))]
+            self._waiting = []
+        elif kind == "message":
+            if item.get("role") not in ROLES:
+                return "role", f"must be assistant, {', '.join(ROLES)}"
+            self._end()
+            content = item.get("content")
+            self._found.append(
+                {"role": item["role"], "content": content if isinstance(content, str) else parts_of(content)}
+            )
+        elif kind in ("function_call", "custom_tool_call"):
+            if not isinstance(item.get("call_id"), str) or not isinstance(item.get("name"), str):
+                return "call_id", "must be a string, as `name` must"
+            self._call(item)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            self._end()
+            output = item.get("output")
+            content = output if isinstance(output, str) else parts_of(output)
+            self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
+        elif kind in OPAQUE:
+            self._waiting.append({"type": "reasoning", "item": dict(item)})
+        else:
+            return "type", f"`{kind}` is not an item that Quire can store"
+        return None
+
+    def done(self) -> list[Json]:
+        self._end()
+        return self._found
+
+    def _call(self, item: Mapping[str, Any]) -> None:
+        self._parts += [{**part, "before_call": item["call_id"]} for part in self._waiting]
+        self._waiting = []
+        arguments = item.get("arguments") or "{}" if item["type"] == "function_call" else wrapped(item.get("input"))
+        function = {"name": item["name"], "arguments": arguments}
+        self._calls.append({"id": item["call_id"], "type": "function", "function": function})
+
+    def _end(self) -> None:
+        parts = [*self._parts, *self._waiting]
+        if not parts and not self._calls:
+            return
+        is_text = len(parts) == 1 and parts[0]["type"] == "text"
+        message: Json = {"role": "assistant", "content": parts[0]["text"] if is_text else parts or None}
+        if self._calls:
+            message["tool_calls"] = self._calls
+        self._found.append(message)
+        self._parts, self._waiting, self._calls = [], [], []
+
+
+def wrapped(text: Any) -> str:
+    """A custom tool's input as a function's arguments."""
+    return dumps({"input": text if isinstance(text, str) else ""})
+
+
+def unwrapped(arguments: str) -> str:
+    """Return a function's arguments as a custom tool's input; other arguments are returned unchanged."""
+    try:
+        found = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    text = found.get("input") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else arguments
+
+
+def parts_of(content: Any) -> list[Json]:
+    """Return an item's content as content parts in OpenAI form."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    parts = content if isinstance(content, list) else []
+    return [_part(part) for part in parts if isinstance(part, Mapping)]
+
+
+def _part(part: Mapping[str, Any]) -> Json:
+    match part.get("type"):
+        case "input_text" | "output_text" | "text" | "summary_text":
+            return {"type": "text", "text": str(part.get("text") or "")}
+        case "input_image" if isinstance(part.get("image_url"), str):
+            detail = {"detail": part["detail"]} if part.get("detail") else {}
+            return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
+        case "input_file":
+            names = ("filename", "file_data", "file_id", "file_url")
+            return {"type": "file", "file": {name: part[name] for name in names if part.get(name) is not None}}
+    return dict(part)
+
+
+# --- Messages as items ----------------------------------------------------------------------------------
+
+
+def items_of(messages: Sequence[Mapping[str, Any]], custom: Collection[str] = ()) -> list[Json]:
+    """Convert messages in OpenAI form to input items. ``custom`` are the names of custom tools."""
+    found: list[Json] = []
+    customs: set[str] = set()
+    for message in messages:
+        if message["role"] == "tool":
+            kind = "custom_tool_call_output" if message["tool_call_id"] in customs else "function_call_output"
+            output = _output(message.get("content"))
+            found.append({"type": kind, "call_id": message["tool_call_id"], "output": output})
+        elif message["role"] == "assistant":
+            found += _assistant(message, custom, customs)
+        else:
+            found.append({"type": "message", "role": message["role"], "content": _input(message.get("content"))})
+    return found
+
+
+def _assistant(message: Mapping[str, Any], custom: Collection[str], customs: set[str]) -> list[Json]:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    opaque = [part for part in parts if part["type"] == "reasoning" and isinstance(part.get("item"), dict)]
+    text = "\n".join(part["text"] for part in parts if part["type"] == "text" and part["text"])
+    found = [part["item"] for part in opaque if "before_call" not in part]
+    if text or message.get("refusal"):
+        found.append({"type": "message", "role": "assistant", "content": text or message["refusal"]})
+    for call in message.get("tool_calls") or []:
+        found += [part["item"] for part in opaque if part.get("before_call") == call["id"]]
+        found.append(call_item(call, custom))
+        if call["function"]["name"] in custom:
+            customs.add(call["id"])
+    return found
+
+
+def call_item(call: Mapping[str, Any], custom: Collection[str]) -> Json:
+    name, arguments = call["function"]["name"], call["function"]["arguments"]
+    if name in custom:
+        return {"type": "custom_tool_call", "call_id": call["id"], "name": name, "input": unwrapped(arguments)}
+    return {"type": "function_call", "call_id": call["id"], "name": name, "arguments": arguments or "{}"}
+
+
+def _input(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content or ""
+    return [found for part in content for found in _input_part(part)]
+
+
+def _input_part(part: Mapping[str, Any]) -> list[Json]:
+    match part["type"]:
+        case "text":
+            return [{"type": "input_text", "text": part["text"]}]
+        case "image_url":
+            given = part.get("image_url")
+            image = given if isinstance(given, Mapping) else {"url": given}
+            return [{"type": "input_image", "image_url": image.get("url"), "detail": image.get("detail") or "auto"}]
+        case "file" if isinstance(part.get("file"), Mapping):
+            return [{"type": "input_file", **part["file"]}]
+    return [dict(part)] if part["type"].startswith("input_") else []
+
+
+def _output(content: Any) -> Any:
+    """Return a result as text, or as a list of parts if it has other parts."""
+    parts = _input(content)
+    if isinstance(parts, list) and all(part["type"] == "input_text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts

@@ -1,0 +1,116 @@
+"""Options of a request without a counterpart in the dialect of the model's API.
+
+Between two dialects, options that both have are translated. Every other option is in this table, or unknown to Quire
+and therefore dropped. *Dropping* an option changes how an answer is produced, not what it can contain. If leaving
+something out would change what the client relies on, the request is *refused*. The response header ``X-Quire-Dropped``
+names what was dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from app.core.dialects.question import Dialect, Question
+from app.errors import FieldError, Invalid
+
+TRANSLATED: Mapping[Dialect, Collection[str]] = {
+    "chat": {
+        "model", "messages", "stream", "stream_options", "tools", "tool_choice", "parallel_tool_calls", "max_tokens",
+        "max_completion_tokens", "temperature", "top_p", "stop", "response_format", "reasoning_effort", "user", "n",
+    },
+    "messages": {
+        "model", "messages", "system", "stream", "tools", "tool_choice", "max_tokens", "temperature", "top_p",
+        "stop_sequences", "output_config", "output_format", "thinking",
+    },
+    "responses": {
+        "model", "input", "instructions", "stream", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens",
+        "temperature", "top_p", "text", "reasoning", "store", "previous_response_id", "conversation", "user",
+    },
+}  # fmt: skip
+"""Options that the other dialects have too, or that Quire answers for itself."""
+
+DROPPED: Mapping[Dialect, Mapping[str, str]] = {
+    "chat": {
+        "seed": "no other dialect has it",
+        "frequency_penalty": "no other dialect has it",
+        "presence_penalty": "no other dialect has it",
+        "logit_bias": "no other dialect has it",
+        "prediction": "it only makes an answer faster",
+        "service_tier": "its values differ by API",
+        "store": "Quire keeps the conversation",
+        "metadata": "it is about the other API's storage",
+        "verbosity": "no other dialect has it",
+        "prompt_cache_key": "caches differ by API",
+        "safety_identifier": "its form differs by API",
+    },
+    "messages": {
+        "metadata": "its form differs by API",
+        "top_k": "no other dialect has it",
+        "cache_control": "other APIs cache by themselves",
+        "context_management": "Quire decides what the model sees",
+        "service_tier": "its values differ by API",
+    },
+    "responses": {
+        "include": "it names parts that other models do not have",
+        "metadata": "it is about the other API's storage",
+        "truncation": "Quire decides what the model sees",
+        "context_management": "Quire decides what the model sees",
+        "service_tier": "its values differ by API",
+        "prompt_cache_key": "caches differ by API",
+        "prompt_cache_retention": "caches differ by API",
+        "safety_identifier": "its form differs by API",
+        "stream_options": "it is about obfuscation",
+        "max_tool_calls": "it counts hosted tools",
+        "top_logprobs": "no other dialect has it",
+        "client_metadata": "it is about the other API's storage",
+    },
+}
+
+REFUSED: Mapping[Dialect, Mapping[str, str]] = {
+    "chat": {
+        "logprobs": "only a Chat Completions API has log probabilities",
+        "audio": "only a Chat Completions API speaks",
+        "web_search_options": "only a Chat Completions API has them",
+    },
+    "messages": {
+        "mcp_servers": "only a Messages API calls MCP servers",
+        "container": "only a Messages API has containers",
+        "inference_geo": "only a Messages API is told where to run",
+    },
+    "responses": {
+        "prompt": "only a Responses API has stored prompts",
+        "background": "only a Responses API answers in the background",
+    },
+}
+
+
+def check(question: Question, upstream: Dialect) -> list[str]:
+    """Return the options that are dropped, if their names are any. Raises Invalid, which names each thing that the API
+    cannot do.
+    """
+    if question.dialect == upstream:
+        return []
+    body, theirs = question.body, question.dialect
+    given = [name for name, value in body.items() if value not in (None, False) and name not in TRANSLATED[theirs]]
+    wrong: list[FieldError] = [
+        {"loc": ["body", name], "msg": f"{REFUSED[theirs][name]}, and the model's API speaks {NAMES[upstream]}"}
+        for name in given
+        if name in REFUSED[theirs]
+    ]
+    wrong += [
+        {"loc": ["body", *_loc(place)], "msg": f"`{name}` is not served by a {NAMES[upstream]} API"}
+        for place, name in question.hosted.items()
+    ]
+    if wrong:
+        raise Invalid(errors=wrong)
+    return sorted(name for name in given if _NAME.fullmatch(name))[:DROPPED_MAX]
+
+
+DROPPED_MAX = 20
+_NAME = re.compile("[a-z_]{1,40}")
+NAMES: Mapping[Dialect, str] = {"chat": "Chat Completions", "messages": "Messages", "responses": "Responses"}
+
+
+def _loc(place: str) -> list[str | int]:
+    return [int(part) if part.isdecimal() else part for part in place.split(".")]

@@ -1,0 +1,101 @@
+"""A client's question in the neutral form, and the interface between the two sides of a translation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from app.core.model import Format
+
+Dialect = Literal["chat", "messages", "responses"]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request to a model."""
+
+    dialect: Dialect
+    """The client's."""
+    body: Mapping[str, Any]
+    """As sent."""
+    messages: Sequence[Any]
+    """In OpenAI's or Anthropic's form, the system prompt first."""
+    options: Mapping[str, Any]
+    """Everything but the messages and tools, as Chat Completions names it."""
+    tools: tuple[Json, ...] = ()
+    """The client's functions, in OpenAI form."""
+    hosted: Mapping[str, str] = field(default_factory=dict)
+    """What only an API of the same dialect can do: its place in the body, and its name."""
+
+    @property
+    def streams(self) -> bool:
+        return bool(self.body.get("stream"))
+
+    @property
+    def answer_tokens_max(self) -> int:
+        """The client's limit on the answer's length; 0 if there is none."""
+        limits = [self.options.get(name) for name in ("max_completion_tokens", "max_tokens")]
+        return max((n for n in limits if type(n) is int), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The window for the model, with its tools."""
+
+    messages: list[Json]
+    system: str | None
+    """Beside the messages, where the API has it there."""
+    tools: list[Json]
+    """In the API's own form."""
+    calls_tools: bool = True
+    """False: the tools are there because the messages have calls of them, and are not to be called."""
+
+
+class Reader(Protocol):
+    """Reads the events of an API's stream as chunks of Chat Completions."""
+
+    def feed(self, event: Mapping[str, Any]) -> list[Json]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Calls of the model's API in its dialect."""
+
+    dialect: Dialect
+    path: str
+    window: Format
+    tools: Callable[[Question], list[Json]]
+    """The client's tools in the API's form."""
+    request: Callable[[Question, Shown], Json]
+    """The body of a request whose answer is streamed."""
+    reader: Callable[[], Reader]
+    events: Callable[[Mapping[str, Any]], list[Json]]
+    """The events of an answer that came in one piece."""
+
+
+Event = tuple[str | None, Json]
+"""A server-sent event: its name, where the dialect names its events, and its data."""
+
+
+class Writer(Protocol):
+    """Writes one answer in a client's dialect, of chunks of Chat Completions."""
+
+    def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
+        """The events of a part of the answer."""
+
+    def end(self, usage: Mapping[str, Any] | None) -> list[Event]:
+        """The events that end it."""
+
+    def whole(self) -> Json:
+        """The answer in one piece, once it has ended."""
+
+
+def function_name(tool: object) -> str | None:
+    """The name of a tool in any dialect's form."""
+    if not isinstance(tool, Mapping):
+        return None
+    function = tool.get("function")
+    name = (function if isinstance(function, Mapping) else tool).get("name")
+    return name if isinstance(name, str) else None

@@ -1,0 +1,117 @@
+"""An answer as stored: in OpenAI's form, or in the form of the dialect with more content.
+
+Parts that only one dialect has return to the model in their place. Those of Messages are blocks among others, so such
+an answer is stored in Anthropic's form. Those of Responses are items: each is a content part of the type ``reasoning``,
+which windows of other dialects leave out, and names the call that it preceded, if any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from app.core.canonical import dumps
+from app.core.dialects.question import Dialect, Json
+from app.core.dialects.served_messages import arguments_of
+
+
+@dataclass
+class Part:
+    """A piece of an answer: its text so far, the id of a call, or a part that only one dialect has."""
+
+    kind: Literal["text", "call", "native"]
+    text: str = ""
+    """Of a call, its id."""
+    native: Json = field(default_factory=dict)
+    dialect: Dialect = "chat"
+
+
+def message(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]], text: str | None, earlier: str = "") -> Json:
+    """Return a model's output of one call, with some of its calls.
+
+    ``text`` is the whole answer's, whose beginning ``earlier`` is not in the parts; None: it is stored with a later
+    part of the answer.
+    """
+    dialects = {part.dialect for part in parts if part.kind == "native"}
+    if "messages" in dialects:
+        content = _blocks(parts, calls, None if text is None else earlier)
+        return {"role": "assistant", "content": content}
+    said: Json = {"role": "assistant", "content": text or None}
+    if "responses" in dialects:
+        said["content"] = [*_items(parts, calls), *([{"type": "text", "text": text}] if text else [])]
+    if calls:
+        said["tool_calls"] = list(calls)
+    return said
+
+
+def _blocks(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]], earlier: str | None) -> list[Json]:
+    by_id = {call["id"]: call["function"] for call in calls}
+    blocks: list[Json] = [{"type": "text", "text": earlier}] if earlier and earlier.strip() else []
+    for part in parts:
+        if part.kind == "native":
+            blocks.append(part.native)
+        elif part.kind == "call" and part.text in by_id:
+            function = by_id[part.text]
+            called = {"id": part.text, "name": function["name"], "input": arguments_of(function["arguments"])}
+            blocks.append({"type": "tool_use", **called})
+        elif part.kind == "text" and earlier is not None and part.text.strip():
+            blocks.append({"type": "text", "text": part.text})
+    return blocks
+
+
+def _items(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]]) -> list[Json]:
+    ids = {call["id"] for call in calls}
+    found: list[Json] = []
+    waiting: list[Json] = []
+    for part in parts:
+        if part.kind == "native":
+            waiting.append({"type": "reasoning", "item": part.native})
+        elif part.kind == "call" and part.text in ids:
+            found += [{**item, "before_call": part.text} for item in waiting]
+            waiting = []
+        elif part.kind == "text":
+            found += waiting
+            waiting = []
+    return [*found, *waiting]
+
+
+def chunks(message: Mapping[str, Any], head: Mapping[str, Any]) -> list[Json]:
+    """Return a stored answer roughly as the chunks that it came in."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    is_plain = all(part.get("type") == "text" for part in parts)
+    calls: list[Json] = [{"index": i, **call} for i, call in enumerate(message.get("tool_calls") or [])]
+    if is_plain:
+        texts = {"content": "\n".join(part["text"] for part in parts)} if parts else {}
+        said = {name: value for name, value in message.items() if name not in ("id", "client_id")}
+        return [_chunk(head, {**said, **texts, **({"tool_calls": calls} if calls else {})})]
+    found = [_chunk(head, {"role": "assistant"})]
+    for part in parts:
+        found += [_chunk(head, delta) for delta in _deltas(part, calls)]
+    rest = [call for call in calls if not call.pop("is_told", False)]
+    return [*found, *([_chunk(head, {"tool_calls": rest})] if rest else [])]
+
+
+def _chunk(head: Mapping[str, Any], delta: Json) -> Json:
+    return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+
+def _deltas(part: Mapping[str, Any], calls: list[Json]) -> list[Json]:
+    """Return the deltas of one content part. A call follows the items that preceded it."""
+    match part.get("type"):
+        case "text":
+            return [{"content": part["text"]}]
+        case "tool_use":
+            function = {"name": part["name"], "arguments": dumps(part.get("input") or {})}
+            call = {"index": len(calls), "id": part["id"], "type": "function", "function": function}
+            calls.append({**call, "is_told": True})
+            return [{"tool_calls": [call]}]
+        case "reasoning" if "item" in part:
+            event = {"type": "response.output_item.done", "item": part["item"]}
+            return [{"native": {"dialect": "responses", "event": event, "part": part["item"]}}]
+    start = {"type": "content_block_start", "content_block": part}
+    return [
+        {"native": {"dialect": "messages", "event": start}},
+        {"native": {"dialect": "messages", "event": {"type": "content_block_stop"}, "part": part}},
+    ]

@@ -1,0 +1,192 @@
+"""Hooks: what coding agents report of their sessions, and what they are told.
+
+Each event becomes a plan: the messages to store and what to answer. A session is the conversation ``{agent}:{id}``.
+
+Two events are the same if their session, kind, content and ids (of tool call, prompt and turn) are equal. An event with
+an id is stored once, whenever it arrives again. Without an id, saying the same thing again must remain possible
+("continue"), so an event counts as sent again only if it repeats what was stored last. The messages' client ids carry
+this: the database stores each at most once, even when two equal events arrive together.
+
+What Quire said itself is never stored: the calls of its own tools. The texts of its answers do not come back in
+events.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app.core.canonical import dumps
+from app.core.messages import NAME_MAX, NOT_IN_IDS
+from app.errors import Invalid
+
+Agent = Literal["claude-code", "codex"]
+Reply = Literal["recall", "head"]
+"""Bring in memories that answer the prompt; or the head of the conversation's window."""
+
+OWN_TOOLS = "mcp__quire__"
+"""How agents name the tools of an MCP server called quire, as `quire connect` calls it."""
+IDS = ("tool_use_id", "prompt_id", "turn_id")
+ANSWER_TOKENS_MAX = 600
+"""Of what a prompt is answered with."""
+FRAME_TOKENS_MAX = 60
+"""Of them for the frame around the memories, in either language."""
+HEAD_TOKENS_MAX = 2000
+HEAD_BUDGETS = (16_000, 8_000, 4_000, 2_000)
+"""Budgets of the windows whose head can be the answer; the first that has one is taken. A head takes a tenth."""
+QUERY_CHARACTERS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of an agent; ``data`` is all that it sent."""
+
+    agent: Agent
+    session_id: str
+    name: str
+    data: Mapping[str, Any]
+
+    @property
+    def conversation_id(self) -> str:
+        return f"{self.agent}:{self.session_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The decision on an event."""
+
+    is_known: bool = True
+    """Whether the event is one that concerns Quire; of others nothing is looked at."""
+    messages: tuple[Mapping[str, Any], ...] = ()
+    """In OpenAI form, without client ids; stored together or not at all."""
+    digest: str = ""
+    """Equal for equal events."""
+    has_id: bool = False
+    """Whether the agent gave the event an id, so that an equal one is the same one."""
+    reply: Reply | None = None
+    query: str = ""
+
+
+def plan(event: Event) -> Plan:
+    """Decide what to store of an event and what to answer. Raises Invalid, which names the field."""
+    match event.name:
+        case "UserPromptSubmit":
+            return _of_prompt(event)
+        case "PostToolUse":
+            return _of_tool(event)
+        case "Stop":
+            return _of_stop(event)
+        case "SessionStart":
+            starts_anew = event.data.get("source") not in ("compact", "resume")
+            return Plan(reply=None if starts_anew else "head")
+        case "PreCompact" | "SessionEnd":
+            return Plan()
+        case _:
+            return Plan(is_known=False)
+
+
+def _of_prompt(event: Event) -> Plan:
+    prompt = _text(event, "prompt")
+    if not prompt.strip():
+        return Plan()
+    query = prompt[:QUERY_CHARACTERS_MAX]
+    return _storing(event, [{"role": "user", "content": prompt}], prompt, reply="recall", query=query)
+
+
+def _of_stop(event: Event) -> Plan:
+    """Plan to store the agent's answer; older versions do not send it."""
+    if event.data.get("last_assistant_message") is None:
+        return Plan()
+    said = _text(event, "last_assistant_message")
+    return _storing(event, [{"role": "assistant", "content": said}], said) if said.strip() else Plan()
+
+
+def _of_tool(event: Event) -> Plan:
+    """Plan to store a call with its result, so that neither is ever there alone."""
+    name = _name(event, "tool_name")
+    if "tool_response" not in event.data:
+        raise Invalid(errors=[{"loc": ["body", "tool_response"], "msg": "is required"}])
+    if name.startswith(OWN_TOOLS):
+        return Plan()
+    given, result = event.data.get("tool_input"), _result(event.data["tool_response"])
+    arguments = dumps(given if isinstance(given, dict) else {} if given is None else {"input": given})
+    content = [name, arguments, result]
+    call_id = _name(event, "tool_use_id") if "tool_use_id" in event.data else f"call_{_digest(content)}"
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    pair: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": result},
+    ]
+    return _storing(event, pair, content)
+
+
+def _storing(
+    event: Event, messages: Sequence[Mapping[str, Any]], content: object, *, reply: Reply | None = None, query: str = ""
+) -> Plan:
+    ids = [found if isinstance(found := event.data.get(name), str) else None for name in IDS]
+    return Plan(
+        messages=tuple(messages),
+        digest=_digest([event.name, content, ids]),
+        has_id=any(ids),
+        reply=reply,
+        query=query,
+    )
+
+
+def named(plan: Plan, newest_client_id: str | None, last_seq: int) -> list[dict[str, Any]]:
+    """Return the messages to store with their client ids; none if the event is the one that was stored last.
+
+    ``newest_client_id`` and ``last_seq``: of the conversation's newest message; 0 if there is none.
+    """
+    stem = f"hook-{plan.digest}-"
+    if plan.has_id:
+        stem += "once"
+    elif newest_client_id is not None and newest_client_id.startswith(stem):
+        return []
+    else:
+        stem += str(last_seq + 1)
+    return [{**message, "client_id": f"{stem}-{n}"} for n, message in enumerate(plan.messages)]
+
+
+def answer(event: Event, text: str | None, tokens: int) -> dict[str, Any]:
+    """Return the agent's answer, empty if there is no text or it is longer than the event allows."""
+    most = HEAD_TOKENS_MAX if event.name == "SessionStart" else ANSWER_TOKENS_MAX
+    if not text or tokens > most:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(dumps(value).encode()).hexdigest()[:32]
+
+
+def _text(event: Event, field: str) -> str:
+    if field not in event.data:
+        raise Invalid(errors=[{"loc": ["body", field], "msg": "is required"}])
+    value = event.data[field]
+    if not isinstance(value, str):
+        raise Invalid(errors=[{"loc": ["body", field], "msg": "must be a string"}])
+    return value
+
+
+def _name(event: Event, field: str) -> str:
+    value = _text(event, field)
+    if not 0 < len(value) <= NAME_MAX or NOT_IN_IDS.search(value):
+        message = f"must have 1 to {NAME_MAX} characters and no control characters"
+        raise Invalid(errors=[{"loc": ["body", field], "msg": message}])
+    return value
+
+
+def _result(response: object) -> str:
+    """A result as text: MCP's text blocks joined, any other value as JSON."""
+    if isinstance(response, str):
+        return response
+    if isinstance(response, list) and response and all(_is_text(part) for part in response):
+        return "\n".join(part["text"] for part in response)
+    return dumps(response)
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)

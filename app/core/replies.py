@@ -1,0 +1,127 @@
+"""Judge what a model wrote against what it covers, before it replaces anything.
+
+A text is unusable if it loops ("Wait, I'll check. Wait, I'll check. …"), is in another language than what it covers, or
+is far too short or too long for it. All of it is relative: what repeats in the covered text may repeat as often in the
+reply, a quotation may be in its source's language, and repetitions count once in a length. The bounds are wide: a bad
+style passes, a failure does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+Scripts = tuple[int, int]
+"""Ideographs and Latin words of a text, without code (``text.language.script_counts``)."""
+Run = tuple[str, ...]
+
+SEEN_CHARACTERS = 60_000
+RUN = 8
+"""Units (words; characters of other scripts) in a run. Lists of similar sentences share shorter ones."""
+RUNS_MIN = 12
+"""Fewer runs are too few to judge."""
+KEPT_SHARE = 5
+"""A summary keeps at least one part in so many of the content that is expected."""
+SHORTEST_UNITS = 6
+SHORTEST_SHARE = 40
+"""Without an expectation a summary has SHORTEST_UNITS, or one part in so many of what it covers."""
+LONGEST_TIMES = 4
+LONGEST_SLACK = 200
+"""A summary has at most so many times the units of what it covers, and these."""
+LETTERS_MIN = 12
+"""Ideographs and Latin words; fewer can be names and terms of any language."""
+MOST, NEXT_TO_NONE = 0.5, 0.05
+"""Shares of ideographs in texts of one language."""
+IDEOGRAPHS_IN_WORD = 1.6
+ALIKE_MIN, ALIKE_SHARE = 8, 4
+"""Of so many different messages, at least one in so many has a line of its own."""
+
+_UNIT = re.compile(r"[a-z0-9]{1,12}|[^\W_a-z0-9]")
+_NUMBERING = re.compile(r"^\s*\d{1,4}[.)、:：]\s*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A text's units in order, without numbers at the start of lines: how many, and each run with its count."""
+
+    units: int
+    runs: Mapping[Run, int]
+
+    @property
+    def content(self) -> int:
+        """Units, without those that only repeat."""
+        return self.units - sum(self.runs.values()) + len(self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What a reply is about."""
+
+    wording: Wording
+    scripts: Scripts
+    """Of what people and the assistant say."""
+
+
+def wording_of(text: str) -> Wording:
+    units = _UNIT.findall(_NUMBERING.sub("", text[:SEEN_CHARACTERS].casefold()))
+    return Wording(len(units), Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1)))
+
+
+def summary_fault(text: str, scripts: Scripts, covered: Covered, content_expected: int) -> str | None:
+    """Return what makes a summary unusable, as the end of a sentence; None if nothing does.
+
+    ``content_expected`` is the content of the old summary, or the requested one; 0 if there is neither.
+    """
+    wording, least = wording_of(text), least_content(covered, content_expected)
+    if loops(wording, covered.wording):
+        return "repeats itself"
+    if wording.content < least:
+        return f"says too little for what it covers ({wording.content} words of {least})"
+    most = covered.wording.units * LONGEST_TIMES + LONGEST_SLACK
+    if wording.units > most:
+        return f"is too long for what it covers ({wording.units} words of {most})"
+    return "is in another language than the messages" if is_strange(wording, scripts, covered) else None
+
+
+def least_content(covered: Covered, content_expected: int) -> int:
+    return max(content_expected // KEPT_SHARE, min(SHORTEST_UNITS, covered.wording.content // SHORTEST_SHARE))
+
+
+def loops(wording: Wording, covered: Wording) -> bool:
+    """Return whether more than half of a text's runs repeat earlier ones, more often than the covered text does."""
+    total = sum(wording.runs.values())
+    return total >= RUNS_MIN and 2 * _excess(wording, covered) > total
+
+
+def is_strange(wording: Wording, scripts: Scripts, covered: Covered) -> bool:
+    """Return whether a text is in another language than what it covers, and is no quotation from it."""
+    if not is_foreign(scripts, covered.scripts):
+        return False
+    quoted = sum(times for run, times in wording.runs.items() if run in covered.wording.runs)
+    return 2 * quoted <= sum(wording.runs.values())
+
+
+def is_foreign(written: Scripts, covered: Scripts) -> bool:
+    """Return whether one text is Chinese and the other has next to no Chinese, each long enough to judge."""
+    if min(sum(written), sum(covered)) < LETTERS_MIN:
+        return False
+    low, high = sorted((_chinese(written), _chinese(covered)))
+    return low < NEXT_TO_NONE and high > MOST
+
+
+def are_alike(lines: Collection[str], messages: Collection[str]) -> bool:
+    """Return whether the lines of different messages are nearly all the same."""
+    different = len(set(messages))
+    return different >= ALIKE_MIN and len(lines) >= ALIKE_MIN and len(set(lines)) * ALIKE_SHARE < different
+
+
+def _excess(wording: Wording, covered: Wording) -> int:
+    """Return how many runs repeat one that the covered text does not hold as often."""
+    return sum(max(0, times - max(1, covered.runs.get(run, 0))) for run, times in wording.runs.items())
+
+
+def _chinese(scripts: Scripts) -> float:
+    words = scripts[0] / IDEOGRAPHS_IN_WORD
+    return words / (words + scripts[1])

@@ -1,0 +1,65 @@
+"""The parts of a long tool result that matter to a question, chosen without a model.
+
+A text is taken in stretches of some lines. One is worth what BM25 gives it for the question, with the words' weights
+taken from the text itself, and more where it reports an error or holds values. The first and the last stretch are worth
+something too: they say what it is, and how it ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from math import log
+
+from app.extractive.patterns import specifics
+from app.text import bm25
+
+SCAN_CHARACTERS = 200_000
+"""Of a longer text, so many of the beginning and END_CHARACTERS of the end are looked at."""
+END_CHARACTERS = 4_000
+STRETCH_CHARACTERS = 400
+K1 = 1.2
+EDGE, ERROR, VALUE = 2.0, 2.0, 0.15
+"""What the first and the last stretch, one with an error, and each value in one are worth."""
+_ERROR = re.compile(
+    r"\b(?:error|exception|traceback|failed|failure|fatal|denied|warning)\b|错误|失败|异常|警告|报错", re.IGNORECASE
+)
+
+
+def best_parts(text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
+    """Return start and length of the stretches that matter most, the best first, up to so many characters together."""
+    stretches = list(_stretches(text))
+    worth = _worth([text[start : start + length] for start, length in stretches], question)
+    found: list[tuple[int, int]] = []
+    for at in sorted(range(len(stretches)), key=lambda i: (-worth[i], i)):
+        if stretches[at][1] <= characters_max:
+            characters_max -= stretches[at][1]
+            found.append(stretches[at])
+    return found
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """Yield stretches of whole lines where lines are short, within the part that is looked at."""
+    middle = min(len(text), SCAN_CHARACTERS)
+    for begin, end in ((0, middle), (max(middle, len(text) - END_CHARACTERS), len(text))):
+        at = begin
+        while at < end:
+            to = min(at + STRETCH_CHARACTERS, end)
+            seam = text.rfind("\n", at + STRETCH_CHARACTERS // 2, to)
+            to = seam + 1 if seam > 0 and to < end else to
+            yield at, to - at
+            at = to
+
+
+def _worth(stretches: list[str], question: str) -> list[float]:
+    wanted = set(bm25.terms(question)) - bm25.STOP_WORDS
+    found = [Counter(term for term in bm25.terms(text) if term in wanted) for text in stretches]
+    holders = Counter(term for terms in found for term in terms)
+    weights = {term: log(1 + len(stretches) / count) for term, count in holders.items()}
+    worth = []
+    for at, (text, terms) in enumerate(zip(stretches, found, strict=True)):
+        score = sum(weights[term] * count * (K1 + 1) / (count + K1) for term, count in terms.items())
+        score += EDGE * (at in (0, len(stretches) - 1)) + ERROR * bool(_ERROR.search(text)) + VALUE * specifics(text)
+        worth.append(score)
+    return worth

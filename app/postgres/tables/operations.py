@@ -1,0 +1,145 @@
+"""Jobs, stored responses, spending, tenants and keys."""
+
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Column,
+    Date,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+
+from app.postgres.tables.base import NOW, ZERO, conversation, counter, created, metadata, of_conversation, tenant
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    tenant(),
+    Column("key", Text(collation="C"), nullable=False),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the request"),
+    Column("response", Text, nullable=False),
+    Column(
+        "owner",
+        Uuid,
+        nullable=False,
+        server_default=text("'00000000-0000-0000-0000-000000000000'"),
+        comment="hash of the one scope that it may speak of; zeros: not known",
+    ),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "key"),
+    CheckConstraint("char_length(key) BETWEEN 1 AND 255", name="key_length"),
+)
+Index("idempotency_created_idx", idempotency.c.tenant_id, idempotency.c.created_at)
+Index("idempotency_owner_idx", idempotency.c.tenant_id, idempotency.c.owner, idempotency.c.key)
+
+work = Table(
+    "work",
+    metadata,
+    tenant(),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text(collation="C"), nullable=False, comment="what it is about; ids of ours only"),
+    Column("id", Uuid, nullable=False, comment="its name outside"),
+    Column("lane", Text, nullable=False, comment="which provider it needs; one job a conversation and lane at a time"),
+    Column("conversation_id", Text(collation="C")),
+    Column(
+        "args", Text, nullable=False, server_default=text("'{}'"), comment="JSON of ids and numbers, never of content"
+    ),
+    Column("version", Integer, nullable=False, server_default=text("1"), comment="bumped by each enqueueing"),
+    Column("claimed", Integer, comment="the version that is being worked on"),
+    Column("token", Uuid, comment="of the lease; null while nobody works on it"),
+    Column("due", DateTime(timezone=True), nullable=False, server_default=NOW, comment="when to run; the lease's end"),
+    counter("attempts"),
+    Column("excused", Integer, nullable=False, server_default=ZERO, comment="attempts that the provider foiled"),
+    Column("failed_at", DateTime(timezone=True), comment="set: a dead letter"),
+    Column("error", Text, comment="of the latest attempt; never content"),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=NOW, comment="since when it is due"),
+    PrimaryKeyConstraint("tenant_id", "kind", "subject"),
+    of_conversation("work"),
+)
+Index("work_id_key", work.c.tenant_id, work.c.id, unique=True)
+Index(
+    "work_due_idx",
+    work.c.tenant_id,
+    work.c.lane,
+    work.c.due,
+    postgresql_where=text("failed_at IS NULL AND token IS NULL"),
+)
+Index("work_dead_idx", work.c.tenant_id, work.c.id, postgresql_where=work.c.failed_at.isnot(None))
+Index("work_conversation_idx", work.c.tenant_id, work.c.conversation_id)
+Index(
+    "work_running_key",
+    work.c.tenant_id,
+    work.c.lane,
+    work.c.conversation_id,
+    unique=True,
+    postgresql_where=work.c.token.isnot(None),
+)
+
+spending = Table(
+    "spending",
+    metadata,
+    tenant(),
+    Column("day", Date, nullable=False),
+    Column("kind", Text, nullable=False, comment="of the work that it was spent on"),
+    counter("calls", big=True),
+    counter("prompt_tokens", big=True),
+    counter("completion_tokens", big=True),
+    PrimaryKeyConstraint("tenant_id", "day", "kind"),
+)
+
+conversation_spending = Table(
+    "conversation_spending",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("kind", Text, nullable=False),
+    counter("calls", big=True),
+    counter("prompt_tokens", big=True),
+    counter("completion_tokens", big=True),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "kind"),
+    of_conversation("conversation_spending"),
+)
+
+# --- Access -----------------------------------------------------------------------------------------
+tenants = Table(
+    "tenants",
+    metadata,
+    tenant(),
+    Column("name", Text, nullable=False),
+    Column("keyed_at", DateTime(timezone=True), comment="since when callers need a key; never unset"),
+    created(),
+    PrimaryKeyConstraint("tenant_id"),
+    CheckConstraint("char_length(name) BETWEEN 1 AND 200", name="name_length"),
+)
+"""The one table whose rows every tenant can list: the worker iterates over it, and it holds no content. Only the
+tenant itself writes its row."""
+
+keys = Table(
+    "keys",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False, comment="the public part; stands in the key"),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the secret part"),
+    Column("name", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("user_id", Text(collation="C"), comment="the one user that it sees; null: all of the tenant's"),
+    created(),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("revoked_at", DateTime(timezone=True)),
+    Column("last_used_at", DateTime(timezone=True), comment="to a minute"),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    ForeignKeyConstraint(["tenant_id"], ["tenants.tenant_id"]),
+    CheckConstraint("octet_length(digest) = 32", name="digest_length"),
+    CheckConstraint(
+        "cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin', 'memories:sensitive']", name="scopes"
+    ),
+)
+Index("keys_user_idx", keys.c.tenant_id, keys.c.user_id, keys.c.id)

@@ -1,0 +1,84 @@
+"""Changes that an append makes to its conversation before it adds messages.
+
+A new system prompt, the first words in Chinese, a higher token ratio and a refused question that leaves: each changes
+what every window is laid out by, so it begins a generation and needs the conversation's lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from app.core.calibration import risen
+from app.core.conversation import Conversation
+from app.core.messages import FRAME_TOKENS
+from app.core.preparation import spoken_language
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.conversations import refused
+from app.services.conversations.reading import READER
+from app.services.conversations.requests import AppendRequest
+from app.services.conversations.selection import Selection
+from app.store import conversations
+
+
+def is_due(known: Conversation, request: AppendRequest, selection: Selection) -> bool:
+    """Return whether the append changes what every window's layout depends on."""
+    calibrates = _token_percent(known, selection) != known.token_percent
+    takes_out = refused.leaves(known, request, selection)
+    return calibrates or takes_out or _changes_system(known, selection) or _turns_out_chinese(known, selection)
+
+
+async def make(
+    runtime: Runtime,
+    connection: Connection,
+    tenant: UUID,
+    known: Conversation,
+    request: AppendRequest,
+    selection: Selection,
+) -> Conversation:
+    """Make the changes to a locked conversation, and return the conversation as it is then."""
+    takes_out = refused.leaves(known, request, selection)
+    if takes_out:
+        known = await refused.take_out(runtime, connection, tenant, known, request)
+    if _changes_system(known, selection):
+        known = await _change_system(runtime, connection, tenant, known, selection.system or "")
+    if takes_out or _turns_out_chinese(known, selection):
+        await conversations.begin_generation(connection, tenant, known.id)
+        known = _of_next_generation(known)
+    if (percent := _token_percent(known, selection)) != known.token_percent:
+        await conversations.calibrate(connection, tenant, known.id, percent)
+        known = replace(_of_next_generation(known), token_percent=percent)
+    return known
+
+
+def _token_percent(known: Conversation, selection: Selection) -> int:
+    reported = selection.reported_usage
+    return known.token_percent if reported is None else risen(known.token_percent, reported)
+
+
+def _changes_system(known: Conversation, selection: Selection) -> bool:
+    return selection.system is not None and selection.system != known.system
+
+
+def _turns_out_chinese(known: Conversation, selection: Selection) -> bool:
+    """Return whether windows were shown in English until now, when the user has said something for the first time."""
+    was_shown = known.language is None and known.totals.last_seq > 0
+    return was_shown and spoken_language(selection.arrivals, READER) == "zh"
+
+
+async def _change_system(
+    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, system: str
+) -> Conversation:
+    [tokens] = await runtime.tokens.count_many([system])
+    changed = conversations.NewConversation(
+        id=known.id, uid=known.uid, title=known.title, system=system, system_tokens=tokens + FRAME_TOKENS,
+        model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
+    )  # fmt: skip
+    await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
+    return replace(_of_next_generation(known), system=system, system_tokens=changed.system_tokens)
+
+
+def _of_next_generation(known: Conversation) -> Conversation:
+    generation = known.totals.generation + known.totals.last_seq + 1
+    return replace(known, version=known.version + 1, totals=replace(known.totals, generation=generation))

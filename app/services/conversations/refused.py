@@ -1,0 +1,64 @@
+"""Taking a question that a model's API refused for good out of what windows show (``core.refused``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from app.core import refused
+from app.core.conversation import Conversation
+from app.core.erasure import refused_mark
+from app.core.erasure_plan import Line
+from app.postgres.database import Connection
+from app.queue import enqueue
+from app.runtime import Runtime
+from app.services.conversations.requests import AppendRequest, ProxyQuestion, SyncedList, origin_of
+from app.services.conversations.selection import Selection
+from app.store import erasing
+from app.store import refused as stored
+from app.store.conversations import calls_text
+from app.store.erasing import Derived
+
+
+def leaves(known: Conversation, request: AppendRequest, selection: Selection) -> bool:
+    """Return whether what is appended makes the conversation's refused question leave."""
+    if not known.refused or known.asked_from is None or not selection.arrivals:
+        return False
+    return refused.leaves(origin_of(request), selection.arrivals[0].draft.role)
+
+
+async def take_out(
+    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, request: AppendRequest
+) -> Conversation:
+    """Take out the refused question of a locked conversation, with all that was made of it. Return the conversation
+    as it is then, but for its generation, which is the caller's to begin.
+    """
+    first, place = known.asked_from or 0, (tenant, known.id)
+    rows = await stored.question(connection, *place, first)
+    gone = [row for row in rows if row["seq"] >= first]
+    unsaid = isinstance(request, SyncedList | ProxyQuestion) and known.chain not in request.messages.chains
+    chain = await stored.chain_before(connection, *place, first) if unsaid else known.chain
+    group = [row["shown"] for row in rows if row["seq"] < first and row["kind"] in ("call", "result")]
+    answers_calls = bool(group) and gone[0]["kind"] == "result"
+    after = replace(
+        known,
+        end=replace(
+            known.end,
+            group=gone[0]["call_group"] if answers_calls else known.end.group,
+            open_calls=refused.open_again(group) if answers_calls else (),
+        ),
+        totals=replace(known.totals, full=gone[0]["full_before"], short=gone[0]["short_before"]),
+        chain=chain,
+        asked_from=None,
+        refused=False,
+    )
+    pages = sorted({row["page"] for row in gone})
+    made = Derived(known.id, known.uid, [row["seq"] for row in gone], pages, near=[])
+    said = refused_mark(known.language or "en")
+    line = Line(said, await runtime.count(said))
+    await erasing.drop_derived(connection, tenant, made)
+    await stored.leave(connection, tenant, after, first, (line.text, line.tokens), unsaid=unsaid)
+    await erasing.settle(connection, tenant, made, line, prompt_tokens=0, open_calls=calls_text(after.end))
+    if closed := [enqueue.page(known.id, known.uid, page) for page in pages if page < known.totals.last_page]:
+        await enqueue.enqueue(connection, tenant, closed)
+    return after

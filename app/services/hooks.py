@@ -1,0 +1,162 @@
+"""Hear what a coding agent reports of its session: gather, decide (``core.hooks``), apply, and answer in time.
+
+An agent waits for its hooks and must never suffer from them, so the answer comes within STORE_SECONDS and
+ANSWER_SECONDS. While the database is away, it is empty and says that the event was not stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+
+from app import errors
+from app.core import hooks
+from app.core.caller import Caller
+from app.core.hooks import Event, Plan
+from app.core.messages import Draft, read
+from app.core.render import tail_text
+from app.runtime import Runtime
+from app.services.conversations.append import append
+from app.services.conversations.context import context
+from app.services.conversations.requests import PostedMessages
+from app.services.conversations.tail import ContextRequest
+from app.store import conversations, messages
+
+STORE_SECONDS = 4.0
+"""How long the agent waits for the event to be stored. Storing goes on afterwards."""
+ANSWER_SECONDS = 2.0
+"""How long it then waits for what is to be recalled."""
+NOT_STORED, NOT_ANSWERED = "not-stored", "not-answered"
+RECALL_BUDGET = hooks.HEAD_BUDGETS[0]
+"""Of the window whose messages are not recalled: so much of the session's end, an agent still sees."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An answer in the agent's form; ``warning`` names what could not be done."""
+
+    answer: dict[str, Any]
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Whose event it is."""
+
+    runtime: Runtime
+    caller: Caller
+    user_id: str
+    event: Event
+    is_large: bool
+
+
+async def hear(
+    runtime: Runtime, caller: Caller, user_id: str, event: Event, decided: Plan, *, is_large: bool = False
+) -> Heard:
+    """Store an event and answer it as decided. Raises Invalid, PayloadTooLarge, or NotFound for another user's session.
+
+    ``is_large``: its texts take long to read.
+    """
+    if not decided.is_known:
+        return Heard({})
+    session = _Session(runtime, caller, user_id, event, is_large)
+    try:
+        is_there = await _in_time(runtime, asyncio.create_task(_apply(session, decided)))
+    except (TimeoutError, errors.StorageUnavailable, errors.Busy) as error:
+        _logger.warning("an event of a hook is not stored in time: %s", type(error).__name__)
+        return Heard({}, NOT_STORED)
+    if decided.reply is None or not is_there:
+        return Heard({})
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return Heard(await _answer(session, decided))
+    except (TimeoutError, errors.QuireError) as error:
+        _logger.warning("an event of a hook is not answered: %s", type(error).__name__)
+        return Heard({}, NOT_ANSWERED)
+
+
+async def _in_time(runtime: Runtime, storing: asyncio.Task[bool]) -> bool:
+    """Wait for the storing, but not for long; it goes on by itself then."""
+    runtime.turns.hold(storing)
+    try:
+        async with asyncio.timeout(STORE_SECONDS):
+            return await asyncio.shield(storing)
+    except TimeoutError:
+        storing.add_done_callback(_log_late)
+        raise
+
+
+def _log_late(storing: asyncio.Task[bool]) -> None:
+    if not storing.cancelled() and (error := storing.exception()) is not None:
+        _logger.warning("an event of a hook is not stored: %s", type(error).__name__)
+
+
+async def _apply(session: _Session, decided: Plan) -> bool:
+    """Store what is new of an event; return whether its conversation is there. Raises NotFound if it is another's."""
+    runtime, tenant, name = session.runtime, session.caller.tenant, session.event.conversation_id
+    async with runtime.database.snapshot(tenant) as connection:
+        known = await conversations.find(connection, tenant, name)
+        newest = await messages.history(connection, tenant, name, 2**31 - 1, 1, newest_first=True) if known else ()
+    if known is not None and conversations.seen(known, session.user_id) is None:
+        raise conversations.unknown()
+    client_id, last_seq = (newest[0]["client_id"], newest[0]["seq"]) if newest else (None, 0)
+    new = hooks.named(decided, client_id, last_seq)
+    if not new:
+        return known is not None
+    limits = runtime.defaults.limits
+    drafts = await anyio.to_thread.run_sync(read, new, limits) if session.is_large else read(new, limits)
+    sent = PostedMessages(drafts, session.user_id, bound_to=session.user_id, is_large=session.is_large)
+    try:
+        await append(runtime, tenant, name, sent, None)
+    except errors.Conflict:
+        if not await _are_stored(session, drafts):
+            raise
+    return True
+
+
+async def _are_stored(session: _Session, drafts: list[Draft]) -> bool:
+    """Return whether the event was stored before, or by an equal one at the same time."""
+    tenant, ids = session.caller.tenant, [draft.client_id for draft in drafts if draft.client_id is not None]
+    async with session.runtime.database.snapshot(tenant) as connection:
+        return bool(await messages.taken_client_ids(connection, tenant, session.event.conversation_id, ids))
+
+
+async def _answer(session: _Session, decided: Plan) -> dict[str, Any]:
+    text = await (_recalled(session, decided.query) if decided.reply == "recall" else _head(session))
+    tokens = (await session.runtime.tokens.count_many([text]))[0] if text else 0
+    return hooks.answer(session.event, text, tokens)
+
+
+async def _recalled(session: _Session, query: str) -> str | None:
+    """Memories that answer a prompt, if any do."""
+    caller, name = session.caller, session.event.conversation_id
+    wanted = ContextRequest(
+        budget=RECALL_BUDGET, query=query, bound_to=session.user_id, sensitive=caller.sensitive,
+        recall_max_tokens=hooks.ANSWER_TOKENS_MAX - hooks.FRAME_TOKENS_MAX,
+    )  # fmt: skip
+    async with session.runtime.database.snapshot(caller.tenant) as connection:
+        conversation = await conversations.get(connection, caller.tenant, name, bound_to=session.user_id)
+    try:
+        found = await context(session.runtime, caller.tenant, name, wanted)
+    except errors.BudgetTooSmall:  # the prompt alone is longer
+        return None
+    return tail_text(found.window.tail, conversation.language or "en") if found.window.tail else None
+
+
+async def _head(session: _Session) -> str | None:
+    """The head of the largest window that has one."""
+    for budget in hooks.HEAD_BUDGETS:
+        wanted = ContextRequest(budget=budget, bound_to=session.user_id)
+        try:
+            found = await context(session.runtime, session.caller.tenant, session.event.conversation_id, wanted)
+        except errors.BudgetTooSmall:
+            return None
+        if found.window.head:
+            return found.window.head
+    return None

@@ -1,0 +1,97 @@
+"""Insert what jobs had learned of a conversation: pages, summaries, recalls and notes of an import."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from app.core.conversation import Conversation
+from app.core.neutral import flat
+from app.errors import Invalid
+from app.ids import uuid7
+from app.postgres.database import Connection
+from app.runtime import Runtime
+from app.services.lifecycle.lines import NoteLine, PageLine, RecallLine, SummaryLine
+from app.store import conversations, messages, notes, page_index, portable, summaries
+from app.store.page_index import NewPageIndex
+from app.store.summaries import Summary
+
+
+async def insert(
+    runtime: Runtime,
+    connection: Connection,
+    tenant: UUID,
+    known: Conversation,
+    line: PageLine | SummaryLine | RecallLine | NoteLine,
+) -> bool:
+    """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
+    match line:
+        case PageLine():
+            return await _page(runtime, connection, tenant, known, line)
+        case SummaryLine():
+            return await _summary(runtime, connection, tenant, known, line)
+        case RecallLine():
+            has = await connection.fetchrow(portable.HAS_RECALL, tenant, known.id, line.page, line.count)
+            return has is None and await messages.count_recall(connection, tenant, known.id, line.page)
+        case NoteLine():
+            return await _note(runtime, connection, tenant, known, line)
+
+
+async def _page(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, line: PageLine) -> bool:
+    if line.page >= known.totals.last_page and known.end.last_seq == 0:
+        raise Invalid("The page is not imported yet.", errors=[{"loc": ["page"], "msg": "precedes its messages"}])
+    if await page_index.exists(connection, tenant, known.id, line.page):
+        return False
+    seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
+    title = flat(line.title) if line.title is not None else None
+    lines = [flat(line.lines[str(seq)]) for seq in seqs]
+    texts = [title or "", *lines, *(flat(n.text) for n in line.notes)]
+    tokens = await runtime.tokens.count_many(texts)
+    new = NewPageIndex(
+        line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
+        lines, tokens[1 : 1 + len(lines)], line.error,
+    )  # fmt: skip
+    mentions = list(dict.fromkeys(map(flat, line.mentions)))
+    place = (known.id, known.uid, known.totals.generation)
+    revision, is_stored = await page_index.index(connection, tenant, *place, new, mentions)
+    assert revision is not None, "it is locked"
+    if not is_stored:
+        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
+    found = [
+        (uuid7(), note.seq, text, weight)
+        for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
+    ]
+    replaced = await portable.named_notes(connection, tenant, known.id, [(n.seq, n.text) for n in line.replaces])
+    await notes.find_more(connection, tenant, known.id, revision, found, replaced)
+    return True
+
+
+async def _summary(
+    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, line: SummaryLine
+) -> bool:
+    has = await connection.fetchrow(portable.HAS_SUMMARY, tenant, known.id, line.version)
+    if has is not None:
+        return False
+    if line.through_seq > known.totals.last_seq:
+        message = "is after the last message before it"
+        raise Invalid("The summary covers unknown messages.", errors=[{"loc": ["through_seq"], "msg": message}])
+    text = "\n".join(flat(part) for part in line.text.split("\n"))
+    (tokens,) = await runtime.tokens.count_many([text])
+    new = Summary(line.version, line.through_seq, text, tokens, line.model)
+    revision = await _revision(connection, tenant, known)
+    return await summaries.insert(connection, tenant, known.id, new, revision)
+
+
+async def _note(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, line: NoteLine) -> bool:
+    if await connection.fetchrow(portable.HAS_NOTE, tenant, known.id, line.id) is not None:
+        return False
+    text = flat(line.text)
+    await notes.insert(connection, tenant, known.id, line.id, text, await runtime.count(text))
+    await conversations.begin_generation(connection, tenant, known.id)
+    return True
+
+
+async def _revision(connection: Connection, tenant: UUID, known: Conversation) -> int:
+    generation = known.totals.generation
+    revision = await page_index.begin_revision(connection, tenant, known.id, known.uid, generation)
+    assert revision is not None, "it is locked"
+    return revision

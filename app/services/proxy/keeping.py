@@ -1,0 +1,66 @@
+"""Store what a model said in the conversation that it was asked in, or that it refused the question."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from app import errors
+from app.core.canonical import dumps
+from app.core.messages import Limits, read
+from app.core.preparation import Arrival
+from app.runtime import Runtime
+from app.services.conversations.append import append
+from app.services.conversations.requests import ProxyAnswer
+from app.services.proxy.events import scalars
+from app.services.proxy.proxying import Asked
+from app.store import refused
+
+STORE_TRIES = 6
+STORE_PAUSE_SECONDS = 0.25
+"""Before the second try to store an answer; doubled before each further one."""
+UNLIMITED = Limits(message_chars=2**40, result_chars=2**40)
+
+_logger = logging.getLogger(__name__)
+
+
+async def keep(
+    runtime: Runtime, asked: Asked, said: Sequence[dict[str, Any]], *, inner: int = 0, answers: bool = True,
+    text: str = "",
+) -> None:  # fmt: skip
+    """Append to the conversation that was asked in. One that was erased meanwhile gets nothing.
+
+    The first ``inner`` messages are in no client's list; ``answers``: with these the answer is whole. ``text`` is
+    stored if the messages are malformed.
+    """
+    stored = scalars(list(said))
+    try:
+        drafts = read(stored, UNLIMITED)
+    except errors.Invalid:  # a provider's ids or names may be invalid: the text is stored nevertheless
+        told = "\n".join(filter(None, [text, *(dumps(m.get("tool_calls")) for m in stored[inner:])]))
+        drafts, inner = read([{"role": "assistant", "content": told}], UNLIMITED), 0
+    arrivals = [Arrival(draft, is_inner=index < inner) for index, draft in enumerate(drafts)]
+    request = ProxyAnswer(arrivals, asked.conversation.uid, is_whole=answers)
+    key = asked.answer_key(asked.conversation.end.last_seq if asked.answers else asked.through)
+    for tried in range(1, STORE_TRIES + 1):
+        try:
+            await append(runtime, asked.tenant, asked.conversation.id, request, key if answers else None)
+        except errors.NotFound:
+            _logger.info("an answer is not stored: its conversation was erased")
+            return
+        except errors.StorageUnavailable as error:
+            if tried == STORE_TRIES or (isinstance(error, errors.OutcomeUnknown) and not answers):
+                raise
+            await asyncio.sleep(STORE_PAUSE_SECONDS * 2 ** (tried - 1))
+        else:
+            return
+
+
+async def mark_refused(runtime: Runtime, asked: Asked) -> None:
+    """Mark the question, so that it does not have later ones refused too (``core.refused``)."""
+    with suppress(errors.StorageUnavailable):
+        await refused.mark(runtime.database, asked.tenant, asked.conversation.id, asked.conversation.uid)
+    runtime.caches.forget_conversation(asked.tenant, asked.conversation.id)

@@ -1,0 +1,170 @@
+"""Pass-through: agents that manage their own list, whose requests go to the model as they are.
+
+The model is asked at once. Beside that, what is new of the list is stored, then the answer, if it came whole; large
+results of tools are archived as ever. Whatever goes wrong there is logged and told to nobody: the next request has
+the whole list again, so nothing is missed for good. Only a recall, which the client must ask for, comes before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+
+from app import errors
+from app.core.deltas import Deltas
+from app.core.dialects.question import Dialect
+from app.core.dialects.splicing import with_message
+from app.core.dialects.stored import message
+from app.core.model import Language
+from app.core.proxy import newest_user_text
+from app.core.render import tail_text
+from app.providers.raw import RawAnswer, events_in
+from app.providers.upstream import Upstream, is_final, refused
+from app.runtime import Runtime
+from app.services.conversations.context import context
+from app.services.conversations.tail import ContextRequest
+from app.services.proxy.keeping import keep, mark_refused
+from app.services.proxy.proxying import Asked, ProxyRequest, ask
+
+RECALL_SECONDS = 2.0
+"""How long the model waits for what is to be recalled."""
+KEPT_BYTES = 8 * 1024 * 1024
+"""Longer answers are passed on and not stored."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A request that is passed through."""
+
+    path: str
+    dialect: Dialect
+    body: bytes
+    headers: Mapping[str, str]
+    """For the model's API."""
+    request: ProxyRequest | None
+    """What is to be stored; None where the body cannot be, or is no question."""
+
+
+async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> RawAnswer:
+    """Ask the model. Raises a ProviderError only if it cannot be reached; what it answers, it answers."""
+    stored: asyncio.Task[Asked | None] | None = None
+    body = passing.body
+    if passing.request is not None:
+        stored = _beside(runtime, passing.request)
+        if passing.request.recall_max_tokens:
+            body = await _with_recalled(runtime, passing, passing.request, stored)
+    answer = await upstream.raw(passing.path, body, passing.headers)
+    if stored is None:
+        return answer
+    if answer.status == 200:
+        then = partial(_store, runtime, upstream, stored, answer.is_stream)
+    else:
+        then = partial(_mark, runtime, stored, answer.status)
+    return replace(answer, parts=_read_along(runtime, answer, then))
+
+
+def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[Asked | None]:
+    """Store the question while the model is asked."""
+    task = asyncio.create_task(_asked(runtime, request))
+    runtime.turns.hold(task)
+    return task
+
+
+async def _asked(runtime: Runtime, request: ProxyRequest) -> Asked | None:
+    try:
+        return await ask(runtime, request)
+    except errors.QuireError as error:
+        _logger.warning("a question that was passed through is not stored: %s", type(error).__name__)
+        return None
+
+
+async def _with_recalled(
+    runtime: Runtime, passing: Passing, request: ProxyRequest, stored: asyncio.Task[Asked | None]
+) -> bytes:
+    """The body with one message of recalled text, if anything answers the newest user message in time."""
+    try:
+        async with asyncio.timeout(RECALL_SECONDS):
+            asked = await asyncio.shield(stored)
+            text = await _recalled(runtime, request, asked) if asked is not None else None
+    except (TimeoutError, errors.QuireError) as error:
+        _logger.warning("nothing is recalled for a request that is passed through: %s", type(error).__name__)
+        return passing.body
+    if text is None:
+        return passing.body
+    return await anyio.to_thread.run_sync(with_message, passing.body, passing.dialect, text)
+
+
+async def _recalled(runtime: Runtime, request: ProxyRequest, asked: Asked) -> str | None:
+    wanted = ContextRequest(
+        bound_to=request.caller.user_id, sensitive=request.caller.sensitive,
+        query=newest_user_text(request.question.messages), recall_max_tokens=request.recall_max_tokens,
+    )  # fmt: skip
+    if wanted.query is None:
+        return None
+    found = await context(runtime, asked.tenant, asked.conversation.id, wanted)
+    language: Language = asked.conversation.language or "en"
+    return tail_text(found.window.tail, language) if found.window.tail else None
+
+
+async def _read_along(
+    runtime: Runtime, answer: RawAnswer, then: Callable[[bytes], Coroutine[Any, Any, None]]
+) -> AsyncIterator[bytes]:
+    """The answer as it comes; once it has come whole, ``then`` runs with it beside."""
+    kept = bytearray()
+    async for part in answer.parts:
+        if len(kept) <= KEPT_BYTES:
+            kept += part
+        yield part
+    if len(kept) <= KEPT_BYTES:
+        runtime.turns.hold(asyncio.create_task(then(bytes(kept))))
+
+
+async def _mark(runtime: Runtime, stored: asyncio.Task[Asked | None], status: int, body: bytes) -> None:
+    """Mark a question that the model's API refused for good (``core.refused``)."""
+    asked = await stored
+    if asked is not None and is_final(refused(status, _json(body), retry_after=None, key=None)):
+        await mark_refused(runtime, asked)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+async def _store(
+    runtime: Runtime, upstream: Upstream, stored: asyncio.Task[Asked | None], is_stream: bool, body: bytes
+) -> None:
+    asked = await stored
+    if asked is None:
+        return
+    try:
+        said = await anyio.to_thread.run_sync(_said, upstream, body, is_stream)
+        if said is not None:
+            await keep(runtime, asked, [said], text=str(said.get("content") or ""))
+    except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError) as error:
+        _logger.warning("an answer that was passed through is not stored: %s", type(error).__name__)
+
+
+def _said(upstream: Upstream, body: bytes, is_stream: bool) -> dict[str, Any] | None:
+    """The message of an answer; None if it is not whole."""
+    deltas, reader = Deltas((), ()), upstream.asked.reader()
+    events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))
+    for event in events:
+        for chunk in reader.feed(event):
+            deltas.feed(chunk)
+    if deltas.finish_reason is None:
+        return None
+    deltas.end_round()
+    said = message(deltas.parts, deltas.calls, deltas.text)
+    return {**said, "refusal": deltas.refusal} if deltas.refusal else said

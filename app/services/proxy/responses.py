@@ -1,0 +1,148 @@
+"""Responses by id: read and delete answers, and compact conversations.
+
+An answer's id is the id of its message, so it is found, exported and erased with it; nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncpg import Record
+
+from app import errors
+from app.core.caller import Caller
+from app.core.conversation import Conversation
+from app.core.dialects.compaction import opened, sealed
+from app.core.dialects.items import COMPACTION, items_of
+from app.core.dialects.question import Question
+from app.core.dialects.served_responses import after_compaction
+from app.ids import uuid7
+from app.runtime import Runtime
+from app.services.proxy.proxying import ProxyRequest, ask
+from app.services.proxy.writing import given_again
+from app.store import conversations, messages, proxied
+
+FORGED: errors.FieldError = {
+    "loc": ["body", "input"],
+    "msg": "has a compaction item that was not made here for this conversation, or was changed",
+}
+
+
+RESPONSE_ID = re.compile("resp_[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place in a conversation where a request continues."""
+
+    conversation: Conversation
+    after: int
+    """The seq of the message that it follows."""
+
+
+def _unknown() -> errors.NotFound:
+    """Return the one answer for a response that does not exist and for another user's."""
+    return errors.NotFound("There is no such response.")
+
+
+async def continued(runtime: Runtime, caller: Caller, user_id: str | None, body: Mapping[str, Any]) -> Place | None:
+    """Return where a request goes on, if it says so: after a compaction, or after an earlier response.
+
+    Raises NotFound for an unknown response, Invalid for a compaction that is not Quire's.
+    """
+    item, _ = after_compaction(body.get("input"))
+    if item is not None:
+        return await _compacted(runtime, caller, user_id, item)
+    previous = body.get("previous_response_id")
+    return None if previous is None else await _place(runtime, caller, user_id, previous)
+
+
+async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item: Mapping[str, Any]) -> Place:
+    found = opened(item.get("encrypted_content"))
+    if found is None:
+        raise errors.Invalid(errors=[FORGED])
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        known = await conversations.find(connection, caller.tenant, found.conversation_id, bound_to=caller.user_id)
+    if known is None or not found.is_of(known.uid) or not _is_theirs(known, user_id):
+        raise errors.Invalid(errors=[FORGED])
+    return Place(known, found.through)
+
+
+async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response_id: str) -> Place:
+    if not RESPONSE_ID.fullmatch(response_id):
+        raise _unknown()
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        found = await proxied.response_place(connection, caller.tenant, response_id)
+        if found is None:
+            raise _unknown()
+        known = await conversations.find(connection, caller.tenant, found[0], bound_to=caller.user_id)
+    if known is None or not _is_theirs(known, user_id):
+        raise _unknown()
+    return Place(known, found[1])
+
+
+def _is_theirs(known: Conversation, user_id: str | None) -> bool:
+    return user_id is None or known.user_id in (None, user_id)
+
+
+async def retrieve(runtime: Runtime, caller: Caller, response_id: str) -> bytes:
+    """Return a response as JSON. Raises NotFound."""
+    place = await _place(runtime, caller, None, response_id)
+    row = await _row(runtime, caller, place)
+    turn = given_again(_bare(place), row)
+    return b"".join([part async for part in turn.read()])
+
+
+def _bare(place: Place) -> Question:
+    """Return the question as far as it can be reconstructed."""
+    return Question("responses", {"store": True}, [], {"model": place.conversation.model or "unknown"})
+
+
+async def _row(runtime: Runtime, caller: Caller, place: Place) -> Record:
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        rows = await messages.history(
+            connection, caller.tenant, place.conversation.id, place.after - 1, 1, newest_first=False
+        )
+    return rows[0]
+
+
+async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
+    """Forget a response's id; its message stays in the conversation. Raises NotFound."""
+    place = await _place(runtime, caller, None, response_id)
+    async with runtime.database.begin(caller.tenant) as connection:
+        await proxied.forget_response(connection, caller.tenant, place.conversation.id, place.after)
+
+
+async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:
+    """Return what a response answers, newest first. Raises NotFound."""
+    place = await _place(runtime, caller, None, response_id)
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        rows = await proxied.question_before(connection, caller.tenant, place.conversation.id, place.after)
+    return [_identified(item, row) for row in rows for item in reversed(items_of([json.loads(row["body"])]))]
+
+
+def _identified(item: dict[str, Any], row: Record) -> dict[str, Any]:
+    prefix = {"message": "msg", "function_call_output": "fco"}.get(item["type"], "item")
+    content = item.get("content")
+    parts = {"content": [{"type": "input_text", "text": content}]} if isinstance(content, str) else {}
+    return {"id": f"{prefix}_{row['id'].hex}", "status": "completed", **item, **parts}
+
+
+async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:
+    """Store what is new of a request, and return the item that stands for all of its conversation."""
+    if request.question.messages:
+        stored = await ask(runtime, request)
+        conversation = stored.conversation
+    else:
+        if request.conversation_id is None:
+            raise errors.Invalid(errors=[{"loc": ["body", "input"], "msg": "must have something to compact"}])
+        async with runtime.database.snapshot(request.caller.tenant) as connection:
+            conversation = await conversations.get(
+                connection, request.caller.tenant, request.conversation_id, bound_to=request.caller.user_id
+            )
+    content = sealed(conversation.id, conversation.end.last_seq, conversation.uid)
+    return {"id": f"cmp_{uuid7().hex}", "type": COMPACTION, "encrypted_content": content}

@@ -1,0 +1,84 @@
+"""Writing answers for the client: as its dialect's events, or in one piece."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.canonical import dumps
+from app.core.dialects.question import Dialect, Event, Json, Question, Writer
+from app.core.dialects.served_chat import ChatWriter
+from app.core.dialects.served_messages import MessagesWriter
+from app.core.dialects.served_responses import ResponsesWriter
+from app.core.dialects.stored import chunks
+from app.inflight import Turn
+from app.services.proxy.events import DONE, scalars, sent
+
+HEX = re.compile("[0-9a-f]{32}")
+
+
+def writer_of(question: Question, id_: UUID, created: int, upstream: Dialect) -> Writer:
+    """Return the writer for the question's dialect. ``id_`` determines the answer's id."""
+    model = str(question.options["model"])
+    match question.dialect:
+        case "messages":
+            return MessagesWriter(f"msg_{id_.hex}", model)
+        case "responses":
+            return ResponsesWriter(response_id(id_), question, created)
+        case _:
+            wanted = (question.options.get("stream_options") or {}).get("include_usage")
+            return ChatWriter(created, tells_usage=upstream == "chat" or not question.streams or bool(wanted))
+
+
+def response_id(id_: UUID) -> str:
+    return f"resp_{id_.hex}"
+
+
+class Telling:
+    """Write an answer into its turn in the client's form: as events at once, or whole at the end."""
+
+    def __init__(self, question: Question, writer: Writer, turn: Turn) -> None:
+        self._question, self._writer, self._turn = question, writer, turn
+
+    def feed(self, chunk: Mapping[str, Any]) -> None:
+        self._put(self._writer.feed(scalars(chunk)))
+
+    def end(self, chunk: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
+        """Tell the answer's last chunk and its end."""
+        self.feed(chunk)
+        self._put(self._writer.end(usage))
+        if not self._question.streams:
+            self._turn.put(dumps(scalars(self._writer.whole())).encode())
+        elif self._question.dialect == "chat":
+            self._turn.put(DONE)
+        self._turn.end()
+
+    def _put(self, events: list[Event]) -> None:
+        if self._question.streams:
+            for event in events:
+                self._turn.put(sent(event))
+
+
+def given_again(question: Question, row: Record) -> Turn:
+    """The turn that an answer was, by its stored message."""
+    turn = Turn()
+    known = (row["client_id"] or "").removeprefix("resp_")
+    id_ = UUID(known) if HEX.fullmatch(known) else row["id"]
+    created = int(row["created_at"].timestamp())
+    head: Json = {
+        "id": f"chatcmpl-{row['id']}", "object": "chat.completion.chunk", "created": created,
+        "model": question.options["model"],
+    }  # fmt: skip
+    telling = Telling(question, writer_of(question, id_, created, question.dialect), turn)
+    found = chunks(json.loads(row["body"]), head)
+    for chunk in found:
+        telling.feed(chunk)
+    has_calls = any("tool_calls" in chunk["choices"][0]["delta"] for chunk in found)
+    last = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if has_calls else "stop"}
+    telling.end({**head, "choices": [last]}, None)
+    return turn

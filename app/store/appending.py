@@ -1,0 +1,333 @@
+"""Appending: one statement that stores messages and all that they bring, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
+from operator import attrgetter
+from uuid import UUID
+
+from app.core.append import Append
+from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage
+from app.postgres.database import Connection, Database
+from app.queue import enqueue
+from app.queue.enqueue import NewWork
+from app.store.conversations import calls_text
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentResponse:
+    """The response to a request with an Idempotency-Key, returned again when the request is repeated."""
+
+    key: str
+    digest: bytes
+    response: str
+    owner: UUID
+
+
+def _array_literal(values: Sequence[object]) -> str:
+    """Return a PostgreSQL array, each element quoted. Arrays of arrays cannot be unnested, but their texts can."""
+    quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
+    return "{" + ",".join(quoted) + "}"
+
+
+_TYPES: dict[str, str] = {
+    "Kind": "text",
+    "Role": "text",
+    "Lane": "text",
+    "Language": "text",
+    "int": "int",
+    "str": "text",
+    "str | None": "text",
+    "UUID": "uuid",
+    "UUID | None": "uuid",
+    "bytes": "bytea",
+    "bytes | None": "bytea",
+    "int | None": "int",
+    "datetime": "timestamptz",
+    "datetime | None": "timestamptz",
+    "tuple[str, ...]": "text",
+    "tuple[int, ...]": "text",
+    "tuple[UUID, ...]": "text",
+}
+STATEMENTS_KEPT = 256
+"""Texts of statements that are kept: some dozens serve nearly all appends, though shapes there are thousands of."""
+FEW = 4
+"""Rows of a table that are written out in a statement, a parameter for each value. Unnesting arrays costs the server a
+function scan and a store per column, and the driver a pass over each element: half the cost of an append of two
+messages. More rows are passed as arrays, so that the number of statements stays small.
+"""
+
+
+@cache
+def _names(row: type) -> list[str]:
+    return [f.name for f in fields(row)]
+
+
+def _values(row: type, count: int, first: int, alias: str) -> tuple[str, list[str], int]:
+    """Return a FROM item of so many rows, the columns, and the number of the next parameter."""
+    names, types = _names(row), [_TYPES[str(f.type)] for f in fields(row)]
+    if count > FEW:
+        return _unnest(row, first, alias), names, first + len(names)
+    starts = range(first, first + count * len(names), len(names))
+    rows = (", ".join(f"${at + i}::{one}" for i, one in enumerate(types)) for at in starts)
+    listed = ", ".join(f"({one})" for one in rows)
+    return f"(VALUES {listed}) AS {alias} ({', '.join(names)})", names, first + count * len(names)
+
+
+def _unnest(row: type, first: int, alias: str) -> str:
+    """Return a FROM item of arrays, with a parameter for each column."""
+    parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}[]" for i, f in enumerate(fields(row)))
+    return f"unnest({parameters}) AS {alias} ({', '.join(_names(row))})"
+
+
+_CAST_COLUMNS = {
+    "archive_ids": "uuid[]",
+    "key_terms": "text[]",
+    "sources": "text[]",
+    "nul_offsets": "int[]",
+    "terms": "sparsevec",
+}
+_CONTENT_COLUMNS = ("scope", "digest", "content", "nul_offsets", "length", "tokens")
+
+
+def _select(alias: str, names: Sequence[str]) -> str:
+    return ", ".join(f"{alias}.{n}::{_CAST_COLUMNS[n]}" if n in _CAST_COLUMNS else f"{alias}.{n}" for n in names)
+
+
+# What both kinds of append leave in the conversation's row.
+_STATE = (
+    "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
+    "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
+    "answered", "said_at", "asked_from", "refused",
+)  # fmt: skip
+_FIRST = 6
+
+
+@dataclass(frozen=True)
+class StatementShape:
+    """The properties that an append's statement depends on. Numbers of rows are rounded: 0, up to FEW, or more."""
+
+    new: bool
+    messages: int
+    pages: int
+    memories: int
+    notes: int
+    archives: int
+    work: int
+    embeds: bool
+    once: bool
+
+    @staticmethod
+    def of(append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> StatementShape:
+        return StatementShape(
+            new=append.is_new,
+            messages=min(len(append.messages), FEW + 1),
+            pages=min(len(append.pages), FEW + 1),
+            memories=min(len(append.memories), FEW + 1),
+            notes=min(len(append.notes), FEW + 1),
+            archives=min(len(append.archives), FEW + 1),
+            work=min(len(work), FEW + 1),
+            embeds=append.follow_up.embeds is not None,
+            once=once is not None,
+        )
+
+
+@lru_cache(STATEMENTS_KEPT)
+def append_sql(shape: StatementShape) -> str:
+    """Return one statement that stores an append entirely or not at all, and returns a row if it did.
+
+    It stores nothing if the conversation is no longer at the version that the append was decided on. A client id or an
+    Idempotency-Key that already exists raises UniqueViolationError, and then nothing is stored either.
+    """
+    conversation, at = _conversation(is_new=shape.new)
+    parts = [f"c AS ({conversation})"]
+    last: list[str] = []
+    for rows, count, write in (
+        (NewMessage, shape.messages, _write_messages),
+        (NewPage, shape.pages, _write_pages),
+        (NewMemory, shape.memories, _write_memories),
+        (NewNote, shape.notes, _write_notes),
+        (NewArchive, shape.archives, _write_archives),
+        (NewWork, shape.work, _write_work),
+    ):
+        if count:
+            source, names, at = _values(rows, count, at, _ALIASES[rows])
+            (last if rows is NewWork else parts).extend(write(source, names))
+        if rows is NewMemory and count and shape.embeds:
+            parts.append(_UNEMBEDDED)
+    if shape.once:
+        last.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response, owner)
+          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3}::uuid FROM c)""")
+    # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
+    with_parts = ",\n     ".join([parts[0], *reversed(last), *parts[1:]])
+    return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
+
+
+def _conversation(*, is_new: bool) -> tuple[str, int]:
+    """Return the statement that writes the conversation's row, and the number of the next parameter."""
+    state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
+    at = _FIRST + len(_STATE)
+    if is_new:
+        columns = ", ".join(state)
+        sql = f"""INSERT INTO conversations
+            (tenant_id, id, uid, version, user_id, title, system, system_tokens, created_at, {columns})
+          SELECT $1::uuid, $2, $3::uuid, 1, ${at}, ${at + 1}, ${at + 2}, ${at + 3}, $5, {", ".join(state.values())}
+           WHERE $4::int < 0
+          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
+        return sql, at + 4
+    sets = ", ".join(f"{name} = {value}" for name, value in state.items())
+    sql = f"""UPDATE conversations SET version = version + 1, {sets}
+          WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
+          RETURNING id, revision"""
+    return sql, at
+
+
+_ALIASES: dict[type, str] = {NewMessage: "m", NewPage: "p", NewMemory: "s", NewNote: "n", NewArchive: "a", NewWork: "w"}
+_UNEMBEDDED = """u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
+          SELECT $1::uuid, s.owner, s.id FROM s)"""
+
+
+def _write_messages(source: str, names: Sequence[str]) -> list[str]:
+    return [
+        f"""m AS (INSERT INTO messages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, c.revision, $5, {_select("m", names)} FROM c, {source})"""
+    ]
+
+
+def _write_pages(source: str, names: Sequence[str]) -> list[str]:
+    return [
+        f"""p AS (INSERT INTO pages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})"""
+    ]
+
+
+def _write_memories(source: str, names: Sequence[str]) -> list[str]:
+    return [
+        f"""s AS (INSERT INTO memories (tenant_id, {", ".join(names)})
+          SELECT $1::uuid, {_select("s", names)} FROM c, {source} RETURNING owner, id)"""
+    ]
+
+
+def _write_notes(source: str, names: Sequence[str]) -> list[str]:
+    return [
+        f"""n AS (INSERT INTO notes (tenant_id, conversation_id, source, created_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, 'extractive', $5, {_select("n", names)} FROM c, {source})"""
+    ]
+
+
+def _write_archives(source: str, names: Sequence[str]) -> list[str]:
+    plain = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
+    return [
+        f"a AS (SELECT {_select('a', names)} FROM c, {source})",
+        # A content that is there is locked: see store.archives.INSERT_CONTENT.
+        f"""ac AS (INSERT INTO archive_contents AS t (tenant_id, {", ".join(_CONTENT_COLUMNS)})
+          SELECT DISTINCT ON (scope, digest) $1::uuid, {", ".join(_CONTENT_COLUMNS)} FROM a
+          ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length)""",
+        f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(plain)})
+          SELECT $1::uuid, $5, {", ".join(plain)} FROM a)""",
+    ]
+
+
+def _write_work(source: str, names: Sequence[str]) -> list[str]:
+    return [
+        f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
+          SELECT $1::uuid, {_select("w", names)} FROM c, {source}
+          {enqueue.AGAIN})"""
+    ]
+
+
+def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> list[object]:
+    after, created_at = append.conversation, append.conversation.updated_at
+    end, totals = after.end, after.totals
+    version = -1 if append.is_new else after.version - 1
+    arguments: list[object] = [str(tenant), after.id, after.uid, version, created_at]
+    arguments += [end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end)]
+    arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
+    arguments += [after.chain, after.asked, after.answered, after.said_at, after.asked_from, after.refused]
+    if append.is_new:
+        arguments += [after.user_id, after.title, after.system, after.system_tokens]
+    for row, rows in (
+        (NewMessage, append.messages),
+        (NewPage, append.pages),
+        (NewMemory, append.memories),
+        (NewNote, append.notes),
+        (NewArchive, append.archives),
+        (NewWork, work),
+    ):
+        arguments += _listed(row, rows) if len(rows) <= FEW else columns_of(row, rows)
+    if once:
+        arguments += [once.key, once.digest, once.response, once.owner]
+    return arguments
+
+
+def _listed(row: type, rows: Sequence[object]) -> list[object]:
+    """Return rows as the flat parameter list of ``_values``, one row after the other."""
+    values_of, arrays = attrgetter(*_names(row)), _arrays(row)
+    listed = [value for one in rows for value in values_of(one)]
+    for i in arrays:
+        for at in range(i, len(listed), len(_names(row))):
+            listed[at] = _array_literal(listed[at])
+    return listed
+
+
+def columns_of(row: type, rows: Sequence[object]) -> list[object]:
+    """Return rows as arrays for ``unnest``, in the order of the fields."""
+    columns = [[getattr(r, name) for r in rows] for name in _names(row)]
+    for i in _arrays(row):
+        columns[i] = list(map(_array_literal, columns[i]))
+    return list(columns)
+
+
+@cache
+def _arrays(row: type) -> list[int]:
+    """Return the positions of the fields that are arrays."""
+    return [i for i, f in enumerate(fields(row)) if str(f.type).startswith("tuple[")]
+
+
+async def append_alone(
+    database: Database, tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None
+) -> bool:
+    """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
+    sql = append_sql(StatementShape.of(append, work, once))
+    return await database.write_row(sql, *_arguments(tenant, append, work, once)) is not None
+
+
+MEMORIES_AT_ONCE = 1_000
+"""Passages that one statement stores: some seconds' worth of a statement's time on a slow machine."""
+
+
+async def append_within(
+    connection: Connection, tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None
+) -> bool:
+    """Store an append inside a transaction that holds the conversation's lock, with any number of memories."""
+    at_once = len(append.memories) <= MEMORIES_AT_ONCE
+    rest = () if at_once else append.memories
+    first = append if at_once else replace(append, memories=())
+    sql = append_sql(StatementShape.of(first, work, once))
+    if await connection.fetchrow(sql, *_arguments(tenant, first, work, once)) is None:
+        return False
+    embeds = append.follow_up.embeds is not None
+    await remember(connection, tenant, rest, embeds=embeds)
+    return True
+
+
+INSERT_MEMORIES = f"""
+WITH s AS (
+  INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})
+  SELECT $1, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 3, "m")}
+  RETURNING owner, id
+)
+INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $2::boolean
+"""
+
+
+async def remember(connection: Connection, tenant: UUID, memories: Sequence[NewMemory], *, embeds: bool) -> None:
+    """Let search find passages of messages or archives that are stored already.
+
+    ``embeds`` marks them for the embedding job; enqueueing it is the caller's.
+    """
+    for at in range(0, len(memories), MEMORIES_AT_ONCE):
+        some = memories[at : at + MEMORIES_AT_ONCE]
+        await connection.execute(INSERT_MEMORIES, tenant, embeds, *columns_of(NewMemory, some))

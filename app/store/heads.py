@@ -1,0 +1,187 @@
+"""What heads are made of, as it was known at a revision: three statements, for the three steps of ``core/epoch.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.contents import Line, PageEntry, PageNames, Title
+from app.core.epoch import Material, Note, Plan
+from app.core.head_summary import EXTRACTIVE, Written
+from app.core.topics import counted
+from app.postgres.database import Connection
+from app.store.notes import NOTES_READ_MAX
+from app.store.page_index import MENTIONS_MAX
+from app.store.summaries import VERSIONS_LOOKED_AT
+from app.store.windows import LINES_PER_PAGE
+
+# The pages that a contents page can list, by recency or because they were recalled, and some more ($7): with the
+# recalls and the model's names known at a revision ($6), their days, and their lines as far as they have left the
+# window ($3, $8). A page's day is when its first message was said, or else stored, in UTC.
+#
+# Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the tables.
+PAGES = f"""
+WITH recent AS MATERIALIZED (
+  SELECT page, count, at_page, revision FROM recalls
+   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5
+), r AS (
+  SELECT DISTINCT ON (page) page, count, at_page FROM recent
+   WHERE revision <= $6 AND page <= $3
+   ORDER BY page, count DESC
+), p AS (
+  SELECT page, first_seq, title, title_tokens, true AS is_recent FROM pages
+   WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $3 AND page >= $4
+  UNION ALL
+  SELECT p.page, p.first_seq, p.title, p.title_tokens, false
+    FROM (SELECT page FROM r UNION SELECT unnest($7::int[])) more
+    CROSS JOIN LATERAL (
+      SELECT page, first_seq, title, title_tokens FROM pages
+       WHERE tenant_id = $1 AND conversation_id = $2 AND page = more.page LIMIT 1) p
+   WHERE more.page > $3 OR more.page < $4
+)
+SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
+       p.is_recent OR r.page IS NOT NULL AS is_listable,
+       i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
+       i.lines AS named_lines, i.line_tokens AS named_line_tokens,
+       to_char(m.time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, m.seqs, m.roles, m.lines, m.line_tokens
+  FROM p
+  LEFT JOIN r ON r.page = p.page
+  LEFT JOIN LATERAL (
+    SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page AND revision <= $6 AND source = 'llm' LIMIT 1
+  ) i ON true
+  CROSS JOIN LATERAL (
+    SELECT min(n.first_seq) AS seq FROM (
+      (SELECT first_seq FROM pages
+        WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page AND p.page <= $3 ORDER BY page LIMIT 1)
+      UNION ALL SELECT CASE WHEN p.page <= $3 THEN $8::int ELSE p.first_seq + 1 END) n
+  ) until
+  CROSS JOIN LATERAL (
+    SELECT (array_agg(coalesce(l.said_at, l.created_at)))[1] AS time,
+           array_agg(l.seq) FILTER (WHERE l.is_line) AS seqs,
+           array_agg(CASE WHEN l.kind = 'result' THEN 'tool' ELSE l.role END) FILTER (WHERE l.is_line) AS roles,
+           array_agg(l.line) FILTER (WHERE l.is_line) AS lines,
+           array_agg(l.line_tokens) FILTER (WHERE l.is_line) AS line_tokens
+      FROM (
+        SELECT seq, role, kind, line, line_tokens, said_at, created_at, line <> '' AND kind <> 'prompt' AS is_line
+          FROM messages
+         WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < until.seq
+         ORDER BY seq LIMIT {LINES_PER_PAGE}) l
+  ) m
+ ORDER BY p.page
+"""
+
+# Standing notes: written by a person, or found in a message that is no longer in view; the newest. The newest mentions
+# of topics. The summary that covers all messages before one and the fewest after it, else the newest.
+TEXTS = f"""
+SELECT n.*, t.*, s.through_seq, s.text AS summary, s.model
+  FROM conversations c
+  LEFT JOIN LATERAL (
+    SELECT array_agg(seq) AS note_seqs, array_agg(text) AS note_texts, array_agg(tokens) AS note_tokens FROM (
+      SELECT seq, text, tokens FROM notes
+       WHERE tenant_id = $1 AND conversation_id = $2 AND (source = 'person' OR seq < $3)
+         AND revision <= $4 AND (replaced IS NULL OR replaced > $4)
+       ORDER BY source = 'person' DESC, seq DESC, id DESC LIMIT {NOTES_READ_MAX}) n
+  ) n ON true
+  LEFT JOIN LATERAL (
+    SELECT array_agg(topic) AS topics, array_agg(count) AS counts, array_agg(page) AS topic_pages FROM (
+      SELECT topic, count, page FROM topic_mentions
+       WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $5 AND revision <= $4
+       ORDER BY page DESC, topic LIMIT {MENTIONS_MAX}) t
+  ) t ON true
+  LEFT JOIN LATERAL (
+    SELECT through_seq, text, model FROM (
+      SELECT version, through_seq, text, model FROM summaries
+       WHERE tenant_id = $1 AND conversation_id = $2 AND revision <= $4
+       ORDER BY version DESC LIMIT {VERSIONS_LOOKED_AT}) s
+     ORDER BY through_seq < $3 - 1, CASE WHEN through_seq < $3 - 1 THEN -version ELSE version END LIMIT 1
+  ) s ON true
+ WHERE c.tenant_id = $1 AND c.id = $2
+"""
+
+# The titles of some pages, the model's where they are known at a revision, and their days.
+TITLES = """
+SELECT p.page, coalesce(nullif(i.title, ''), p.title) AS title,
+       to_char(coalesce(m.said_at, m.created_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day
+  FROM unnest($3::int[]) AS wanted (page)
+  CROSS JOIN LATERAL (
+    SELECT page, first_seq, title FROM pages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page = wanted.page LIMIT 1) p
+  CROSS JOIN LATERAL (
+    SELECT said_at, created_at FROM messages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND seq = p.first_seq LIMIT 1) m
+  LEFT JOIN LATERAL (
+    SELECT title FROM page_index
+     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page AND revision <= $4 AND source = 'llm' LIMIT 1
+  ) i ON true
+"""
+
+
+async def material(connection: Connection, tenant: UUID, conversation_id: str, plan: Plan) -> Material:
+    """Return what is stored for the head of a plan."""
+    at = (connection, tenant, conversation_id, plan)
+    row = await _texts(*at)
+    pages = await _pages(*at) if plan.pages or plan.last_page else []
+    return Material(
+        pages=[_entry(page) for page in pages],
+        listable=frozenset(page["page"] for page in pages if page["is_listable"]),
+        names={page["page"]: _names(page) for page in pages if page["is_named"]},
+        notes=[Note(*note) for note in _columns(row, "note_seqs", "note_texts", "note_tokens")],
+        topics=counted(_columns(row, "topics", "counts", "topic_pages")),
+        summary=_written(row),
+    )
+
+
+async def _pages(connection: Connection, tenant: UUID, conversation_id: str, plan: Plan) -> Sequence[Record]:
+    layout = plan.layout
+    return await connection.fetch(
+        PAGES, tenant, conversation_id, plan.last_page, plan.oldest_listed, plan.recalled_since, layout.revision,
+        plan.pages, layout.condensed_from,
+    )  # fmt: skip
+
+
+async def _texts(connection: Connection, tenant: UUID, conversation_id: str, plan: Plan) -> Record:
+    layout = plan.layout
+    row = await connection.fetchrow(
+        TEXTS, tenant, conversation_id, layout.condensed_from, layout.revision, plan.last_page
+    )
+    assert row is not None
+    return row
+
+
+def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
+    """Return the rows of a table whose columns are arrays."""
+    return zip(*(row[name] or () for name in names), strict=True)
+
+
+def _entry(row: Record) -> PageEntry:
+    lines = tuple(Line(*line) for line in _columns(row, "seqs", "roles", "lines", "line_tokens"))
+    return PageEntry(
+        row["page"], row["title"], row["title_tokens"], lines, row["count"], row["at_page"], day=row["day"]
+    )
+
+
+def _names(row: Record) -> PageNames:
+    named = {
+        seq: (line, tokens) for seq, line, tokens in _columns(row, "named_seqs", "named_lines", "named_line_tokens")
+    }
+    return PageNames(row["name"] or "", row["name_tokens"], named)
+
+
+def _written(row: Record) -> Written | None:
+    if row["summary"] is None:
+        return None
+    return Written(row["summary"], row["through_seq"], EXTRACTIVE if row["model"] == EXTRACTIVE else "llm")
+
+
+async def titles(
+    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], revision: int
+) -> dict[int, Title]:
+    """Return the titles of pages, each with its day."""
+    if not pages:
+        return {}
+    rows = await connection.fetch(TITLES, tenant, conversation_id, pages, revision)
+    return {row["page"]: Title(row["title"], row["day"]) for row in rows}

@@ -1,0 +1,79 @@
+"""Questions that a model's API refused for good: marking them, and taking them out of what windows show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.conversation import Conversation
+from app.core.ingest import ConversationEnd
+from app.core.sync import INNER
+from app.postgres.database import Connection, Database
+from app.store.conversations import calls_text
+
+# The newest question to the proxy, if nothing that callers know of follows it.
+MARK = """
+UPDATE conversations SET refused = true, version = version + 1
+ WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND asked = chain AND asked_from IS NOT NULL
+"""
+
+
+async def mark(database: Database, tenant: UUID, conversation_id: str, uid: UUID) -> None:
+    """Mark the unanswered question; nothing if it has an answer, or if the conversation is gone."""
+    async with database.begin(tenant) as connection:
+        await connection.execute(MARK, tenant, conversation_id, uid)
+
+
+# A refused question's messages, and before them the call group that its first message belongs to.
+QUESTION = """
+SELECT seq, page, kind, call_group, coalesce(view, body) AS shown, full_before, short_before FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2
+   AND seq >= (SELECT call_group FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3)
+ ORDER BY seq
+"""
+
+
+async def question(connection: Connection, tenant: UUID, conversation_id: str, first: int) -> Sequence[Record]:
+    return await connection.fetch(QUESTION, tenant, conversation_id, first)
+
+
+# Messages that leave: they weigh nothing from now on, and a mark is their line. ($8: no caller's list has them.)
+LEAVE = """
+UPDATE messages
+   SET kind = 'refused', full_tokens = 0, short_tokens = 0, full_before = $4, short_before = $5,
+       line = $6, line_tokens = $7,
+       digest = CASE WHEN $8 THEN $9 ELSE digest END, chain = CASE WHEN $8 THEN $10 ELSE chain END
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= $3
+"""
+# The conversation without them.
+WITHOUT = """
+UPDATE conversations
+   SET full_total = $3, short_total = $4, open_group = $5, open_calls = $6, chain = $7,
+       asked_from = NULL, refused = false
+ WHERE tenant_id = $1 AND id = $2
+"""
+CHAIN = "SELECT chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3"
+
+
+async def chain_before(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> bytes | None:
+    """Return the chain before a message; None if it is not known."""
+    if seq == 1:
+        return b""
+    found: bytes | None = await connection.fetchval(CHAIN, tenant, conversation_id, seq - 1)
+    return found
+
+
+async def leave(
+    connection: Connection, tenant: UUID, after: Conversation, first: int, line: tuple[str, int], *, unsaid: bool
+) -> None:
+    """Take the messages from ``first`` on out; ``after`` is the conversation then. ``unsaid``: its callers' lists do
+    not have them.
+    """
+    totals, place = after.totals, (tenant, after.id)
+    await connection.execute(
+        LEAVE, *place, first, totals.full, totals.short, *line, unsaid, INNER, after.chain if unsaid else None
+    )
+    end: ConversationEnd = after.end
+    await connection.execute(WITHOUT, *place, totals.full, totals.short, end.group, calls_text(end), after.chain)

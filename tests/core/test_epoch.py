@@ -1,0 +1,46 @@
+"""Epochs: what a head reads, and what it may weigh."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.core import days, epoch
+from app.core.model import Policy
+from app.core.paging import ledger_reach
+from tests.core.book import READER, Book
+from tests.core.conversations import Transcript, transcripts
+
+policies = st.builds(Policy, unlist_after_turns=st.sampled_from((1, 3, 40)), contents_max=st.sampled_from((2000, 60)))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(transcripts(), policies, st.sampled_from((400, 800, 1500, 3000)))
+def test_a_head_fits_its_room_and_asks_for_each_title_once(transcript: Transcript, policy: Policy, budget: int) -> None:
+    book = Book(policy)
+    for batch in transcript.batches:
+        book.append(batch)
+        book.index()
+        book.summarise()
+    target = book.profile(budget)
+    plan = epoch.plan(book.entries(ledger_reach(target.shares)), book.totals, book.language, target)
+    material = book.material(plan)
+    draft = epoch.draft(plan, material, READER)
+    read = {page.page for page in material.pages}
+    assert read.isdisjoint(draft.wanted)
+    assert len(draft.wanted) == len(set(draft.wanted))
+    assert all(1 <= page <= plan.last_page for page in draft.wanted)
+    frozen = epoch.freeze(draft, book.titles(draft.wanted, plan.layout), READER)
+    assert frozen.layout == plan.layout
+    in_zone = len(frozen.head.days) * days.MESSAGE_TOKENS if plan.last_page else 0
+    assert frozen.head.tokens + in_zone <= max(0, plan.room)
+    assert set(frozen.head.listed) <= material.listable
+
+
+def test_nothing_is_read_for_a_history_that_is_whole() -> None:
+    book = Book()
+    book.append([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello there"}])
+    target = book.profile(8_000)
+    plan = epoch.plan(book.entries(ledger_reach(target.shares)), book.totals, book.language, target)
+    assert (plan.last_page, plan.pages) == (0, [])
+    assert epoch.freeze(epoch.draft(plan, book.material(plan), READER), {}, READER).head.text == ""

@@ -1,0 +1,52 @@
+"""What running Quire brings along: locked by hashes, listed, and under licences that may be passed on."""
+
+import re
+import subprocess
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+
+from docs.make_sbom import BILL, licence_of, pinned, written
+
+ROOT = Path(__file__).parents[2]
+LOCKS = ("requirements.txt", "requirements-dev.txt", "requirements-llm-test.txt")
+ALLOWED = {
+    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "MIT", "MIT-0", "PSF-2.0", "Zlib",
+    "MPL-2.0",  # certifi: unchanged files only
+}  # fmt: skip
+REQUIREMENT = re.compile(r"[\w.-]+==[\w.+!-]+( ; [^\\]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+")
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_requirement_is_pinned_with_hashes_and_no_address(name: str) -> None:
+    text = re.sub(r"^#.*\n", "", (ROOT / name).read_text("utf-8"), flags=re.MULTILINE)
+    assert "://" not in text
+    assert [one for one in re.split(r"(?<!\\)\n", text) if one and not REQUIREMENT.fullmatch(one)] == []
+
+
+@pytest.mark.parametrize(("name", "version"), list(pinned()))
+def test_every_package_has_a_licence_that_is_allowed(name: str, version: str) -> None:
+    assert metadata(name)["Version"] == version
+    for either in licence_of(metadata(name)).split(" OR "):
+        if set(either.split(" AND ")) <= ALLOWED:
+            return
+    pytest.fail(f"{name} is under {licence_of(metadata(name))}")
+
+
+def test_the_bill_of_materials_is_current() -> None:
+    assert BILL.read_text("utf-8") == written(), "run `make sbom`"
+
+
+@pytest.mark.slow
+def test_the_wheel_built_twice_is_the_same(tmp_path: Path) -> None:
+    """Whatever files a user may read by default."""
+    unchanged = [flag for mark in ("run", "dev") for flag in ("-o", f".venv/.installed-{mark}")]
+    wheels = []
+    for umask in (0o077, 0o022):
+        build = ["make", *unchanged, "wheel", f"DIST={tmp_path / str(umask)}"]
+        done = subprocess.run(build, cwd=ROOT, umask=umask, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        wheels += [wheel.read_bytes() for wheel in (tmp_path / str(umask)).glob("quire_memory-*.whl")]
+    assert len(wheels) == 2
+    assert wheels[0] == wheels[1]

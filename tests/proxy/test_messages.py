@@ -1,0 +1,256 @@
+"""Anthropic's client in front of Quire, before an API that speaks Chat Completions and one that speaks Messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import httpx
+import pytest
+
+from tests.api.kit import Json, history, ok
+from tests.proxy.fakes import FakeApi
+from tests.proxy.kit import KEY, SECRET, AnthropicOf, Script, calling, said_by, stored
+
+both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+LOOK = {"name": "look", "description": "Look.", "input_schema": {"type": "object"}}
+THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"}
+
+
+def asked(client: anthropic.Anthropic, messages: list[Any], *, stream: bool = False, **body: Any) -> Any:
+    if not stream:
+        return client.messages.create(model="fake", max_tokens=100, messages=messages, **body)
+    with client.messages.stream(model="fake", max_tokens=100, messages=messages, **body) as events:
+        return events.get_final_message()
+
+
+def user(content: Any) -> Json:
+    return {"role": "user", "content": content}
+
+
+def results(*ids: str) -> Json:
+    return user([{"type": "tool_result", "tool_use_id": i, "content": "seen"} for i in ids])
+
+
+@both
+def test_a_chat_model_answers_as_messages(
+    client: httpx.Client, base_url: str, script: Script, stream: bool, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(base_url, "c")
+    script.says(calling(("look", {"at": "a"}), ("look", {"at": "b"}), text="Looking."))
+    system: Any = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]
+    listed: list[Any] = [user("Look.")]
+    first = asked(
+        claude,
+        listed,
+        stream=stream,
+        system=system,
+        tools=[LOOK],
+        stop_sequences=["x"],
+        extra_body={"temperature": 0.5},
+    )
+    assert first.stop_reason == "tool_use"
+    assert [(b.type, getattr(b, "input", None)) for b in first.content] == [
+        ("text", None), ("tool_use", {"at": "a"}), ("tool_use", {"at": "b"}),
+    ]  # fmt: skip
+    listed += [{"role": "assistant", "content": first.content}, results(*(b.id for b in first.content[1:]))]
+    last = asked(claude, listed, stream=stream, system=system, tools=[LOOK])
+    assert said_by(last) == "Answer 2 to seen."
+    assert (last.stop_reason, last.usage.output_tokens > 0, last.usage.input_tokens > 0) == ("end_turn", True, True)
+    one, two = script.asked
+    assert one["messages"][0]["content"].startswith("Be brief.\n\nBe kind.")
+    assert (one["temperature"], one["stop"], one["max_tokens"]) == (0.5, ["x"], 100)
+    assert [m["role"] for m in two["messages"][-4:]] == ["user", "assistant", "tool", "tool"]
+    assert two["messages"][: len(one["messages"])] == one["messages"]
+    assert [role for role, _ in stored(client, "c")] == ["user", "assistant", "user", "assistant"]
+
+
+@both
+def test_recalls_are_unseen_by_the_client(
+    client: httpx.Client, base_url: str, script: Script, stream: bool, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(base_url, "c")
+    first = asked(claude, [user("I like longjing.")], stream=stream)
+    script.says(calling(("recall_page", {"page": 1}), text="Let me see."), "Longjing it is.")
+    listed = [user("I like longjing."), {"role": "assistant", "content": first.content}, user("Which?")]
+    answer = asked(claude, listed, stream=stream)
+    assert said_by(answer) == "Let me see.\n\nLongjing it is."
+    assert [role for role, _ in stored(client, "c")] == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+
+
+def test_what_only_messages_has_is_refused_or_dropped_by_name(
+    base_url: str, script: Script, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(base_url, "c")
+    search: Any = [{"type": "web_search_20250305", "name": "web_search"}]
+    with pytest.raises(anthropic.BadRequestError, match="web_search_20250305"):
+        asked(claude, [user("hi")], tools=search)
+    with pytest.raises(anthropic.BadRequestError, match="mcp_servers"):
+        asked(claude, [user("hi")], extra_body={"mcp_servers": [{"url": "x"}]})
+    assert not script.asked
+    raw = claude.messages.with_raw_response.create(
+        model="fake", max_tokens=9, messages=[{"role": "user", "content": "hi"}], extra_body={"top_k": 3},
+        thinking={"type": "enabled", "budget_tokens": 1024},
+    )  # fmt: skip
+    assert raw.headers["X-Quire-Dropped"] == "top_k"
+    assert "thinking" not in script.asked[0]
+
+
+def test_images_documents_and_errors_reach_a_chat_model(
+    base_url: str, script: Script, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(base_url, "c")
+    png = {"type": "base64", "media_type": "image/png", "data": "iVBORw0="}
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    script.says(calling(("look", {})))
+    listed: list[Any] = [user([{"type": "image", "source": png}, {"type": "document", "source": pdf}])]
+    first = asked(claude, listed, tools=[LOOK])
+    shot = [{"type": "text", "text": "There."}, {"type": "image", "source": png}]
+    listed += [
+        {"role": "assistant", "content": first.content},
+        user([{"type": "tool_result", "tool_use_id": first.content[0].id, "content": shot, "is_error": False}]),
+    ]
+    asked(claude, listed, tools=[LOOK])
+    one, two = (request["messages"] for request in script.asked)
+    url = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0="}}
+    file = {"filename": "document", "file_data": "data:application/pdf;base64,JVBERi0="}
+    assert one[-1]["content"] == [url, {"type": "file", "file": file}]
+    assert two[-2]["content"] == [{"type": "text", "text": "There."}]
+    assert two[-1] == {"role": "user", "content": [url]}
+
+
+def test_errors_have_anthropics_form(base_url: str, script: Script, anthropic_of: AnthropicOf) -> None:
+    claude = anthropic_of(base_url, "c")
+    with pytest.raises(anthropic.BadRequestError) as refused:
+        claude.messages.create(model="fake", max_tokens=1, messages=[])
+    body: Any = refused.value.body
+    assert (body["type"], body["error"]["type"]) == ("error", "invalid_request_error")
+    with httpx.Client(base_url=base_url) as plain:
+        for answer in (plain.get("/v1/messages"), plain.post("/v1/messages", content=b"{")):
+            assert set(answer.json()) == {"type", "error"}
+
+
+def test_a_key_is_taken_from_either_header(base_url: str, script: Script, anthropic_of: AnthropicOf) -> None:
+    claude = anthropic_of(base_url, auth_token=KEY)
+    assert said_by(asked(claude, [user("hi")])) == "Answer 1 to hi."
+
+
+def test_tokens_are_counted_as_sent(
+    client: httpx.Client, base_url: str, script: Script, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(base_url, "c")
+    short = claude.messages.count_tokens(model="fake", messages=[{"role": "user", "content": "hi"}])
+    longer: Any = {"messages": [user("hi " * 50)], "system": "Be brief.", "tools": [LOOK]}
+    long = claude.messages.count_tokens(model="fake", **longer)
+    assert 4 < short.input_tokens < 10
+    assert 60 < long.input_tokens < 120
+    assert not ok(client.get("/conversations"))["items"]
+
+
+# --- Before an API of the same dialect ------------------------------------------------------------------
+
+
+@both
+def test_thinking_and_hosted_tools_return_in_their_place(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi, stream: bool, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(speaking_messages, "c")
+    called = {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "a"}}
+    redacted = {"type": "redacted_thinking", "data": "opaque"}
+    server = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "tea"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    text = {"type": "text", "text": "Looking now."}
+    blocks: list[Json] = [THINKING, redacted, server, found, text, called]
+    messages_api.says(blocks)
+    body: Any = {"tools": [LOOK, {"type": "web_search_20250305", "name": "web_search"}]}
+    body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
+    listed: list[Any] = [user("Look.")]
+    first = asked(claude, listed, stream=stream, **body)
+    sent = [b.model_dump(exclude_none=True, exclude_unset=True) for b in first.content]
+    assert [{name: b[name] for name in wanted} for b, wanted in zip(sent, blocks, strict=True)] == blocks
+    assert (first.usage.input_tokens, first.usage.cache_read_input_tokens) == (100, 30)
+    listed += [{"role": "assistant", "content": first.content}, results("t1")]
+    asked(claude, listed, stream=stream, **body)
+    one, two = messages_api.asked
+    assert one["thinking"] == body["thinking"]
+    assert one["tools"][:2] == body["tools"]
+    assert two["messages"][-2] == {"role": "assistant", "content": blocks}
+    assert two["messages"][-1]["content"][0]["type"] == "tool_result"
+    assert two["messages"][: len(one["messages"])] == one["messages"]
+
+
+def test_the_head_of_a_request_goes_on_and_the_key_is_the_deployments(
+    speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(speaking_messages, "c")
+    raw = claude.messages.with_raw_response.create(
+        model="fake", max_tokens=9, messages=[{"role": "user", "content": "hi"}],
+        extra_headers={"anthropic-beta": "one,two"},
+    )  # fmt: skip
+    [headers] = messages_api.headers
+    sent = raw.http_request.headers["anthropic-version"]
+    assert (headers["anthropic-beta"], headers["anthropic-version"]) == ("one,two", sent)
+    assert headers["x-api-key"] == SECRET
+    assert "authorization" not in headers
+    assert raw.headers["X-Quire-Conversation"] == "c"
+
+
+def marks(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        inner = [mark for item in value.values() for mark in marks(item)]
+        return [*([value["cache_control"]] if "cache_control" in value else []), *inner]
+    return [mark for item in value for mark in marks(item)] if isinstance(value, list) else []
+
+
+def test_the_prompt_is_cached_if_the_client_wants_it_and_as_long(
+    speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(speaking_messages, "c")
+    asked(claude, [user("hi")], system="Be brief.")
+    hour = {"type": "ephemeral", "ttl": "1h"}
+    asked(claude, [user("hi"), user("ho")], system=[{"type": "text", "text": "Be brief.", "cache_control": hour}])
+    without, with_ = (marks(request) for request in messages_api.asked)
+    assert without == []
+    assert 2 <= len(with_) <= 4
+    assert all(mark == hour for mark in with_)
+
+
+@both
+def test_a_recall_keeps_the_thinking_before_it(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi, stream: bool, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(speaking_messages, "c")
+    recall = {"type": "tool_use", "id": "r1", "name": "recall_page", "input": {"page": 1}}
+    messages_api.says([THINKING, {"type": "text", "text": "Let me see."}, recall], "Done.")
+    answer = asked(claude, [user("Go.")], stream=stream)
+    assert said_by(answer) == "Let me see.\n\nDone."
+    assert messages_api.asked[1]["messages"][-2]["content"] == [THINKING, recall]
+    assert answer.usage.output_tokens == 14
+    assert [m["role"] for m in history(client, "c")] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_the_api_counts_where_it_can(speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf) -> None:
+    claude = anthropic_of(speaking_messages, "c")
+    assert claude.messages.count_tokens(model="fake", messages=[{"role": "user", "content": "hi"}]).input_tokens == 42
+
+
+@pytest.mark.parametrize(("reply", "status"), [(429, 429), (529, 502), (401, 502), (400, 400)])
+def test_the_apis_errors_are_told(
+    speaking_messages: str, messages_api: FakeApi, reply: int, status: int, anthropic_of: AnthropicOf
+) -> None:
+    messages_api.says(reply)
+    with pytest.raises(anthropic.APIStatusError) as refused:
+        asked(anthropic_of(speaking_messages, "c"), [user("hi")])
+    assert refused.value.status_code == status
+
+
+def test_an_answer_that_breaks_off_is_an_error_and_is_asked_again(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(speaking_messages, "c")
+    messages_api.says("cut", "Whole.")
+    with pytest.raises(anthropic.APIStatusError):
+        asked(claude, [user("hi")], stream=True)
+    assert [role for role, _ in stored(client, "c")] == ["user"]
+    assert said_by(asked(claude, [user("hi")], stream=True)) == "Whole."
+    assert [role for role, _ in stored(client, "c")] == ["user", "assistant"]

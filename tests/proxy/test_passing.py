@@ -1,0 +1,186 @@
+"""Pass-through: the request goes on as it is, and is stored beside; the model is asked whatever becomes of that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from app.main import build_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from tests.api.kit import append, history
+from tests.conftest import Served, serve, wait_for
+from tests.proxy.fakes import FakeApi, Refusal
+from tests.proxy.kit import SECRET, AnthropicOf, said_by, stored
+
+PASS = {"X-Quire-Mode": "pass-through"}
+ODD = b'{ "model":"fake", "max_tokens" : 9,"messages": [ {"role":"user","content":"caf\\u00e9 1.0"} ], "x":1.50 }'
+
+
+def post(url: str, path: str, body: bytes, **headers: str) -> httpx.Response:
+    sent = {"content-type": "application/json", **PASS, **headers}
+    return httpx.post(f"{url}{path}", content=body, headers=sent, timeout=30)
+
+
+def roles(client: httpx.Client, conversation: str) -> list[str]:
+    answer = client.get(f"/conversations/{conversation}/messages")
+    return [m["role"] for m in answer.json().get("items", [])]
+
+
+def test_the_bytes_go_on_unchanged_and_the_answer_comes_back_unchanged(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    answer = post(speaking_messages, "/v1/messages", ODD, **{"X-Quire-Conversation": "c", "anthropic-beta": "b"})
+    assert answer.status_code == 200
+    assert answer.json()["id"] == "msg_upstream"
+    assert messages_api.bodies == [ODD]
+    [headers] = messages_api.headers
+    assert (headers["x-api-key"], headers["anthropic-beta"]) == (SECRET, "b")
+    assert not [name for name in headers if name.startswith("x-quire")]
+    wait_for(lambda: roles(client, "c") == ["user", "assistant"])
+    assert stored(client, "c")[0][1] == "café 1.0"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_list_is_stored_by_delta_and_large_results_are_archived(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf, stream: bool
+) -> None:
+    """By the path alone."""
+    claude: Any = anthropic_of(f"{speaking_messages}/p/my%2Fcoding").messages
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "a"}}
+    messages_api.says([thinking, {"type": "text", "text": "Looking."}, call], "Done.")
+    asked: Any = {"model": "fake", "max_tokens": 9, "tools": [{"name": "look", "input_schema": {"type": "object"}}]}
+
+    def ask(listed: list[Any]) -> Any:
+        if not stream:
+            return claude.create(messages=listed, **asked)
+        with claude.stream(messages=listed, **asked) as events:
+            return events.get_final_message()
+
+    listed: list[Any] = [{"role": "user", "content": "Look."}]
+    first = ask(listed)
+    wait_for(lambda: roles(client, "my%2Fcoding") == ["user", "assistant"])
+    large = "The kettle is at 96 degrees. " * 600
+    listed += [
+        {"role": "assistant", "content": first.content},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": large}]},
+    ]
+    assert said_by(ask(listed)) == "Done."
+    wait_for(lambda: len(roles(client, "my%2Fcoding")) == 4)
+    kept = history(client, "my/coding")
+    assert [m["role"] for m in kept] == ["user", "assistant", "user", "assistant"]
+    assert kept[1]["content"] == [thinking, {"type": "text", "text": "Looking."}, call]
+    assert kept[2]["archived"]
+    assert messages_api.asked[1]["messages"][-1]["content"][0]["content"] == large
+
+
+def test_responses_are_passed_through_too(client: httpx.Client, speaking_responses: str, messages_api: FakeApi) -> None:
+    with openai.OpenAI(base_url=f"{speaking_responses}/p/c/v1", api_key="any", max_retries=0) as gpt:
+        assert gpt.responses.create(model="fake", input="hi").output_text == "Answer 1."
+        with gpt.responses.stream(model="fake", input=[{"role": "user", "content": "hi"}]) as events:
+            assert [event.type for event in events][-1] == "response.completed"
+    wait_for(lambda: roles(client, "c")[:2] == ["user", "assistant"])
+
+
+def test_at_most_one_block_is_recalled_and_only_if_asked_for(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    past = [
+        {"role": "user", "content": "My favourite kettle is the copper Marchwood."},
+        {"role": "assistant", "content": "Noted."},
+    ]
+    append(client, "before", past, user_id="me")
+    question = (
+        b'{"model":"fake","max_tokens":9,"messages":[{"role":"user","content":"Which kettle is my favourite?"}] }'
+    )
+    for recall in ({}, {"X-Quire-Recall": "auto"}):
+        headers = {"X-Quire-Conversation": "now", "X-Quire-User": "me", **recall}
+        assert post(speaking_messages, "/v1/messages", question, **headers).status_code == 200
+    plain, with_recall = messages_api.bodies
+    assert plain == question
+    at = question.rindex(b"]")
+    assert with_recall.startswith(question[:at])
+    assert with_recall.endswith(question[at:])
+    [_, block] = json.loads(with_recall)["messages"]
+    assert "Marchwood" in block["content"]
+    assert block["role"] == "user"
+    wait_for(lambda: "assistant" in roles(client, "now"))
+    assert "Marchwood" not in str(stored(client, "now"))
+
+
+def test_another_dialect_or_an_api_that_is_away_is_said(
+    client: httpx.Client, base_url: str, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    answer = post(base_url, "/v1/messages", ODD)
+    assert answer.status_code == 400
+    assert "QUIRE_PROXY_UPSTREAM_DIALECT" in answer.text
+    messages_api.says(429)
+    refused = post(speaking_messages, "/v1/messages", ODD)
+    assert (refused.status_code, refused.json()["error"]["message"]) == (429, "error 429")
+
+
+def test_a_question_that_is_refused_for_good_is_marked_and_leaves(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": "no such picture"}}
+    messages_api.refuses = lambda asked: Refusal(error, 400) if "a picture" in str(asked) else None
+
+    def say(*texts: str) -> int:
+        messages = [{"role": "user", "content": text} for text in texts]
+        body = json.dumps({"model": "fake", "max_tokens": 9, "messages": messages}).encode()
+        return post(speaking_messages, "/v1/messages", body, **{"X-Quire-Conversation": "c"}).status_code
+
+    def marked() -> list[bool]:
+        return [m["refused"] for m in client.get("/conversations/c/messages").json().get("items", [])]
+
+    assert say("a picture") == 400
+    wait_for(lambda: marked() == [True])
+    assert say("never mind") == 200
+    wait_for(lambda: marked() == [True, False, False])
+    assert "a picture" not in client.get("/conversations/c/context").text
+    messages_api.says(429)  # not for good
+    assert say("never mind", "and on") == 429
+    assert say("never mind", "and on") == 200
+    wait_for(lambda: "assistant" in roles(client, "c")[-1:])
+    assert not any(marked()[1:])
+
+
+@pytest.fixture
+def forgetful(
+    postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str], clean: None
+) -> Iterator[Served]:
+    """A service of its own, whose connections to the database a test can take away."""
+    update = {
+        "quire_proxy_base_url": spoken[1], "quire_proxy_upstream_dialect": "messages", "quire_proxy_client_keys": True,
+        "quire_proxy_models": "fake",
+    }  # fmt: skip
+    with serve(build_app(proxy_settings.model_copy(update=update), postgres.app_dsn)) as served:
+        yield served
+
+
+def test_the_model_is_asked_while_the_database_is_away(forgetful: Served, messages_api: FakeApi) -> None:
+    headers = {"X-Quire-Conversation": "c", "authorization": "Bearer the client's own", "X-Quire-Recall": "auto"}
+    assert post(forgetful.url, "/v1/messages", ODD, **headers).status_code == 200
+    database = forgetful.app.state.runtime.database
+    asyncio.run_coroutine_threadsafe(database.close(), forgetful.loop).result(timeout=30)
+    answer = post(forgetful.url, "/v1/messages", ODD, **headers)
+    assert (answer.status_code, answer.json()["content"][0]["text"]) == (200, "Answer 2.")
+    assert [h["authorization"] for h in messages_api.headers] == ["Bearer the client's own"] * 2
+    assert not [h for h in messages_api.headers if "x-api-key" in h]
+
+
+def test_models_are_restricted_here_too(forgetful: Served, messages_api: FakeApi) -> None:
+    other = ODD.replace(b"fake", b"dear")
+    assert post(forgetful.url, "/v1/messages", other).status_code == 404
+    assert post(forgetful.url, "/v1/messages", b'{"model":"dear","model":"fake"}').status_code == 400
+    key = "qk_" + "0" * 32 + "_" + "0" * 32 + "_" + "0" * 64
+    assert post(forgetful.url, "/v1/messages", ODD, authorization=f"Bearer {key}").status_code == 200
+    assert len(messages_api.headers) == 1
+    assert key not in str(messages_api.headers)

@@ -1,0 +1,26 @@
+"""Variables that are probably misspelt settings."""
+
+import pytest
+
+from app.doctor import checks
+from app.settings import Settings, misspelt
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("QUIRE_PROT", "QUIRE_PORT"), ("MEMORY_LLM_MODLE", "MEMORY_LLM_MODEL"), ("quire_log_levl", "QUIRE_LOG_LEVEL")],
+)
+def test_a_misspelt_setting_is_found_with_the_nearest_one(name: str, nearest: str) -> None:
+    assert misspelt([name, "PATH"]) == {name.upper(): nearest}
+    check = checks.settings(misspelt([name]))
+    assert check.state == "warn"
+    assert name.upper() in check.detail
+    assert nearest in check.fix
+
+
+def test_settings_and_variables_of_others_are_not_misspelt() -> None:
+    others = ("QUIRE_API_KEY", "QUIRE_KEY", "QUIRE_URL", "QUIRE_APP_PASSWORD", "QUIRE_OWNER_PASSWORD", "QUIRE_LONG")
+    of_clusters = ("QUIRE_SERVICE_HOST", "QUIRE_SERVICE_PORT_HTTP", "QUIRE_PORT_80_TCP", "QUIRE_PORT_80_TCP_ADDR")
+    of_compose = ("QUIRE_PUBLISHED_PORT", "QUIRE_VERSION", "POSTGRES_PASSWORD", "MEMORY")
+    assert misspelt([*Settings.model_fields, *others, *of_clusters, *of_compose]) == {}
+    assert checks.settings({}).state == "ok"
