@@ -56,10 +56,13 @@ def index_of(request: Json, **changes: Any) -> Json:
 
 @dataclass
 class Model:
-    """The reply of a scripted model: the page's index, a summary of one line for each message."""
+    """The reply of a scripted model: the page's index, and a summary of one length.
+
+    How many messages a summary covers is a matter of time; one that shrank with them could be refused as too short.
+    """
 
     page: Callable[[Json], Json | str] = index_of
-    summary: Callable[[Json], str] = lambda request: "\n".join(f"Message {s} was said." for s in shown(request))
+    summary: Callable[[Json], str] = lambda request: f"All up to message {max(shown(request))} was said."
     compress: Callable[[Json], str] = lambda _: "All that was said was compressed to a third of it."
     asked: list[Json] = field(default_factory=list)
 

@@ -34,7 +34,7 @@ def test_a_summary_is_due_at_ten_messages_and_every_five_after(
     assert [max(shown(r)) for r in model.of("summary")] == [4, 9, 14, 19]
     assert [min(shown(r)) for r in model.of("summary")] == [1, 5, 10, 15]
     assert len(model.asked) == 4, "one call for a refresh"
-    assert "Message 4 was said." in model.of("summary")[1]["messages"][1]["content"]
+    assert "All up to message 4 was said." in model.of("summary")[1]["messages"][1]["content"]
     found = summary(client)
     assert (found["through_seq"], found["source"], found["model"], found["version"]) == (19, "llm", "fake", 4)
     assert found["lag"] == 0
@@ -147,7 +147,7 @@ def test_a_summary_over_its_cap_is_compressed_and_what_is_over_even_then_is_cut(
     found = summary(client)
     assert found["tokens"] <= 60
     assert found["text"].split("\n") == lines[: len(found["text"].split("\n"))], "cut where a sentence ends"
-    assert "Message 1 was said." in model.asked[1]["messages"][1]["content"], "the old one is compressed first"
+    assert "All up to message 4 was said." in model.asked[1]["messages"][1]["content"]
 
 
 def test_a_merge_that_fits_once_the_old_one_is_compressed_is_not_compressed_again(
@@ -158,7 +158,7 @@ def test_a_merge_that_fits_once_the_old_one_is_compressed_is_not_compressed_agai
     worker.drain("summary")
     model.asked.clear()
     model.summary = lambda r: (
-        " ".join(f"word{n}" for n in range(100)) if "Message 1 was" in str(r["messages"]) else "Now it fits."
+        " ".join(f"word{n}" for n in range(100)) if "message 4 was" in str(r["messages"]) else "Now it fits."
     )
     say(client, 11, 15)
     worker.drain("summary")
@@ -229,7 +229,7 @@ def test_refused_content_is_summarised_extractively(client: httpx.Client, worker
     assert worker.drain("summary") == {"done": 1}
     found = summary(client)
     assert (found["source"], found["through_seq"]) == ("extractive", 9)
-    assert "Message 1 was said." in found["text"]
+    assert "All up to message 4 was said." in found["text"]
 
 
 def test_a_conversation_erased_meanwhile_gets_no_summary(

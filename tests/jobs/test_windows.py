@@ -49,18 +49,19 @@ def test_windows_keep_their_promises_while_jobs_run(
     plan = steps(transcript.messages)[:140]
     watches = [Watch(client, "c", cache(counter.count), budget) for budget in BUDGETS]
     sent: list[Json] = []
+    outcomes: set[str] = set()
     for number, step in enumerate(plan):
         append(client, "c", step.messages)
         sent += step.messages
         before = [watch.look(sent) for watch in watches]
         if number % 3 == 0:
-            worker.drain(rounds=2)
+            outcomes.update(worker.drain(rounds=2))
             for watch, found in zip(watches, before, strict=True):
                 again = window(other, "c", budget=watch.budget)
                 assert found is not None
                 assert again["messages"] == found["messages"], "made anew by another process after the jobs"
     assert all(len(watch.epochs) > 2 for watch in watches[:2])
-    assert set(worker.drain()) <= {"done"}
+    assert outcomes.union(worker.drain()) == {"done"}
     assert window(client, "c")["lag"]["indexed_through_page"] == len(plan) - 1
 
 
@@ -69,7 +70,6 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
 ) -> None:
     ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": BUDGET}), 201)
     model.page = index
-    model.summary = lambda r: f"All up to message {max(shown(r))} was about questions."
     number = 0
     while not window(client, "c")["pages"]["listed"]:
         number += 1
@@ -96,7 +96,7 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
     first_left = 2 * (new["pages"]["listed"][-1]) - 1
     assert f"Title {first_left}" in head
     assert f"user: line {first_left}\n" in head
-    assert "was about questions." in head
+    assert "was said." in head
     assert "Topics, all recallable: Everyday life (" in head
     newest_note = (first_left - 1) // 10 * 10 + 1
     assert f"Always keep rule {newest_note} in mind." in head
