@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncpg
 import httpx
+import hypothesis
 import pytest
 import uvicorn
 from fastapi import FastAPI
@@ -31,6 +32,9 @@ from app.text import tokens
 SLOW_FOLDERS = ("cluster", "examples", "faults", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
 TESTS = Path(__file__).parent
+# A slow machine fails no test: nothing is judged by how long it took.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)
