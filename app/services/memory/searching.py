@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.core.vector_text import last_speaker, middle, query_text
+from app.core.when import days_named
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection, Database
@@ -27,7 +28,7 @@ from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory.recalling import said_text
 from app.store import archives, conversations, embeddings, memories, messages, remembered
-from app.store.memories import Hit, Hits, Meaning, relevance
+from app.store.memories import Hit, Hits, Meaning, Named, relevance
 from app.text import bm25
 from app.text.language import fold_each, scalar, script_counts
 from app.text.queries import telling, told_once
@@ -64,6 +65,8 @@ class SearchRequest:
     types: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    asked_at: datetime | None = None
+    """When it is asked, for days that it names; None: now."""
     limit: int = 10
     relevance_min: float = 0.0
     sensitive: bool = False
@@ -113,18 +116,27 @@ class Query:
     weight: float
     mode: Mode
     warnings: list[dict[str, str]]
+    named: Named
+    """The speakers and the days that it names."""
 
 
-async def ready(runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid") -> Query:
-    """Make a query ready. To be called while no connection is held: a model may be asked."""
+async def ready(
+    runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid", asked_at: datetime | None = None
+) -> Query:
+    """Make a query ready. To be called while no connection is held: a model may be asked.
+
+    ``asked_at``: what "yesterday" is the day before; None: now.
+    """
     text = scalar(text)
+    today = (asked_at or datetime.now(UTC)).astimezone(UTC).date()
+    named = Named(bm25.speakers(text), relevances.favoured(days_named(text, today)))
     terms = bm25.query(text)
     meaning: Meaning | None = None
     warnings: list[dict[str, str]] = []
     if mode != "keyword":
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
-    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
+    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named)
 
 
 async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
@@ -158,7 +170,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
-    query = await ready(runtime, tenant, request.query, request.mode)
+    query = await ready(runtime, tenant, request.query, request.mode, request.asked_at)
     keywords = [term for word in request.keywords for term in bm25.query(word)]
 
     async def read(database: Database) -> tuple[list[SearchHit], int]:
@@ -183,7 +195,7 @@ async def _search(
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
     asked = memories.Scoring(
-        query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic"
+        query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic", named=query.named
     )
     where = memories.Filter(
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
@@ -232,7 +244,7 @@ async def find(
     conversation_uid: UUID | None = None,
 ) -> Hits:
     """The best passages for a query, the best first: of a message or an archive as many as match."""
-    asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text))
+    asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named)
     where = memories.Filter(conversation_uid=conversation_uid, sensitive=sensitive)
     return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
