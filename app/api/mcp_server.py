@@ -28,6 +28,7 @@ from app.recall import tools
 from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.tools import tool_calls
+from app.services.tools.remember import remember
 from app.services.tools.tool_calls import Asker, ToolCall
 
 BODY_MAX_BYTES = 1024 * 1024
@@ -111,7 +112,7 @@ async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCa
     asking: Asker = await tool_calls.asker(runtime, tenant, user_id, conversation_id, sensitive=caller.sensitive)
     if call.tool is tools.REMEMBER:
         caller.require("write")
-        answer = await tool_calls.remember(runtime, tenant, asking, call.arguments)
+        answer = await remember(runtime, tenant, asking, call.arguments)
     else:
         answer = await tool_calls.run(runtime, tenant, asking, call)
         await tool_calls.keep(runtime, tenant, asking, [answer], "")

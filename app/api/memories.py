@@ -23,6 +23,7 @@ from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.grep import Refused
 from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
 from app.extractive.terms import key_terms
@@ -31,7 +32,8 @@ from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Transaction
-from app.services.memory import expanding, remembering, searching
+from app.services.memory import expanding, grepping, remembering, searching
+from app.services.memory.grepping import GrepRequest
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchRequest
 from app.services.tools import recall_agent
@@ -196,7 +198,31 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
     return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, body.query)))
 
 
-def _times(body: schemas.SearchBody, part: Part) -> tuple[datetime | None, datetime | None]:
+@router.post(
+    "/memories/grep",
+    response_model=schemas.GrepResults,
+    openapi_extra=json_body(schemas.GrepBody, {"user_id": "me", "pattern": "tea"}),
+)
+async def grep_memories(request: Request, runtime: Wired, caller: Reader) -> Response:
+    """Find every line of a user's or a conversation's messages and archives that contains a text or matches a pattern.
+
+    Takes at most about two seconds: `is_complete` is false if the oldest messages were not read by then, or if more
+    than 2,000 messages had to be. Memories stored with `POST /memories` are found by search only.
+    """
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(schemas.GrepBody, value)
+    user_id = _user(caller, body.user_id, body.conversation_id)
+    since, until = _times(body, "body")
+    try:
+        pattern = grepping.pattern_of(body.pattern, is_regex=body.regex)
+        grep_request = GrepRequest(pattern, user_id, body.conversation_id, since, until, body.limit)
+        found = await grepping.find(runtime, caller.tenant, grep_request)
+    except Refused as refused:
+        raise errors.Invalid(errors=[{"loc": ["body", "pattern"], "msg": refused.rule}]) from refused
+    return json_value(grepping.answer(found))
+
+
+def _times(body: schemas.SearchBody | schemas.GrepBody, part: Part) -> tuple[datetime | None, datetime | None]:
     """Return the bounds in time. Raises Invalid for an empty range."""
     since, until = body.since, body.until
     if body.time_range_days:

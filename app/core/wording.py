@@ -92,6 +92,20 @@ NO_CONVERSATION = Wording("no conversation is open here, so there are no pages."
 NO_PAGES = Wording("the conversation has no pages yet.", "对话还没有任何页。")
 PAGES_EXIST = Wording("pages 1–{last} exist.", "现有第 1–{last} 页。")
 SOME_OF = Wording("{count} of {total}", "{total} 条中的 {count} 条")
+SOME_LINES = Wording("{count} of {total} lines, newest last", "{total} 行中的 {count} 行,最新的在最后")
+SOME_LINES_YET = Wording(
+    "{count} of at least {total} lines, newest last; the oldest text was not read: make the pattern more specific",
+    "至少 {total} 行中的 {count} 行,最新的在最后;最早的内容未读:请使用更具体的 pattern",
+)
+NO_LINE = Wording(
+    "No line matches; search_memories(query) finds by meaning.", "没有匹配的行;可用 search_memories(query) 按含义查找。"
+)
+NO_LINE_YET = Wording(
+    "No line that was read matches, and the oldest text was not read: make the pattern more specific.",
+    "已读内容中没有匹配的行,最早的内容未读:请使用更具体的 pattern。",
+)
+ON_LINE = Wording("{role}, line {line}", "{role},第{line}行")
+ON_ARCHIVED_LINE = Wording("{role}, {uuid}, line {line}, offset {offset}", "{role},{uuid},第{line}行,offset {offset}")
 RELEVANT_PASSAGES = Wording("relevant passages", "相关段落")
 BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "(仅按关键词)")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
+from app.core.grep import PATTERN_MAX
 from app.core.model import Language
 from app.core.wording import Wording
 
@@ -164,6 +165,21 @@ SEARCH_MEMORIES = Tool(
         Argument("this_conversation", "boolean", "leave other conversations out", "不看其他对话", in_window=False),
     ),
 )
+GREP_MEMORIES = Tool(
+    "grep_memories",
+    "Find every line that contains an exact text, or matches a regular expression; letter case does not matter. Gives "
+    "the newest lines with page, line and day, and how many there are. Use it for names, numbers, codes and error "
+    "messages, to count or to list all mentions; when you do not know the words, use search_memories.",
+    "查找包含某段原文或匹配正则表达式的每一行,不分大小写;返回最新的若干行(页码、行号、日期)和总行数。适合查找名称、数字、"
+    "编号、报错,以及统计次数或列出所有提及;不知道原文用词时用 search_memories。",
+    (
+        Argument("pattern", "string", "exact text", "原文", required=True, minimum=1, maximum=PATTERN_MAX),
+        Argument("regex", "boolean", "the pattern is a regular expression", "pattern 是正则表达式"),
+        Argument("limit", "integer", "lines wanted", "行数", minimum=1, maximum=100),
+        Argument("time_range_days", "integer", "only the last days", "只看最近几天", minimum=1, maximum=36_500),
+        Argument("this_conversation", "boolean", "leave other conversations out", "不看其他对话"),
+    ),
+)
 RECALL_MEMORY = Tool(
     "recall_memory",
     "Bring back the earlier passages that fit a query best, in full.",
@@ -226,7 +242,7 @@ HANDOFF = Tool(
 
 WINDOW_TOOLS: tuple[Tool, ...] = (RECALL_PAGE, LOAD_TOOL_HISTORY, SEARCH_MEMORIES)
 """The tools in every window."""
-TOOLS: tuple[Tool, ...] = (*WINDOW_TOOLS, RECALL_MEMORY, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS)
+TOOLS: tuple[Tool, ...] = (*WINDOW_TOOLS, GREP_MEMORIES, RECALL_MEMORY, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS)
 """The tools that any model can call."""
 AGENT_TOOLS: tuple[Tool, ...] = (
     SEARCH_MEMORIES, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS, EXPAND_CONTEXT_WINDOW, HANDOFF,
@@ -235,6 +251,10 @@ AGENT_TOOLS: tuple[Tool, ...] = (
 MCP_TOOLS: tuple[Tool, ...] = (*TOOLS, REMEMBER)
 """MCP clients have no other way to write. It is kept from the others: what a model reads must not have it write."""
 BY_NAME = {tool.name: tool for tool in TOOLS}
+SHORT_NAMES = {"grep": GREP_MEMORIES.name}
+"""Names that calls over HTTP can use too. Tools are not offered under them: many agents have a `grep` of their own,
+whose results must not pass for recalled ones.
+"""
 MCP_NAME = "quire"
 TOOL_NAMES = frozenset(BY_NAME) | {f"mcp__{MCP_NAME}__{name}" for name in BY_NAME}
 """The names of their calls in conversations: MCP clients prefix the server's name. What they load is not archived
@@ -252,10 +272,12 @@ GUIDE: dict[Language, str] = {
 """A window's guide to its tools."""
 MORE: dict[Language, str] = {
     "en": "search_memories gives previews: read one in full with get_memory_detail(memory_key), or its page with "
-    "recall_page. recall_memory(query) brings the best passages at once. extract_search_keywords(text) helps where a "
-    "search found too little.",
+    "recall_page. recall_memory(query) brings the best passages at once. grep_memories(pattern) finds every line with "
+    "an exact name, number or code, and counts them. extract_search_keywords(text) helps where a search found too "
+    "little.",
     "zh": "search_memories 只给出预览:用 get_memory_detail(memory_key) 读取全文,或用 recall_page 读取所在页。"
-    "recall_memory(query) 一次取回最相关的段落。搜索结果太少时可用 extract_search_keywords(text) 提取关键词。",
+    "recall_memory(query) 一次取回最相关的段落。grep_memories(pattern) 找出含有某个名称、数字或编号"
+    "的每一行并统计行数。搜索结果太少时可用 extract_search_keywords(text) 提取关键词。",
 }
 """The guide to the other tools."""
 ATTP: dict[Language, str] = {

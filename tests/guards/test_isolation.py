@@ -28,6 +28,7 @@ from app.store import (
     conversations,
     embeddings,
     erasing,
+    grep,
     heads,
     idempotency,
     kept_answers,
@@ -50,7 +51,7 @@ from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    appending, archives, conversations, embeddings, erasing, idempotency, kept_answers, keys, memories, messages,
+    appending, archives, conversations, embeddings, erasing, grep, idempotency, kept_answers, keys, memories, messages,
     notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
@@ -121,6 +122,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
+    "conversations to grep": (grep.SPANS, ("u", 10)),
+    "messages that can match": (grep.MESSAGES, (["c"], [1], [LAST], None, None, [], 10)),
+    "archives to grep": (grep.ARCHIVES_OF, ("u:u", None, 10)),
     "doctor's walk through messages": (walk.MESSAGES, ("", 0, walk.MARKS, 100)),
     "doctor's walk through conversations": (walk.CONVERSATIONS, ("", walk.MARKS, 100)),
     "doctor's walk through archives": (walk.ARCHIVES, (walk.NOBODY, 100)),
@@ -138,6 +142,7 @@ NONE_OF_ITS_OWN = {
     "answers that name few ids": (kept_answers.ANSWERS_NAMING_FEW, ([UUID(int=1)], idempotency.UNKNOWN, "")),
     "answers of a conversation": (kept_answers.ANSWERS_OF, ("c", '"c"', idempotency.UNKNOWN, "")),
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
+    "archives that can match": (grep.RESULTS, ([UUID(int=1)], None, None, [])),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
     "replaced notes": (portable.REPLACED, ("c", 1)),
     "notes that are named": (portable.NAMED_NOTES, ("c", [1], ["x"])),

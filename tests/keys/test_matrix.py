@@ -130,6 +130,7 @@ ROUTES: dict[str, Route] = {
     "post /memories": Route("write", "names", "/memories", {"user_id": "ann", "content": "tea"}),
     "get /memories/{memory_key}": Route("read", "unknown", "/memories/{memory}"),
     "delete /memories/{memory_key}": Route("write", "unknown", "/memories/{memory}"),
+    "post /memories/grep": Route("read", "names", "/memories/grep", {"user_id": "ann", "pattern": "likes"}),
     "post /memories/search": Route("read", "names", "/memories/search", {"user_id": "ann", "query": "likes"}),
     "get /memories/search": Route("read", "names", "/memories/search?user_id=ann&query=likes"),
     "post /memories/recall": Route("read", "names", "/memories/recall", {"user_id": "ann", "query": "likes"}),

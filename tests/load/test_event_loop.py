@@ -266,6 +266,8 @@ async def tools(caller: Caller) -> None:
         ("recall_page", {"page": 3}),
         ("recall_memory", {"query": "garden"}),
         ("search_memories", {"query": "launch", "limit": 50}),
+        ("grep_memories", {"pattern": "garden"}),
+        ("grep_memories", {"pattern": "(a|b)+c!", "regex": True}),
         ("extract_search_keywords", {"text": prose(1, 90_000)}),
     ):
         await caller.post(f"{use}/{name}", {"arguments": arguments})

@@ -119,7 +119,14 @@ def test_odd_arguments_are_explained_and_change_nothing(
 ) -> None:
     before, shown = rows(), contents(seeded, "tea")
     for tool in tools.TOOLS:
-        good: dict[str, Any] = {"page": 999, "uuid": "x", "query": "tea", "memory_key": "x", "text": "tea"}
+        good: dict[str, Any] = {
+            "page": 999,
+            "uuid": "x",
+            "query": "tea",
+            "memory_key": "x",
+            "text": "tea",
+            "pattern": "x",
+        }
         for argument in tool.arguments:
             sent = {name: good[name] for name in tool.required} | {argument.name: odd}
             found = use(seeded, "tea", tool.name, **sent)

@@ -177,7 +177,9 @@ ODD = ["\x00", "\ud800", "a\udfffb", "\u202e", "'; --", "x" * 900_000, 10**4000,
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_odd_arguments_are_explained(seeded: httpx.Client, odd: Any) -> None:
     for tool in tools.MCP_TOOLS:
-        good: Json = {"page": 999, "uuid": "x", "query": "tea", "memory_key": "x", "text": "tea", "content": "tea"}
+        good: Json = {
+            "page": 999, "uuid": "x", "query": "tea", "memory_key": "x", "text": "tea", "content": "x", "pattern": "x",
+        }  # fmt: skip
         for argument in tool.arguments:
             arguments = {name: good[name] for name in tool.required} | {argument.name: odd}
             sent = LIST | {"method": "tools/call", "params": {"name": tool.name, "arguments": arguments}}

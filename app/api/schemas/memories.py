@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from app.api.body import RequestModel
 from app.api.schemas.windows import WarningItem
 from app.api.times import Time
+from app.core.grep import PATTERN_MAX
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
 
 MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
@@ -73,6 +74,43 @@ class SearchBody(RequestModel):
     min_relevance_score: float = Field(0.0, ge=0, le=1)
     conversation_id: str | None = None
     expand: bool = Field(default=False, description="have the LLM expand the query first; adds the time of an LLM call")
+
+
+class GrepBody(RequestModel):
+    """An exact text or a regular expression to find."""
+
+    user_id: str | None = None
+    conversation_id: str | None = None
+    pattern: str = Field(min_length=1, max_length=PATTERN_MAX, description="letter case does not matter")
+    regex: bool = Field(
+        default=False, description="a regular expression, matched within lines; no back-references, no look-around"
+    )
+    time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
+    since: Time | None = Field(None, description="only what was said from this time on")
+    until: Time | None = Field(None, description="only what was said before this time")
+    limit: int = Field(20, ge=1, le=100)
+
+
+class GrepLine(BaseModel):
+    conversation_id: str | None
+    page: int | None
+    seq: int | None
+    message_id: UUID | None
+    archive_id: UUID | None = Field(
+        description="the archived result that the line is in, if it is in none of a message"
+    )
+    role: str
+    line: int = Field(description="number of the line in its message or archive, from 1 on")
+    offset: int = Field(description="characters before the match in its message or archive")
+    text: str = Field(description="up to 200 characters of the line, with the match in **bold**")
+    said_at: datetime
+
+
+class GrepResults(BaseModel):
+    results: list[GrepLine] = Field(description="newest first")
+    total_found: int = Field(description="lines that match in what was read")
+    is_complete: bool = Field(description="whether everything was read")
+    warnings: list[WarningItem]
 
 
 class MemoryResult(BaseModel):

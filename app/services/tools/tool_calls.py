@@ -6,7 +6,6 @@ afterwards, in the transaction that also stores the response for a repeated requ
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,11 +18,10 @@ from asyncpg import Record
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
-from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.grep import Refused
 from app.core.model import Language
-from app.core.nul import replace_nul
 from app.core.profile import policy_of
 from app.core.quote import archive_text, memories_text, moment_text
 from app.core.scope import scope_of
@@ -35,15 +33,14 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, recalling, remembering, searching
+from app.services.memory import archiving, grepping, recalling, searching
 from app.services.memory.archiving import Wanted
+from app.services.memory.grepping import GrepRequest
 from app.services.memory.recalling import clipped
-from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchHit, SearchRequest
+from app.services.tools.found_lines import first_within, found_title, hit_text
 from app.store import conversations, messages
 from app.text.language import language as language_of
-
-KEYWORD_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ class Answer:
 
 def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
     """Return the call. Raises NotFound for an unknown tool."""
-    tool = tools.BY_NAME.get(name)
+    tool = tools.BY_NAME.get(tools.SHORT_NAMES.get(name, name))
     if tool is None:
         raise errors.NotFound(f"There is no such tool. The tools are {', '.join(tools.BY_NAME)}.")
     return ToolCall(tool, arguments)
@@ -156,33 +153,6 @@ async def keep(
     if conversation is not None:
         runtime.caches.forget_conversation(tenant, conversation.id)
     return stored
-
-
-async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[str, Any]) -> Answer:
-    """Store a memory of the user, or of the conversation where no user is known. The same one, said again within a
-    day, is stored once.
-    """
-    language = asking.language(given)
-    try:
-        arguments = read(tools.REMEMBER, given, language)
-    except Mistake as mistake:
-        return Answer(str(mistake), is_error=True)
-    request = MemoryRequest(
-        content=arguments["content"],
-        memory_type=arguments.get("memory_type", "general"),
-        user_id=asking.user_id,
-        conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
-        keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
-    )
-
-    async def work(connection: Connection) -> StoredResponse:
-        await remembering.remember(runtime, connection, tenant, request)
-        return StoredResponse.about('"remembered"', asking.conversation, asking.user_id)
-
-    digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
-    idempotency = IdempotencyKey.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
-    await run_idempotently(runtime.database, tenant, idempotency, work)
-    return Answer(wording.REMEMBERED.say(language))
 
 
 async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> Answer:
@@ -265,16 +235,14 @@ async def _search_memories(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     query: str = arguments["query"]
-    days = arguments.get("time_range_days")
-    here = asking.user_id is None or asking.is_alone(runtime) or arguments.get("this_conversation", False)
     request = SearchRequest(
         query=query,
         user_id=asking.user_id,
-        conversation_id=asking.conversation.id if here and asking.conversation else None,
+        conversation_id=_here(runtime, asking, arguments),
         mode=arguments.get("search_mode", "hybrid"),
         keywords=tuple(arguments.get("keywords", ())),
         types=tuple(arguments.get("memory_types", ())),
-        since=datetime.now(UTC) - timedelta(days=days) if days else None,
+        since=_since(arguments),
         limit=arguments.get("limit", tools.SEARCH_LIMIT),
         relevance_min=arguments.get("min_relevance_score", 0.0),
         sensitive=asking.sensitive,
@@ -298,15 +266,46 @@ def _results(moments: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
     return [{**searching.result(moment, query), "role": moment.role} for moment in moments]
 
 
+async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language) -> Answer:
+    """The newest matching lines that a call has room for, older ones before newer."""
+    try:
+        pattern = grepping.pattern_of(arguments["pattern"], is_regex=arguments.get("regex", False))
+        found = await grepping.find(
+            runtime, tenant, GrepRequest(
+                pattern, asking.user_id, _here(runtime, asking, arguments), _since(arguments),
+                limit=arguments.get("limit", grepping.LIMIT),
+            ),
+        )  # fmt: skip
+    except Refused as refused:
+        return Answer(refused.wording().say(language), is_error=True)
+    here = asking.conversation.id if asking.conversation else None
+    lines = [hit_text(hit, here, language) for hit in found.hits]
+    tokens = await runtime.tokens.count_many(lines)
+    fitting = first_within(tokens, epochs.room_for_recall(runtime, asking.conversation).usual)
+    title = found_title(fitting, found, language)
+    if not lines:
+        return Answer(title, [])
+    return Answer(memories_text(title, lines[:fitting][::-1]), [grepping.result(hit) for hit in found.hits])
+
+
+def _here(runtime: Runtime, asking: Asker, arguments: Mapping[str, Any]) -> str | None:
+    """Return the only conversation that a tool may look at; None for all of the user's."""
+    here = asking.user_id is None or asking.is_alone(runtime) or arguments.get("this_conversation", False)
+    return asking.conversation.id if here and asking.conversation else None
+
+
+def _since(arguments: Mapping[str, Any]) -> datetime | None:
+    days = arguments.get("time_range_days")
+    return datetime.now(UTC) - timedelta(days=days) if days else None
+
+
 async def _recall_memory(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     """The best passages in full that a call has room for, older ones before newer."""
     query: str = arguments["query"]
-    here = asking.user_id is None or asking.is_alone(runtime)
-    alone = asking.conversation.id if here and asking.conversation else None
     limit = runtime.defaults.recall_top_k
-    request = SearchRequest(query, asking.user_id, alone, limit=limit, sensitive=asking.sensitive)
+    request = SearchRequest(query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive)
     results = await searching.search(runtime, tenant, request)
     if not results.moments:
         return _nothing(results.warnings, language)
@@ -373,6 +372,7 @@ _RUN: dict[str, Run] = {
     tools.RECALL_PAGE.name: _recall_page,
     tools.LOAD_TOOL_HISTORY.name: _load_tool_history,
     tools.SEARCH_MEMORIES.name: _search_memories,
+    tools.GREP_MEMORIES.name: _grep,
     tools.RECALL_MEMORY.name: _recall_memory,
     tools.GET_MEMORY_DETAIL.name: _get_memory_detail,
     tools.EXTRACT_SEARCH_KEYWORDS.name: _extract_search_keywords,

@@ -1,0 +1,279 @@
+"""Find every line that matches a pattern: exact words, numbers and names, which search by relevance can miss.
+
+Messages are read newest first, in stretches, then archived results. The time, the messages read and the lines returned
+are bounded; a result tells whether everything was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+from asyncpg import Record
+
+from app.core import grep
+from app.core.grep import Line, Pattern, Span
+from app.core.groups import chat_messages
+from app.core.nul import replace_nul
+from app.core.scope import scope_of
+from app.core.times import time_text
+from app.postgres.database import Connection, Database
+from app.runtime import Runtime
+from app.services.memory import recalling
+from app.services.memory.searching import REPLICA_WAIT_SECONDS
+from app.store import conversations
+from app.store import grep as stored
+from app.store.grep import TooSlow
+from app.text.language import scalar
+
+SECONDS = 2.0
+"""For all of a request's statements."""
+STRETCH, STRETCH_UNFILTERED = 20_000, 1_000
+"""Messages that a statement looks at; fewer if each must be returned, because the pattern has no literal part."""
+ROWS_MAX = 2_000
+"""Messages read that can match."""
+ARCHIVES = 20
+"""Archives that a statement looks at."""
+LIMIT, LIMIT_MAX = 20, 100
+
+INCOMPLETE = {
+    "code": "not_everything_was_read",
+    "detail": "time was up, or too many messages can match; the oldest were not read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GrepRequest:
+    """What to find, in a conversation or in everything of a user."""
+
+    pattern: Pattern
+    user_id: str | None = None
+    conversation_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int = LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line that matches, and where it stands."""
+
+    line: Line
+    conversation_id: str | None
+    page: int | None
+    role: str
+    said_at: datetime
+    seq: int | None = None
+    message_id: UUID | None = None
+    archive_id: UUID | None = None
+
+
+@dataclass
+class Lines:
+    """The lines found, newest first."""
+
+    limit: int
+    hits: list[Hit] = field(default_factory=list)
+    total: int = 0
+    """Of the lines that match in what was read."""
+    is_complete: bool = True
+
+    def add(self, hits: Sequence[Hit]) -> None:
+        self.total += len(hits)
+        self.hits = sorted([*self.hits, *hits], key=lambda hit: hit.said_at, reverse=True)[: self.limit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text that can match; ``of`` makes a hit of a line."""
+
+    text: str
+    of: Callable[[Line], Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A request on its way."""
+
+    database: Database
+    tenant: UUID
+    request: GrepRequest
+    found: Lines
+    deadline: float
+
+    @property
+    def seconds(self) -> float:
+        """Return what is left of the time. Raises TooSlow if nothing is."""
+        if (left := self.deadline - monotonic()) <= 0:
+            raise TooSlow
+        return left
+
+
+def pattern_of(text: str, *, is_regex: bool) -> Pattern:
+    """Read a pattern as it was sent. Raises Refused."""
+    return grep.pattern_of(scalar(replace_nul(text)), is_regex=is_regex)
+
+
+async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> Lines:
+    """Return the newest lines that match. Takes its own connections, to a replica if there is one.
+
+    Raises NotFound for a conversation that is unknown or not the user's, and Refused for a pattern that PostgreSQL
+    does not take.
+    """
+
+    async def read(database: Database) -> Lines:
+        run = _Run(database, tenant, request, Lines(request.limit), monotonic() + SECONDS)
+        try:
+            await _find(run)
+        except TooSlow:
+            run.found.is_complete = False
+        return run.found
+
+    return await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+
+
+async def _find(run: _Run) -> None:
+    request = run.request
+    async with run.database.snapshot(run.tenant) as connection:
+        await stored.limit(connection, run.seconds)
+        if request.pattern.expression is not None:
+            await stored.check(connection, request.pattern.expression)
+        scope, spans = await _scope(connection, run)
+        archives = await stored.archives(connection, run.tenant, scope, request.conversation_id)
+    await _messages(run, spans)
+    for start in range(0, len(archives), ARCHIVES):
+        await _results(run, archives[start : start + ARCHIVES])
+
+
+async def _scope(connection: Connection, run: _Run) -> tuple[str, list[Span]]:
+    """Return the scope of the archives, and the messages to read."""
+    request = run.request
+    if request.conversation_id is None:
+        assert request.user_id is not None
+        return scope_of(request.user_id, None), await stored.spans(connection, run.tenant, request.user_id)
+    conversation = await conversations.get(connection, run.tenant, request.conversation_id)
+    if request.user_id is not None and conversation.user_id != request.user_id:
+        raise conversations.unknown()
+    return conversation.scope, [Span(conversation.id, 1, conversation.totals.last_seq)]
+
+
+async def _messages(run: _Run, spans: list[Span]) -> None:
+    request = run.request
+    rows_read = 0
+    while spans:
+        if rows_read >= ROWS_MAX:
+            run.found.is_complete = False
+            return
+        now, spans = grep.take(spans, STRETCH if request.pattern.needles else STRETCH_UNFILTERED)
+        async with run.database.snapshot(run.tenant) as connection:
+            await stored.limit(connection, run.seconds)
+            rows = await stored.messages(
+                connection, run.tenant, now, request.pattern.needles, request.since, request.until
+            )
+        if len(rows) == stored.ROWS:
+            spans = [*grep.below(now, rows[-1]["conversation_id"], rows[-1]["seq"]), *spans]
+        rows_read += len(rows)
+        await _match(run, rows, _message)
+
+
+async def _results(run: _Run, ids: Sequence[UUID]) -> None:
+    request = run.request
+    async with run.database.snapshot(run.tenant) as connection:
+        await stored.limit(connection, run.seconds)
+        rows = await stored.results(connection, run.tenant, ids, request.pattern.needles, request.since, request.until)
+    await _match(run, rows, _result)
+
+
+async def _match(run: _Run, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
+    """Add the lines of some rows that match."""
+    if not rows:
+        return
+    pattern = run.request.pattern
+    if pattern.expression is None:
+        run.found.add(await anyio.to_thread.run_sync(lambda: list(_literal(map(text_of, rows), pattern.text))))
+        return
+    lines = await anyio.to_thread.run_sync(lambda: [line for row in rows for line in _split(text_of(row))])
+    async with run.database.snapshot(run.tenant) as connection:
+        await stored.limit(connection, run.seconds)
+        places = await stored.matches(connection, [line for *_, line in lines], pattern)
+    run.found.add([_hit(*lines[place], start, stop) for place, start, stop in places])
+
+
+def _literal(texts: Iterator[_Text], literal: str) -> Iterator[Hit]:
+    for one in texts:
+        yield from map(one.of, grep.found_in(one.text, literal))
+
+
+def _split(one: _Text) -> Iterator[tuple[_Text, int, int, str]]:
+    """Yield the lines of a text, each with its number and offset."""
+    offset = 0
+    for number, line in enumerate(one.text.split("\n"), 1):
+        yield one, number, offset, line.removesuffix("\r")
+        offset += len(line) + 1
+
+
+def _hit(one: _Text, number: int, offset: int, line: str, start: int, stop: int) -> Hit:
+    return one.of(Line(number, offset + start, grep.shown(line, start, stop - start)))
+
+
+def _message(row: Record) -> _Text:
+    def hit(line: Line) -> Hit:
+        said_at = row["said_at"] or row["created_at"]
+        return Hit(line, row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"])
+
+    return _Text(replace_nul(_text(row)), hit)
+
+
+def _text(row: Record) -> str:
+    """Return a message's text without calls of recall tools and placeholders: archives are read themselves."""
+    text = recalling.searchable_text(row)
+    for placeholder in _placeholders(row) if row["archive_ids"] else ():
+        text = text.replace(placeholder, "")
+    return text
+
+
+def _placeholders(row: Record) -> Iterator[str]:
+    ids = [str(one) for one in row["archive_ids"]]
+    for message in chat_messages(row["view"] or row["body"]):
+        content = message.get("content")
+        if message.get("role") == "tool" and isinstance(content, str) and any(one in content for one in ids):
+            yield content
+
+
+def _result(row: Record) -> _Text:
+    def hit(line: Line) -> Hit:
+        said_at = row["said_at"] or row["created_at"]
+        role = f"tool {row['tool_name']}"
+        return Hit(line, row["conversation_id"], row["page"], role, said_at, archive_id=row["id"])
+
+    return _Text(row["content"], hit)
+
+
+def answer(found: Lines) -> dict[str, Any]:
+    """Return the response over HTTP."""
+    return {
+        "results": [result(hit) for hit in found.hits],
+        "total_found": found.total,
+        "is_complete": found.is_complete,
+        "warnings": [] if found.is_complete else [INCOMPLETE],
+    }
+
+
+def result(hit: Hit) -> dict[str, Any]:
+    return {
+        "conversation_id": hit.conversation_id,
+        "page": hit.page,
+        "seq": hit.seq,
+        "message_id": str(hit.message_id) if hit.message_id else None,
+        "archive_id": str(hit.archive_id) if hit.archive_id else None,
+        "role": hit.role,
+        "line": hit.line.number,
+        "offset": hit.line.offset,
+        "text": hit.line.shown,
+        "said_at": time_text(hit.said_at),
+    }

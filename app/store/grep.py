@@ -1,0 +1,149 @@
+"""What `grep` reads: messages and archived results that can match, and PostgreSQL's regular expressions over lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+from asyncpg import Record
+
+from app.core.grep import MATCHES_EVERYTHING, Pattern, Refused, Span
+from app.core.wording import Wording
+from app.postgres.database import Connection
+
+ROWS = 200
+"""Messages that a statement returns."""
+CONVERSATIONS_MAX = ARCHIVES_MAX = 10_000
+
+WRONG = Wording("this: {reason}", "以下写法:{reason}")
+
+
+class TooSlow(Exception):  # noqa: N818 - it is no error of ours
+    """A statement took longer than it was given."""
+
+
+# The conversations of a user, the last active first.
+SPANS = """
+SELECT id, last_seq FROM conversations
+ WHERE tenant_id = $1 AND user_id = $2 ORDER BY updated_at DESC, uid DESC LIMIT $3
+"""
+
+
+async def spans(connection: Connection, tenant: UUID, user_id: str) -> list[Span]:
+    rows = await connection.fetch(SPANS, tenant, user_id, CONVERSATIONS_MAX)
+    return [Span(row["id"], 1, row["last_seq"]) for row in rows]
+
+
+# Messages in some stretches that can match, the newest of each first: what search finds too, so neither prompts, nor
+# what was refused, nor what a recall tool brought back. "C" knows only the case of ASCII, but is twice as fast.
+MESSAGES = """
+SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m.archive_ids, m.created_at, m.said_at
+  FROM unnest($2::text[], $3::int[], $4::int[]) WITH ORDINALITY AS s (id, first, last, place)
+  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = s.id AND m.seq BETWEEN s.first AND s.last
+ WHERE m.kind NOT IN ('prompt', 'refused') AND m.loaded IS NULL
+   AND ($5::timestamptz IS NULL OR coalesce(m.said_at, m.created_at) >= $5)
+   AND ($6::timestamptz IS NULL OR coalesce(m.said_at, m.created_at) < $6)
+   AND (cardinality($7::text[]) = 0
+        OR lower(CASE WHEN m.kind = 'orphan' THEN m.body ELSE coalesce(m.view, m.body) END COLLATE "C") LIKE ANY ($7))
+ ORDER BY s.place, m.seq DESC LIMIT $8
+"""
+
+
+async def messages(
+    connection: Connection,
+    tenant: UUID,
+    within: Sequence[Span],
+    needles: Sequence[str],
+    since: datetime | None,
+    until: datetime | None,
+) -> Sequence[Record]:
+    """Return at most ROWS messages that can match. Raises TooSlow."""
+    ids = [span.conversation_id for span in within]
+    firsts, lasts = [span.first for span in within], [span.last for span in within]
+    return await _fetch(connection, MESSAGES, tenant, ids, firsts, lasts, since, until, needles, ROWS)
+
+
+# The archives of a scope or of one of its conversations, the newest first; ids are UUIDv7.
+ARCHIVES_OF = """
+SELECT id, digest FROM archives
+ WHERE tenant_id = $1 AND scope = $2 AND ($3::text IS NULL OR conversation_id = $3)
+   AND (expires_at IS NULL OR expires_at > now())
+ ORDER BY id DESC LIMIT $4
+"""
+
+
+async def archives(connection: Connection, tenant: UUID, scope: str, conversation_id: str | None) -> list[UUID]:
+    """Return archives with different contents, newest first."""
+    rows = await connection.fetch(ARCHIVES_OF, tenant, scope, conversation_id, ARCHIVES_MAX)
+    newest: dict[bytes, UUID] = {}
+    for row in rows:
+        newest.setdefault(row["digest"], row["id"])
+    return list(newest.values())
+
+
+# The archives among some that can match, with their content; NUL stands as U+FFFD.
+RESULTS = """
+SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, t.content
+  FROM archives a
+  JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest
+  LEFT JOIN messages m ON m.tenant_id = a.tenant_id AND m.conversation_id = a.conversation_id AND m.seq = a.seq
+ WHERE a.tenant_id = $1 AND a.id = ANY ($2::uuid[]) AND (a.expires_at IS NULL OR a.expires_at > now())
+   AND ($3::timestamptz IS NULL OR coalesce(m.said_at, a.created_at) >= $3)
+   AND ($4::timestamptz IS NULL OR coalesce(m.said_at, a.created_at) < $4)
+   AND (cardinality($5::text[]) = 0 OR lower(t.content COLLATE "C") LIKE ANY ($5))
+ ORDER BY a.id DESC
+"""
+
+
+async def results(
+    connection: Connection,
+    tenant: UUID,
+    ids: Sequence[UUID],
+    needles: Sequence[str],
+    since: datetime | None,
+    until: datetime | None,
+) -> Sequence[Record]:
+    """Return those of some archives that can match. Raises TooSlow."""
+    return await _fetch(connection, RESULTS, tenant, ids, since, until, needles)
+
+
+# The lines that match, with the first match of each. PostgreSQL's engine can be interrupted, and runs outside of the
+# process that serves requests. No table is read.
+_MATCHES = """
+SELECT l.n::int - 1 AS place, regexp_instr(l.line, $2, 1, 1, 0, 'i') - 1 AS start,
+       regexp_instr(l.line, $2, 1, 1, 1, 'i') - 1 AS stop
+  FROM unnest($1::text[]) WITH ORDINALITY AS l (line, n)
+ WHERE l.line ~* $2 ORDER BY l.n
+"""
+_MATCHES_EMPTY = "SELECT '' ~* $1::text"
+
+
+async def check(connection: Connection, expression: str) -> None:
+    """Raise Refused for an expression that PostgreSQL does not take, or that every line matches; or TooSlow."""
+    try:
+        rows = await _fetch(connection, _MATCHES_EMPTY, expression)
+    except (asyncpg.InvalidRegularExpressionError, asyncpg.ProgramLimitExceededError) as error:
+        reason = str(error).removeprefix("invalid regular expression: ")
+        raise Refused(Wording(*(text.format(reason=reason) for text in WRONG))) from error
+    if rows[0][0]:
+        raise Refused(MATCHES_EVERYTHING)
+
+
+async def matches(connection: Connection, lines: Sequence[str], pattern: Pattern) -> list[tuple[int, int, int]]:
+    """Return place, start and end of the first match of each line that matches. Raises TooSlow."""
+    rows = await _fetch(connection, _MATCHES, lines, pattern.expression)
+    return [(row["place"], row["start"], row["stop"]) for row in rows]
+
+
+async def limit(connection: Connection, seconds: float) -> None:
+    """Limit the time of the transaction's next statements, each."""
+    await connection.execute(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}")
+
+
+async def _fetch(connection: Connection, sql: str, *args: object) -> Sequence[Record]:
+    try:
+        return await connection.fetch(sql, *args)
+    except asyncpg.QueryCanceledError as error:
+        raise TooSlow from error
