@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.core.budget import BUDGET_MAX, ZONES_MAX
 from app.core.dialects.question import Dialect
 from app.core.messages import ID_MAX
+from app.postgres.passage import default_data_dir
 
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 """As browsers send it: without a path, in lower case."""
@@ -64,8 +65,9 @@ class Settings(BaseSettings):
         " `https://app.example`, matched exactly. Unset: none (CORS is off).",
     )
     quire_data_dir: Path = Field(
-        default_factory=lambda: Path.home() / ".quire",
-        description="Directory of the embedded database and the tokenizer's vocabularies.",
+        default_factory=default_data_dir,
+        description="Directory of the embedded database and the tokenizer's vocabularies. Under root the default is"
+        " `/var/lib/quire` if other users cannot enter root's home.",
     )
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Lowest level that is logged."
