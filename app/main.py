@@ -203,7 +203,7 @@ def access(settings: Settings) -> Access:
         allows_unauthenticated=settings.quire_allow_unauthenticated,
         requests_per_minute=settings.quire_rate_limit_per_minute,
         refusals_per_minute=settings.quire_refusals_per_minute,
-        default_user=settings.quire_default_user,
+        named_default_user=settings.quire_default_user,
     )
 
 

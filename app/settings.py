@@ -165,8 +165,9 @@ class Settings(BaseSettings):
         None,
         min_length=1,
         max_length=ID_MAX,
-        description="User of proxy requests and hooks that name none, so that memory across conversations needs only a"
-        " base URL.",
+        description="User of proxy requests and hooks that name none. Unset: `default` while no API keys exist and only"
+        " this machine has access, so that memory across conversations needs only a base URL; with keys, none."
+        " An application that serves several people must name them.",
     )
     quire_proxy_models: str = Field("", description="Comma-separated models that proxy clients can use. Empty: all.")
     quire_proxy_model: str | None = Field(

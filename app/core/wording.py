@@ -92,6 +92,11 @@ NO_CONVERSATION = Wording("no conversation is open here, so there are no pages."
 NO_PAGES = Wording("the conversation has no pages yet.", "对话还没有任何页。")
 PAGES_EXIST = Wording("pages 1–{last} exist.", "现有第 1–{last} 页。")
 SOME_OF = Wording("{count} of {total}", "{total} 条中的 {count} 条")
+EARLIER_CONVERSATIONS = Wording(
+    " This user has had other conversations with you before: search_memories(query) finds what was said in them.",
+    "该用户此前还和你有过其他对话:其中的内容可用 search_memories(query) 查找。",
+)
+"""What the guide to the recall tools adds in a conversation that is not its user's first."""
 RELEVANT_PASSAGES = Wording("relevant passages", "相关段落")
 BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "(仅按关键词)")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")

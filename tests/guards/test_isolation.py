@@ -63,6 +63,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
     "list": (conversations.LIST, (None, None, None, None, 10)),
     "list of a user": (conversations.LIST_OF_USER, ("u", None, None, None, 10)),
+    "has any": (conversations.HAS_ANY, ("u",)),
     "history": (messages.HISTORY, ("c", 0, 100)),
     "a shown message": (messages.SHOWN, ("c", 1)),
     "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
