@@ -126,7 +126,12 @@ class Settings(BaseSettings):
     quire_worker_llm_jobs: int = Field(
         4, ge=1, le=100, description="Concurrent LLM jobs (indexing, summaries) of a worker."
     )
-    quire_worker_embedding_jobs: int = Field(1, ge=1, le=100, description="Concurrent embedding jobs of a worker.")
+    quire_worker_embedding_jobs: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Concurrent embedding jobs of a worker. 0: one for every two cores, at least 1 and at most 4.",
+    )
     quire_worker_tenant_jobs: int = Field(
         0,
         ge=0,

@@ -82,6 +82,11 @@ class Proxying:
         return None if (requested or self.recall) == "off" else self.recall_tokens_max
 
 
+def embedding_slots(cores: int) -> int:
+    """Return how many texts are embedded at once where the settings leave it open: every other core, at most 4."""
+    return max(1, min(4, cores // 2))
+
+
 @dataclass(frozen=True, slots=True)
 class Working:
     """A worker's concurrent jobs, and the lease on each."""
