@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -40,7 +41,7 @@ from app.api.passing import NamedInPath
 from app.api.paths import SlashesInIds
 from app.api.queries import served_first
 from app.asgi import FromEnvironment
-from app.core.deployment import Access, Proxying, Retention, Working
+from app.core.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
@@ -203,7 +204,7 @@ def access(settings: Settings) -> Access:
         allows_unauthenticated=settings.quire_allow_unauthenticated,
         requests_per_minute=settings.quire_rate_limit_per_minute,
         refusals_per_minute=settings.quire_refusals_per_minute,
-        default_user=settings.quire_default_user,
+        named_default_user=settings.quire_default_user,
     )
 
 
@@ -232,7 +233,7 @@ def proxying(settings: Settings) -> Proxying:
 def working(settings: Settings) -> Working:
     return Working(
         llm_jobs=settings.quire_worker_llm_jobs,
-        embedding_jobs=settings.quire_worker_embedding_jobs,
+        embedding_jobs=settings.quire_worker_embedding_jobs or embedding_slots(os.cpu_count() or 1),
         tenant_jobs=settings.quire_worker_tenant_jobs,
         lease_seconds=settings.quire_worker_lease_seconds,
     )

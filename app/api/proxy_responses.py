@@ -104,7 +104,7 @@ async def _question(
     if checked.conversation is not None and checked.previous_response_id is not None:
         msg = "must not be sent together with `conversation`"
         raise errors.Invalid(errors=[{"loc": ["body", "previous_response_id"], "msg": msg}])
-    user_id = user_of(runtime.access, caller, wishes.user, question)
+    user_id = user_of(caller, wishes.user, question)
     place = await responses.continued(runtime, caller, user_id, body)
     if place is not None:
         return body, replace(wishes, conversation=place.conversation.id, after=place.after), question

@@ -64,6 +64,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
     "list": (conversations.LIST, (None, None, None, None, 10)),
     "list of a user": (conversations.LIST_OF_USER, ("u", None, None, None, 10)),
+    "has any": (conversations.HAS_ANY, ("u",)),
     "history": (messages.HISTORY, ("c", 0, 100)),
     "a shown message": (messages.SHOWN, ("c", 1)),
     "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
@@ -368,7 +369,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         [memory, *_] = await connection.fetch("SELECT id, owner FROM memories ORDER BY id")
         assert await embeddings.adopt(connection, BOB, "m", 2) == model
         assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
-        assert await embeddings.waiting(connection, BOB, memory["owner"], first, 10)
+        assert await embeddings.waiting(connection, BOB, memory["owner"], 10)
         assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
@@ -377,7 +378,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
     async with made.database.begin(ANN) as connection:
         assert await embeddings.current(connection, BOB) is None
         assert await embeddings.current_name(connection, BOB) is None
-        assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
+        assert list(await embeddings.waiting(connection, BOB, memory["owner"], 10)) == []
         assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {}
         assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
         for tenant in (ANN, BOB):

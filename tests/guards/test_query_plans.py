@@ -69,6 +69,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
     "list of a user": (conversations.LIST_OF_USER, (ANN, "u", None, None, None, 51)),
+    "has any": (conversations.HAS_ANY, (ANN, "u")),
     "list of a user of few": (conversations.LIST_OF_USER, (ANN, "few", None, None, None, 51)),
     "list of a user of few, from there": (
         conversations.LIST_OF_USER,

@@ -69,6 +69,8 @@ class ProxyQuestion:
     arrived: float
     """On the event loop's clock."""
     user_id: str | None = None
+    new_user_id: str | None = None
+    """The user of a conversation that it begins."""
     retried: bool = False
     """The client marked the request as a retry."""
     bound_to: str | None = None
@@ -138,8 +140,10 @@ def origin_of(request: AppendRequest) -> Origin:
 def new_conversation_user(request: AppendRequest) -> str | None:
     """Return the user that a new conversation gets. Raises NotFound for a request that creates none."""
     match request:
-        case PostedMessages(user_id=str()) | SyncedList(user_id=str()) | ProxyQuestion():
+        case PostedMessages(user_id=str()) | SyncedList(user_id=str()):
             return request.user_id
+        case ProxyQuestion():
+            return request.new_user_id
         case _:
             raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
 

@@ -70,6 +70,8 @@ class Selection:
     list_match: ListMatch | None = None
     """None: the request is no list."""
     asked_before: AskedBefore | None = None
+    has_earlier: bool = False
+    """The conversation is new, and its user has others."""
 
     @property
     def first(self) -> int:
