@@ -85,7 +85,7 @@ async def delete_response(caller: Writer, runtime: Wired, response_id: str) -> R
     return json_text(dumps({"id": response_id, "object": "response", "deleted": True}))
 
 
-@router.get("/{response_id}/input_items", response_model=schemas.ResponseItems)
+@router.get("/{response_id}/input_items", response_model=schemas.ItemList)
 async def list_response_input_items(caller: Reader, runtime: Wired, response_id: str, order: str = "desc") -> Response:
     """List what a response answers, newest first unless `order` is `asc`."""
     found = await responses.input_items(runtime, caller, response_id)

@@ -5,7 +5,6 @@ An answer's id is the id of its message, so it is found, exported and erased wit
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from app import errors
 from app.core.caller import Caller
 from app.core.conversation import Conversation
 from app.core.dialects.compaction import opened, sealed
-from app.core.dialects.items import COMPACTION, items_of
+from app.core.dialects.items import COMPACTION
 from app.core.dialects.question import Question
 from app.core.dialects.served_responses import after_compaction
 from app.ids import uuid7
 from app.runtime import Runtime
+from app.services.proxy.conversing import items_of_rows
 from app.services.proxy.proxying import ProxyRequest, ask
 from app.services.proxy.writing import given_again
 from app.store import conversations, messages, proxied
@@ -122,14 +122,7 @@ async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> lis
     place = await _place(runtime, caller, None, response_id)
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await proxied.question_before(connection, caller.tenant, place.conversation.id, place.after)
-    return [_identified(item, row) for row in rows for item in reversed(items_of([json.loads(row["body"])]))]
-
-
-def _identified(item: dict[str, Any], row: Record) -> dict[str, Any]:
-    prefix = {"message": "msg", "function_call_output": "fco"}.get(item["type"], "item")
-    content = item.get("content")
-    parts = {"content": [{"type": "input_text", "text": content}]} if isinstance(content, str) else {}
-    return {"id": f"{prefix}_{row['id'].hex}", "status": "completed", **item, **parts}
+        return list(reversed(await items_of_rows(connection, caller.tenant, place.conversation, rows[::-1])))
 
 
 async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:
