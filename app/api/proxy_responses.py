@@ -107,7 +107,7 @@ async def _question(
     user_id = user_of(runtime.access, caller, wishes.user, question)
     place = await responses.continued(runtime, caller, user_id, body)
     if place is not None:
-        return body, replace(wishes, conversation=place.conversation.id, after=place.after), question
+        return body, replace(wishes, conversation=place.conversation.id, follows=place.follows), question
     given = checked.conversation
     named = given.id if isinstance(given, schemas.ConversationRef) else given
     return (

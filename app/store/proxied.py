@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import takewhile
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.canonical import dumps
 from app.core.proxy import Candidate
 from app.postgres.database import Connection
 from app.store.messages import MESSAGE_FIELDS
@@ -52,8 +54,11 @@ FIND_RESPONSE = """
 SELECT conversation_id, seq FROM messages
  WHERE tenant_id = $1 AND client_id = $2 AND client_id LIKE 'resp\\_%' ORDER BY conversation_id LIMIT 1
 """
+LOCK_ANSWER = """
+SELECT body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND client_id = $4 FOR UPDATE
+"""
 FORGET_RESPONSE = """
-UPDATE messages SET client_id = NULL WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+UPDATE messages SET client_id = NULL, body = $4 WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 
 
@@ -63,8 +68,16 @@ async def response_place(connection: Connection, tenant: UUID, response_id: str)
     return (row["conversation_id"], row["seq"]) if row else None
 
 
-async def forget_response(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> None:
-    await connection.execute(FORGET_RESPONSE, tenant, conversation_id, seq)
+async def forget_response(
+    connection: Connection, tenant: UUID, conversation_id: str, seq: int, response_id: str
+) -> bool:
+    """Take an answer's id out of its message; return whether it had it."""
+    body = await connection.fetchval(LOCK_ANSWER, tenant, conversation_id, seq, response_id)
+    if body is None:
+        return False
+    left = {name: value for name, value in json.loads(body).items() if value != response_id}
+    await connection.execute(FORGET_RESPONSE, tenant, conversation_id, seq, dumps(left))
+    return True
 
 
 async def question_before(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> list[Record]:
