@@ -27,6 +27,7 @@ from app.inflight import Turn
 from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
+from app.services.conversations.requests import Follows
 from app.services.proxy.answering import answer
 from app.services.proxy.events import sent
 from app.services.proxy.proxying import ProxyRequest, ask
@@ -84,8 +85,7 @@ class Wishes:
     user: str | None
     budget: int | None
     recall: Literal["auto", "off"] | None
-    after: int | None = None
-    """The seq of the message that the request follows, where it says so."""
+    follows: Follows | None = None
 
 
 async def _wishes(
@@ -139,7 +139,7 @@ def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Qu
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=wishes.arrived,
         is_large=is_large(request),
-        after=wishes.after,
+        follows=wishes.follows,
         headers={name: request.headers[name] for name in PASSED_HEADERS if name in request.headers},
     )
 

@@ -199,6 +199,13 @@ async def change(
     )  # fmt: skip
 
 
+SET_METADATA = "UPDATE conversations SET metadata = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
+
+
+async def set_metadata(connection: Connection, tenant: UUID, conversation_id: str, metadata: str) -> None:
+    await connection.execute(SET_METADATA, tenant, conversation_id, metadata)
+
+
 # By more than any epoch's number could have grown, so that the numbers after it are larger than all before.
 BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2

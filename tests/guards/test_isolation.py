@@ -78,7 +78,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "ends like a list": (proxied.FIND, ("u", [b"end"], b"other")),
     "asked what a list asks": (proxied.FIND, ("u", [], b"asked")),
     "nobody's, ends like a list": (proxied.FIND_NOBODYS, (None, [b"end"], b"other")),
-    "before an answer": (proxied.BEFORE, ("c", LAST, 10)),
+    "what callers know": (proxied.TOLD, ("c", 0, 10)),
+    "what callers know, backwards": (proxied.TOLD_BACK, ("c", LAST, 10)),
+    "an answer among what callers know": (proxied.TOLD_ANSWER, ("c", "resp_1")),
     "an answer by its id": (proxied.FIND_RESPONSE, ("resp_1",)),
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
@@ -152,6 +154,7 @@ NONE_OF_ITS_OWN = {
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
+    "metadata": (conversations.SET_METADATA, ("c", '{"x":"y"}')),
     "delete": (conversations.DELETE, ("c",)),
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
@@ -164,7 +167,8 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
-    "forget a response": (proxied.FORGET_RESPONSE, ("c", 2)),
+    "forget a response": (proxied.FORGET_RESPONSE, ("c", 2, "{}")),
+    "lock an answer": (proxied.LOCK_ANSWER, ("c", 2, "resp_1")),
     "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "use of a key": (keys.USED, (KEY,)),

@@ -60,6 +60,15 @@ class SyncedList:
 
 
 @dataclass(frozen=True, slots=True)
+class Follows:
+    """The message that a list follows, where the client names it."""
+
+    seq: int
+    is_last: bool = False
+    """No answer that the list leaves out may have been given since."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyQuestion:
     """The list of a chat request to the proxy. Its conversation can be new and without a user."""
 
@@ -75,8 +84,7 @@ class ProxyQuestion:
     """The client marked the request as a retry."""
     bound_to: str | None = None
     is_large: bool = False
-    after: int | None = None
-    """The seq of the message that the list follows, where the client names it."""
+    follows: Follows | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from app.core.proxy import answered_prefixes, continued
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.requests import CallersList, ProxyQuestion, read_list
+from app.services.conversations.requests import CallersList, Follows, ProxyQuestion, read_list
 from app.services.conversations.selection import same_question
 from app.services.idempotency import IdempotencyKey
 from app.store import conversations, proxied
@@ -46,8 +46,7 @@ class ProxyRequest:
     """On the event loop's clock."""
     is_large: bool = False
     """It came in a long body."""
-    after: int | None = None
-    """The seq of the message that the list follows, where the client names it."""
+    follows: Follows | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     """What goes on to the model's API of the client's headers."""
 
@@ -92,7 +91,7 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     digest = await anyio.to_thread.run_sync(_digest, request)
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
-        retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, after=request.after,
+        retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
     )  # fmt: skip
     done = await append(runtime, tenant, name, question, None)
     async with runtime.database.snapshot(tenant) as connection:
