@@ -71,7 +71,7 @@ async def create_conversation_of_items(
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ConversationBody, value)
     drafts = await _drafts(body.items, runtime.defaults.limits) if body.items else []
-    user_id = _named(caller, user) or runtime.access.default_user
+    user_id = _named(caller, user) or runtime.access.default_user(caller)
     uid = uuid7()
     new = NewConversation(f"conv_{uid.hex}", uid, user_id=user_id, metadata=dumps(body.metadata or {}))
 
