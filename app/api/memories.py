@@ -165,10 +165,13 @@ async def find_memories(
     where: Annotated[dict[str, Any], Depends(_where)],
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    queries: Annotated[list[schemas.QueryText], Query(max_length=5)] = [],  # noqa: B006
     expand: bool = False,
 ) -> Response:
     """Search memories with query parameters; see the POST."""
-    body = schemas.SearchBody(query=query, search_mode=search_mode, limit=limit, expand=expand, **where)
+    body = schemas.SearchBody(
+        query=query, queries=queries, search_mode=search_mode, limit=limit, expand=expand, **where
+    )
     return await _search(runtime, caller, body, "query")
 
 
@@ -180,7 +183,9 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         scope = scope_of(user_id, body.conversation_id)
         expanded, warnings = await expanding.expand(runtime, caller.tenant, scope, body.query)
     request = SearchRequest(
-        query=expanded or body.query,
+        query=body.query,
+        queries=tuple(body.queries),
+        expansion=expanded,
         user_id=user_id,
         conversation_id=body.conversation_id,
         mode=body.search_mode,
@@ -193,9 +198,10 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         sensitive=caller.sensitive,
     )
     result = await searching.search(runtime, caller.tenant, request)
-    result = replace(result, query_expanded=expanded, warnings=[*result.warnings, *warnings])
-    size = searching.size(result.moments, body.query)
-    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, body.query)))
+    result = replace(result, warnings=[*result.warnings, *warnings])
+    shown = "\n".join([expanded or body.query, *body.queries])
+    size = searching.size(result.moments, shown)
+    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, shown)))
 
 
 @router.post(

@@ -34,6 +34,8 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, 
     names = {argument.name for argument in tool.arguments}
     if names >= {"offset", "length"} and "range" in given:
         given = _without_range(given, language)
+    if names >= {"query", "queries"} and given.get("query") in (None, ""):
+        given = _with_query(given)
     for name in given:
         if name not in names:
             raise _no(name, tool, language)
@@ -59,6 +61,14 @@ def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, An
         case [int(start), int(end)] if 0 <= start < end and rest.get("offset") is rest.get("length") is None:
             return {**rest, "offset": start, "length": end - start}
     raise Mistake(wording.WRONG_RANGE.say(language), "range")
+
+
+def _with_query(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first of several queries as the query, where no other is given."""
+    match given.get("queries"):
+        case [str(first), *rest]:
+            return {**given, "query": first, "queries": rest}
+    return given
 
 
 def _no(name: str, tool: Tool, language: Language) -> Mistake:

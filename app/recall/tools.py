@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
+from app.core.fusion import QUERIES_MAX
 from app.core.grep import PATTERN_MAX
 from app.core.model import Language
 from app.core.wording import Wording
@@ -130,6 +131,14 @@ SEARCH_MEMORIES = Tool(
     (
         QUERY,
         Argument(
+            "queries",
+            "strings",
+            "the parts of a question, or other words for it; the best of all are given",
+            "问题的各个部分或其他说法;返回其中最好的结果",
+            maximum=QUERIES_MAX,
+            in_window=False,
+        ),
+        Argument(
             "limit", "integer", "results wanted", "结果条数", minimum=1, maximum=SEARCH_LIMIT_MAX, in_window=False
         ),
         Argument(
@@ -163,6 +172,7 @@ SEARCH_MEMORIES = Tool(
             in_window=False,
         ),
         Argument("this_conversation", "boolean", "leave other conversations out", "不看其他对话", in_window=False),
+        Argument("expand", "boolean", "have an LLM add words to the query", "由 LLM 补充查询词", in_window=False),
     ),
 )
 GREP_MEMORIES = Tool(

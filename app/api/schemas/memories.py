@@ -11,9 +11,11 @@ from pydantic import BaseModel, Field
 from app.api.body import RequestModel
 from app.api.schemas.windows import WarningItem
 from app.api.times import Time
+from app.core.fusion import QUERIES_MAX
 from app.core.grep import PATTERN_MAX
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
 
+QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
 
 
@@ -64,6 +66,11 @@ class SearchBody(RequestModel):
 
     user_id: str | None = None
     query: str = Field(min_length=1, max_length=10_000)
+    queries: list[QueryText] = Field(
+        default=[],
+        max_length=QUERIES_MAX,
+        description="further queries, such as the parts of a question; of each memory the best score counts",
+    )
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one must occur")
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
@@ -73,7 +80,10 @@ class SearchBody(RequestModel):
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1)
     conversation_id: str | None = None
-    expand: bool = Field(default=False, description="have the LLM expand the query first; adds the time of an LLM call")
+    expand: bool = Field(
+        default=False,
+        description="have the LLM add words to the query, which takes its time; what the query finds stays first",
+    )
 
 
 class GrepBody(RequestModel):

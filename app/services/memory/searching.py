@@ -12,10 +12,12 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+import anyio.to_thread
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance as relevances
+from app.core.fusion import fused
 from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
@@ -68,6 +70,9 @@ class SearchRequest:
     relevance_min: float = 0.0
     sensitive: bool = False
     """Whether sensitive memories are searched too."""
+    queries: tuple[str, ...] = ()
+    expansion: str | None = None
+    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,10 @@ class SearchHit:
     @property
     def key(self) -> UUID:
         return self.whole["key"] if self.whole is not None else self.hit.id
+
+    @property
+    def score(self) -> float:
+        return self.hit.score
 
     @property
     def day(self) -> str:
@@ -158,18 +167,28 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
-    query = await ready(runtime, tenant, request.query, request.mode)
+    texts = [request.query, *request.queries, *([request.expansion] if request.expansion else [])]
+    queries = [await ready(runtime, tenant, text, request.mode) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
 
-    async def read(database: Database) -> tuple[list[SearchHit], int]:
+    async def read(database: Database) -> list[tuple[list[SearchHit], int]]:
         async with database.snapshot(tenant) as connection:
-            return await _search(connection, tenant, request, query, keywords)
+            return [await _search(connection, tenant, request, query, keywords) for query in queries]
 
-    hits, total = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-    warnings = list(query.warnings)
-    if not query.terms and not keywords and query.meaning is None:
+    found = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    hits = found[0][0]
+    if len(found) > 1:
+        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in found], request)
+    total = max(len(hits), *(one for _, one in found))
+    warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
+    if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    return Found(hits, total, query.mode, None, warnings)
+    return Found(hits, total, queries[0].mode, request.expansion, warnings)
+
+
+def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchHit]:
+    expanded = found.pop() if request.expansion else []
+    return _each_once(found, request.query, expanded)[: request.limit]
 
 
 async def _search(
@@ -195,18 +214,15 @@ async def _search(
         hits, total, *_ = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
         all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
         size = sum(len(hit.text) for hit in all_moments)
-        distinct = await run_in_thread_if_large(size, _each_once, all_moments, request.query)
+        distinct = await run_in_thread_if_large(size, _each_once, [all_moments], query.text)
         if len(distinct) == len(all_moments) or len(hits) < limit:
             break
     return distinct[: request.limit], total
 
 
-def _each_once(moments: Sequence[SearchHit], query: str) -> list[SearchHit]:
+def _each_once(found: Sequence[Sequence[SearchHit]], query: str, expanded: Sequence[SearchHit] = ()) -> list[SearchHit]:
     """Return the best passage of each memory, without repetitions; one that merely repeats the query comes last."""
-    best: dict[UUID, SearchHit] = {}
-    for moment in moments:
-        best.setdefault(moment.key, moment)
-    once = list(best.values())
+    once = fused(found, expanded)
     return [once[place] for place in told_once([moment.text for moment in once], query)]
 
 

@@ -33,7 +33,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, grepping, recalling, searching
+from app.services.memory import archiving, expanding, grepping, recalling, searching
 from app.services.memory.archiving import Wanted
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.recalling import clipped
@@ -235,8 +235,14 @@ async def _search_memories(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     query: str = arguments["query"]
+    queries = [one[: tools.TEXT_MAX] for one in arguments.get("queries", ())]
+    expansion = None
+    if arguments.get("expand"):
+        expansion, _ = await expanding.expand(runtime, tenant, asking.scope, query)
     request = SearchRequest(
         query=query,
+        queries=tuple(queries),
+        expansion=expansion,
         user_id=asking.user_id,
         conversation_id=_here(runtime, asking, arguments),
         mode=arguments.get("search_mode", "hybrid"),
@@ -250,6 +256,7 @@ async def _search_memories(
     search_results = await searching.search(runtime, tenant, request)
     if not search_results.moments:
         return _nothing(search_results.warnings, language)
+    query = "\n".join([expansion or query, *queries])
     results = await run_in_thread_if_large(
         searching.size(search_results.moments, query), _results, search_results.moments, query
     )
