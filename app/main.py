@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -29,6 +30,7 @@ from app.api import (
     operations,
     problem,
     proxy,
+    proxy_conversations,
     proxy_messages,
     proxy_responses,
     tools,
@@ -40,7 +42,7 @@ from app.api.passing import NamedInPath
 from app.api.paths import SlashesInIds
 from app.api.queries import served_first
 from app.asgi import FromEnvironment
-from app.core.deployment import Access, Proxying, Retention, Working
+from app.core.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
@@ -74,6 +76,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     conversations.router,
     tools.router,
     proxy.router,
+    proxy_conversations.router,
     proxy_messages.router,
     proxy_responses.router,
     hooks.router,
@@ -203,7 +206,7 @@ def access(settings: Settings) -> Access:
         allows_unauthenticated=settings.quire_allow_unauthenticated,
         requests_per_minute=settings.quire_rate_limit_per_minute,
         refusals_per_minute=settings.quire_refusals_per_minute,
-        default_user=settings.quire_default_user,
+        named_default_user=settings.quire_default_user,
     )
 
 
@@ -232,7 +235,7 @@ def proxying(settings: Settings) -> Proxying:
 def working(settings: Settings) -> Working:
     return Working(
         llm_jobs=settings.quire_worker_llm_jobs,
-        embedding_jobs=settings.quire_worker_embedding_jobs,
+        embedding_jobs=settings.quire_worker_embedding_jobs or embedding_slots(os.cpu_count() or 1),
         tenant_jobs=settings.quire_worker_tenant_jobs,
         lease_seconds=settings.quire_worker_lease_seconds,
     )

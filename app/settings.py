@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.core.budget import BUDGET_MAX, ZONES_MAX
 from app.core.dialects.question import Dialect
 from app.core.messages import ID_MAX
+from app.postgres.passage import default_data_dir
 
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 """As browsers send it: without a path, in lower case."""
@@ -64,8 +65,9 @@ class Settings(BaseSettings):
         " `https://app.example`, matched exactly. Unset: none (CORS is off).",
     )
     quire_data_dir: Path = Field(
-        default_factory=lambda: Path.home() / ".quire",
-        description="Directory of the embedded database and the tokenizer's vocabularies.",
+        default_factory=default_data_dir,
+        description="Directory of the embedded database and the tokenizer's vocabularies. Under root the default is"
+        " `/var/lib/quire` if other users cannot enter root's home.",
     )
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Lowest level that is logged."
@@ -124,7 +126,12 @@ class Settings(BaseSettings):
     quire_worker_llm_jobs: int = Field(
         4, ge=1, le=100, description="Concurrent LLM jobs (indexing, summaries) of a worker."
     )
-    quire_worker_embedding_jobs: int = Field(1, ge=1, le=100, description="Concurrent embedding jobs of a worker.")
+    quire_worker_embedding_jobs: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Concurrent embedding jobs of a worker. 0: one for every two cores, at least 1 and at most 4.",
+    )
     quire_worker_tenant_jobs: int = Field(
         0,
         ge=0,
@@ -163,8 +170,9 @@ class Settings(BaseSettings):
         None,
         min_length=1,
         max_length=ID_MAX,
-        description="User of proxy requests and hooks that name none, so that memory across conversations needs only a"
-        " base URL.",
+        description="User of proxy requests and hooks that name none. Unset: `default` while no API keys exist and only"
+        " this machine has access, so that memory across conversations needs only a base URL; with keys, none."
+        " An application that serves several people must name them.",
     )
     quire_proxy_models: str = Field("", description="Comma-separated models that proxy clients can use. Empty: all.")
     quire_proxy_model: str | None = Field(

@@ -1,6 +1,7 @@
 """Everything real: PostgreSQL in a folder of its own, uvicorn on a free port, HTTP over loopback."""
 
 import asyncio
+import atexit
 import os
 import shutil
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import asyncpg
 import httpx
+import hypothesis
 import pytest
 import uvicorn
 from fastapi import FastAPI
@@ -20,7 +22,7 @@ from fastapi import FastAPI
 from app import worker
 from app.api.deadlines import impatient
 from app.main import build_app
-from app.postgres import embedded, migrate
+from app.postgres import embedded, migrate, passage
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
@@ -31,6 +33,9 @@ from app.text import tokens
 SLOW_FOLDERS = ("cluster", "examples", "faults", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
 TESTS = Path(__file__).parent
+# A slow machine fails no test: nothing is judged by how long it took.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,6 +50,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow_files)
 
 
+def _open_temporary_folder() -> None:
+    """Under root, PostgreSQL's user must reach the tests' folders: leave a temporary folder that is closed to it.
+
+    The folder above is not ours to change. The workers of a parallel run inherit the choice.
+    """
+    user = passage.server_user()
+    usual = Path(tempfile.gettempdir()).resolve()
+    if user is None or passage.first_closed(user, (usual, *usual.parents)) is None:
+        return
+    ours = Path(tempfile.mkdtemp(prefix="quire-tests-", dir="/tmp"))
+    passage.make_passable(ours)
+    atexit.register(shutil.rmtree, ours, ignore_errors=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(ours)
+
+
+_open_temporary_folder()
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
@@ -54,6 +77,7 @@ def anyio_backend() -> str:
 def data_dir() -> Iterator[Path]:
     """Not pytest's own folder: its parents are closed to the user that PostgreSQL runs as under root."""
     folder = Path(tempfile.mkdtemp(prefix="quire-tests-"))
+    passage.make_passable(folder)
     yield folder
     shutil.rmtree(folder)
 

@@ -13,8 +13,9 @@ import asyncpg
 import psutil
 import pytest
 
-from app.postgres import embedded
+from app.postgres import embedded, passage, programs
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.programs import EmbeddedPostgresError
 from tests.conftest import wait_for
 
 pytestmark = pytest.mark.slow
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="quire-pg-"))
+    passage.make_passable(made)
     yield made
     for process in servers_of(made):
         process.kill()
@@ -181,8 +183,65 @@ def test_any_folder_name_works(folder: Path, name: str) -> None:
     assert servers_of(folder / name) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user's rights to give away")
-def test_under_root_parent_folders_are_passable_but_not_readable(folder: Path) -> None:
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only under root does the server run as another user")
+
+
+def modes(*folders: Path) -> list[str]:
+    return [oct(folder.stat().st_mode & 0o777) for folder in folders]
+
+
+@as_root
+def test_under_root_the_data_directory_is_passable_but_not_readable(folder: Path) -> None:
+    folder.chmod(0o700)
     embedded.start(folder).stop()
-    assert folder.stat().st_mode & 0o777 == 0o711
-    assert (folder / "postgres").stat().st_mode & 0o777 == 0o700
+    assert modes(folder, folder / "postgres") == ["0o711", "0o700"]
+
+
+@as_root
+def test_under_root_a_closed_folder_above_the_data_is_named_and_left_alone(folder: Path) -> None:
+    folder.chmod(0o700)
+    with pytest.raises(EmbeddedPostgresError, match=f"cannot enter {folder}. Set QUIRE_DATA_DIR to a folder") as raised:
+        embedded.start(folder / "new" / "data")
+    assert "/var/lib/quire" in str(raised.value)
+    assert modes(folder) == ["0o700"]
+    assert list(folder.iterdir()) == []
+
+
+@as_root
+def test_under_root_folders_that_quire_makes_are_passable(folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        embedded.start(folder / "new" / "data").stop()
+    finally:
+        os.umask(before)
+    assert modes(folder / "new", folder / "new" / "data") == ["0o711", "0o711"]
+
+
+@as_root
+def test_under_root_programs_that_the_server_cannot_reach_are_copied(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = folder / "venv"
+    package = programs.binary("postgres").parents[2]
+    shutil.copytree(package.parent / f"{package.name}.libs", closed / f"{package.name}.libs")
+    shutil.copytree(package / programs.RELEASE, closed / package.name / programs.RELEASE)
+    (closed / package.name / "__init__.py").touch()
+    closed.chmod(0o700)
+    monkeypatch.syspath_prepend(str(closed))
+    assert programs.binary("postgres").is_relative_to(closed)
+    server = embedded.start(folder / "data")
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    server.stop()
+    assert modes(closed) == ["0o700"]
+
+
+@as_root
+def test_under_root_the_default_data_directory_is_one_that_the_server_can_reach(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    assert passage.default_data_dir() == folder / ".quire"
+    folder.chmod(0o700)
+    assert passage.default_data_dir() == Path("/var/lib/quire")
+    (folder / ".quire" / "postgres").mkdir(parents=True)
+    assert passage.default_data_dir() == folder / ".quire"

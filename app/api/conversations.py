@@ -217,7 +217,7 @@ async def delete_conversation(
     async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, conversation)
 
-    return await _erase(request, runtime, caller, conversation_id, key, erase)
+    return await erased(request, runtime, caller, conversation_id, key, erase)
 
 
 @router.delete("/conversations/{conversation_id}/messages/{message}", response_model=schemas.MessageErased)
@@ -238,7 +238,7 @@ async def delete_message(
         seq, done = await erasing.erase_message(tx, conversation, message)
         return {"id": conversation_id, "seq": seq}, done
 
-    return await _erase(request, runtime, caller, conversation_id, key, erase)
+    return await erased(request, runtime, caller, conversation_id, key, erase)
 
 
 @router.delete("/conversations/{conversation_id}/pages/{page}", response_model=schemas.PageErased)
@@ -257,10 +257,10 @@ async def delete_page(
     async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, conversation, page)
 
-    return await _erase(request, runtime, caller, conversation_id, key, erase)
+    return await erased(request, runtime, caller, conversation_id, key, erase)
 
 
-async def _erase(
+async def erased(
     request: Request,
     runtime: Runtime,
     caller: Caller,

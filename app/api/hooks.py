@@ -95,7 +95,7 @@ def _user_of(access: Access, caller: Caller, header: str | None) -> str:
     """Return the session's user, from the header, the key, or the settings. Raises Forbidden or Invalid."""
     loc: list[str | int] = ["header", USER]
     named = check_id(unquote(header), loc) if header else None
-    user_id = caller.user(named, loc) or access.default_user
+    user_id = caller.user(named, loc) or access.default_user(caller)
     if user_id is None:
         message = "is required, since neither the key nor QUIRE_DEFAULT_USER names a user"
         raise errors.Invalid(errors=[{"loc": loc, "msg": message}])

@@ -22,7 +22,9 @@ from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryE
 from app.providers.upstream import TOLD, OverdueError, RefusalError
 
 PREFIX = "/v1/"
-SERVED = "chat/completions, messages, messages/count_tokens, responses, responses/compact, embeddings, models"
+SERVED = (
+    "chat/completions, messages, messages/count_tokens, responses, responses/compact, conversations, embeddings, models"
+)
 STATUSES = {409: 400, 422: 400}
 CODES = {"unauthorized": "invalid_api_key", "budget-too-small": "context_length_exceeded"}
 ANTHROPIC_TYPES = {

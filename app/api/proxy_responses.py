@@ -85,7 +85,7 @@ async def delete_response(caller: Writer, runtime: Wired, response_id: str) -> R
     return json_text(dumps({"id": response_id, "object": "response", "deleted": True}))
 
 
-@router.get("/{response_id}/input_items", response_model=schemas.ResponseItems)
+@router.get("/{response_id}/input_items", response_model=schemas.ItemList)
 async def list_response_input_items(caller: Reader, runtime: Wired, response_id: str, order: str = "desc") -> Response:
     """List what a response answers, newest first unless `order` is `asc`."""
     found = await responses.input_items(runtime, caller, response_id)
@@ -104,10 +104,10 @@ async def _question(
     if checked.conversation is not None and checked.previous_response_id is not None:
         msg = "must not be sent together with `conversation`"
         raise errors.Invalid(errors=[{"loc": ["body", "previous_response_id"], "msg": msg}])
-    user_id = user_of(runtime.access, caller, wishes.user, question)
+    user_id = user_of(caller, wishes.user, question)
     place = await responses.continued(runtime, caller, user_id, body)
     if place is not None:
-        return body, replace(wishes, conversation=place.conversation.id, after=place.after), question
+        return body, replace(wishes, conversation=place.conversation.id, follows=place.follows), question
     given = checked.conversation
     named = given.id if isinstance(given, schemas.ConversationRef) else given
     return (

@@ -20,13 +20,14 @@ from app.api.runtime import runtime_of
 from app.api.scope import MODE
 from app.core.budget import BUDGET_MAX
 from app.core.caller import Caller
-from app.core.deployment import Access, Proxying
+from app.core.deployment import Proxying
 from app.core.dialects import lost
 from app.core.dialects.question import Event, Question
 from app.inflight import Turn
 from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
+from app.services.conversations.requests import Follows
 from app.services.proxy.answering import answer
 from app.services.proxy.events import sent
 from app.services.proxy.proxying import ProxyRequest, ask
@@ -45,7 +46,11 @@ _ConversationHeader = Annotated[
 ]
 _UserHeader = Annotated[
     str | None,
-    Header(alias=USER, description="The user, percent-encoded. Default: `user` of the body, then QUIRE_DEFAULT_USER."),
+    Header(
+        alias=USER,
+        description="The user, percent-encoded. Default: `user` of the body, then QUIRE_DEFAULT_USER; without API"
+        " keys, `default`.",
+    ),
 ]
 _BudgetHeader = Annotated[
     int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
@@ -80,8 +85,7 @@ class Wishes:
     user: str | None
     budget: int | None
     recall: Literal["auto", "off"] | None
-    after: int | None = None
-    """The seq of the message that the request follows, where it says so."""
+    follows: Follows | None = None
 
 
 async def _wishes(
@@ -123,17 +127,19 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
 
 def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Question) -> ProxyRequest:
     runtime = runtime_of(request)
+    user_id = user_of(caller, wishes.user, question)
     return ProxyRequest(
         caller=caller,
         question=question,
-        user_id=user_of(runtime.access, caller, wishes.user, question),
+        user_id=user_id,
+        new_user_id=user_id or runtime.access.default_user(caller),
         conversation_id=wishes.conversation,
         budget=wishes.budget,
         recall_max_tokens=runtime.proxying.recall_of(wishes.recall),
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=wishes.arrived,
         is_large=is_large(request),
-        after=wishes.after,
+        follows=wishes.follows,
         headers={name: request.headers[name] for name in PASSED_HEADERS if name in request.headers},
     )
 
@@ -179,13 +185,13 @@ def _named(options: Mapping[str, Any], model: str) -> dict[str, Any]:
     return {**options, "model": model}
 
 
-def user_of(access: Access, caller: Caller, header: str | None, question: Question) -> str | None:
-    """Return the conversation's user, from the header, the body, the key, or the settings."""
+def user_of(caller: Caller, header: str | None, question: Question) -> str | None:
+    """Return the conversation's user, from the header, the body, or the key."""
     loc: list[str | int] = ["header", USER] if header else ["body", "user"]
     user_id = header or (question.body.get("user") if question.dialect != "messages" else None)
     if user_id is not None:
         check_id(user_id, loc)
-    return caller.user(user_id, loc) or access.default_user
+    return caller.user(user_id, loc)
 
 
 def _encoded(text: str) -> str:

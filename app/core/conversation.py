@@ -56,6 +56,8 @@ class Conversation:
     """The model's API refused that question for good: see ``core.refused``."""
     said_at: datetime | None = None
     """The newest `said_at` of its messages; None if none has any."""
+    has_earlier: bool = False
+    """Its user had other conversations when it began. Never changes, so windows can say it."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from app.core.caller import Caller
+
+DEFAULT_USER = "default"
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -23,8 +27,18 @@ class Access:
     """Of a key; 0: unlimited."""
     refusals_per_minute: int = 600
     """Without a valid key, of an address; 0: unlimited."""
-    default_user: str | None = None
-    """The user of proxy requests and hooks that name none."""
+    named_default_user: str | None = None
+    """The user of proxy requests and hooks that name none; None: DEFAULT_USER where callers need no key."""
+
+    def default_user(self, caller: Caller) -> str | None:
+        """Return the user of a caller's requests that name none.
+
+        Without keys, Quire serves one person's machine, so memory across conversations needs nothing but a base URL.
+        Callers with a key can speak for many people, whose memories must not meet.
+        """
+        if self.named_default_user is not None:
+            return self.named_default_user
+        return DEFAULT_USER if caller.key is None and not self.allows_unauthenticated else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,11 @@ class Proxying:
     def recall_of(self, requested: Literal["auto", "off"] | None) -> int | None:
         """Return the tokens that the proxy may bring in for a request; None for no recall."""
         return None if (requested or self.recall) == "off" else self.recall_tokens_max
+
+
+def embedding_slots(cores: int) -> int:
+    """Return how many texts are embedded at once where the settings leave it open: every other core, at most 4."""
+    return max(1, min(4, cores // 2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,12 @@ def meet(
     return Met(first + found.new_from, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
 
+def leaves_out(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> bool:
+    """Return whether a list leaves out an answer of the stored messages that it is to continue."""
+    both = _common(_blurred(said), _blurred(tail))
+    return any(role == "assistant" for role, _ in tail[both:])
+
+
 def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, *, retried: bool) -> Met:
     """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
     answers = 0

@@ -14,7 +14,8 @@ tell more than its length suggests. An unknown part, because there is no vector 
 for it, is replaced by what usually goes with the other part (measured on dialogues). So a score means the same in
 every mode, and no memory is penalised for a missing vector.
 
-A turn of a dialogue earns a part of its two neighbours' scores: an answer is found by its question.
+A turn of a dialogue earns a part of its neighbours' scores: an answer is found by its question. What was said by a
+speaker whom the query names, or in days that it names, scores more; whatever else was said can still be found.
 
 Whether a query is answered at all is judged before anything enters a window. The best score alone cannot tell: among
 many memories one is always closest. The better sign is how much of the query's information the owner's memories
@@ -27,9 +28,12 @@ and a query below ``needed`` brings in nothing (measured on queries that nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from math import exp, log
+
+from app.core.spans import Span
 
 WORDS = 10.0
 """The weight of a coverage of 1, at least."""
@@ -49,8 +53,17 @@ COVERAGE_PER_CLOSENESS = 0.05
 
 NEIGHBOUR = 0.35
 """The part of its neighbours' scores that a turn earns besides its own."""
+NEXT_BUT_ONE = 0.1
+"""The same of the turns beyond these: the last thing that the speaker said, and the next."""
 DIALOGUE_MESSAGES_A_PAGE = 1.25
 """A conversation with hardly more messages than pages is a list without answers, and neighbours in it are unrelated."""
+
+SPOKEN = 0.75
+"""What a passage scores more if the query names its speaker. Much more would hide what others said of the matter."""
+DATED = 3.0
+"""What a passage scores more if it was said in days that the query names."""
+AFTER_DAYS, AFTER_PART = 14, 0.5
+"""For so many days after them it scores this part of that: people tell of what happened lately."""
 
 COMMON = 0.3
 """The share of the mean of an owner's vectors to subtract: what they have in common distinguishes none."""
@@ -92,6 +105,30 @@ class Scored:
     coverage: float
     is_elsewhere: bool
     """Whether it is of another conversation than the one that asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Favoured:
+    """A time whose passages score more; ``until`` is not part of it."""
+
+    since: datetime
+    until: datetime
+    weight: float
+
+
+def favoured(named: Iterable[Span]) -> tuple[Favoured, ...]:
+    """Return the times that count for more because a query names these days, and the days after them."""
+    times: list[Favoured] = []
+    for one in named:
+        since, until = _midnight(one.first), _midnight(one.end)
+        times.append(Favoured(since, until, DATED))
+        if one.end < date.max - timedelta(days=AFTER_DAYS):
+            times.append(Favoured(until, until + timedelta(days=AFTER_DAYS), DATED * AFTER_PART))
+    return tuple(times)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def needed(memories: int, weight: float, terms: int) -> float:

@@ -106,6 +106,11 @@ NO_LINE_YET = Wording(
 )
 ON_LINE = Wording("{role}, line {line}", "{role},第{line}行")
 ON_ARCHIVED_LINE = Wording("{role}, {uuid}, line {line}, offset {offset}", "{role},{uuid},第{line}行,offset {offset}")
+EARLIER_CONVERSATIONS = Wording(
+    " This user has had other conversations with you before: search_memories(query) finds what was said in them.",
+    "该用户此前还和你有过其他对话:其中的内容可用 search_memories(query) 查找。",
+)
+"""What the guide to the recall tools adds in a conversation that is not its user's first."""
 RELEVANT_PASSAGES = Wording("relevant passages", "相关段落")
 BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "(仅按关键词)")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")

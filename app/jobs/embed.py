@@ -1,8 +1,9 @@
 """Embed an owner's new memories.
 
-The append records what needs a vector in ``unembedded``. Batches are read from there, embedded without holding a
-connection, and written in a transaction that removes the records; the last one finishes the job. After some batches the
-job is enqueued again, so that an owner with many memories does not delay others.
+The append records what needs a vector in ``unembedded``. A job reads a batch from there, the newest first, embeds it
+without holding a connection, and writes it in a transaction that removes the records. If more are left, the same
+transaction requeues the job behind those that wait: so owners take turns, and an owner with many memories delays
+another by a batch.
 
 A text that the provider will never accept costs only its own memory the vector: the batch is halved until the text is
 alone. If the provider refuses most texts, or a harmless one, they are not at fault: they still need vectors, and the
@@ -33,8 +34,6 @@ from app.runtime import Runtime
 from app.services.memory import recalling
 from app.store import archives, embeddings, locks, messages
 
-BATCHES_MAX = 20
-"""Batches of one job: with a local model, and texts of usual length, some twenty seconds' work."""
 MARKED_AT_ONCE = 1_000
 FIRST = UUID(int=0)
 
@@ -46,32 +45,27 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
     then still wants one.
     """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
-    for _ in range(BATCHES_MAX if embedder else 0):
-        assert embedder is not None
-        async with runtime.database.snapshot(tenant) as connection:
-            rows = await embeddings.waiting(connection, tenant, owner, FIRST, embedder.batch)
-            texts = await _texts(connection, tenant, rows)
-        if not rows:
-            break
-        wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
-        found = await _vectors(runtime, embedder, wanted, is_last=claimed.counted >= ATTEMPTS_MAX)
-        fault = await _fault(embedder, found)
-        kept = found.refused if fault is not None else {}
-        model = embeddings.model_id(embedder.model, embedder.dimensions)
-        settled = [row["id"] for row in rows if row["id"] not in kept]
+    if embedder is None:
         async with runtime.database.begin(tenant) as connection:
+            await finish(connection, claimed)
+        return
+    async with runtime.database.snapshot(tenant) as connection:
+        rows = await embeddings.waiting(connection, tenant, owner, embedder.batch)
+        texts = await _texts(connection, tenant, rows)
+    wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
+    found = await _vectors(runtime, embedder, wanted, is_last=claimed.counted >= ATTEMPTS_MAX)
+    fault = await _fault(embedder, found)
+    kept = found.refused if fault is not None else {}
+    model = embeddings.model_id(embedder.model, embedder.dimensions)
+    settled = [row["id"] for row in rows if row["id"] not in kept]
+    async with runtime.database.begin(tenant) as connection:
+        if rows:
             await locks.share_owner(connection, tenant, owner)
             await embeddings.write(connection, tenant, owner, model, found.vectors, settled)
-            if len(rows) < embedder.batch and fault is None:
-                await finish(connection, claimed)
-                return
-        if fault is not None:
-            raise fault
-    async with runtime.database.begin(tenant) as connection:
-        if embedder is not None and await embeddings.waiting(connection, tenant, owner, FIRST, 1):
-            await requeue(connection, claimed)
-        else:
-            await finish(connection, claimed)
+        if fault is None:
+            await (finish if len(rows) < embedder.batch else requeue)(connection, claimed)
+    if fault is not None:
+        raise fault
 
 
 @dataclass(frozen=True, slots=True)

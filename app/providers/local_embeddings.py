@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from app.core.deployment import embedding_slots
 from app.providers import Embedder, RefusedCaller, Vector
 from app.providers.e5 import files
 
@@ -26,7 +27,8 @@ _logger = logging.getLogger(__name__)
 
 MODEL = "multilingual-e5-small"
 DIMENSIONS = 384
-BATCH = 64
+BATCH = 16
+"""Texts are embedded one by one, so a batch gains nothing; a small one lets another owner's come soon."""
 NEEDED = ("numpy", "onnxruntime")
 NICENESS = 10
 """Niceness of the thread that embeds passages: callers that wait for an answer come first."""
@@ -59,8 +61,8 @@ def why_not() -> str | None:
 class LocalEmbeddings:
     """An Embedder. It never refuses a text: of a long one it reads the first 512 pieces, of an empty one its kind.
 
-    Queries and passages are embedded one at a time each, off the event loop, so that a query waits for other queries
-    only.
+    Queries and passages are embedded off the event loop, on threads of their own, so that a query waits for other
+    queries only.
     """
 
     model = MODEL
@@ -72,7 +74,7 @@ class LocalEmbeddings:
         self._loading = threading.Lock()
         self._model: Model | None = None
         self._queries = ThreadPoolExecutor(1, "embed-query")
-        self._passages = ThreadPoolExecutor(1, "embed-passages", _give_way)
+        self._passages = ThreadPoolExecutor(embedding_slots(os.cpu_count() or 1), "embed-passages", _give_way)
 
     async def prepare(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._passages, self._loaded)

@@ -103,6 +103,8 @@ _STATE = (
     "answered", "said_at", "asked_from", "refused",
 )  # fmt: skip
 _FIRST = 6
+OWN = 5
+"""Columns that only a new conversation's row is given."""
 
 
 @dataclass(frozen=True)
@@ -170,13 +172,13 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
     at = _FIRST + len(_STATE)
     if is_new:
-        columns = ", ".join(state)
+        columns, own = ", ".join(state), ", ".join(f"${at + i}" for i in range(OWN))
         sql = f"""INSERT INTO conversations
-            (tenant_id, id, uid, version, user_id, title, system, system_tokens, created_at, {columns})
-          SELECT $1::uuid, $2, $3::uuid, 1, ${at}, ${at + 1}, ${at + 2}, ${at + 3}, $5, {", ".join(state.values())}
+            (tenant_id, id, uid, version, user_id, title, system, system_tokens, has_earlier, created_at, {columns})
+          SELECT $1::uuid, $2, $3::uuid, 1, {own}, $5, {", ".join(state.values())}
            WHERE $4::int < 0
           ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
-        return sql, at + 4
+        return sql, at + OWN
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
@@ -247,7 +249,7 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
     arguments += [after.chain, after.asked, after.answered, after.said_at, after.asked_from, after.refused]
     if append.is_new:
-        arguments += [after.user_id, after.title, after.system, after.system_tokens]
+        arguments += [after.user_id, after.title, after.system, after.system_tokens, after.has_earlier]
     for row, rows in (
         (NewMessage, append.messages),
         (NewPage, append.pages),

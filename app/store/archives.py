@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +42,9 @@ async def read(
     return await connection.fetchrow(READ, tenant, scope, uuid, offset, length)
 
 
+GAP_MAX = 20_000
+"""Characters between two ranges that are read as one: they cost less than unpacking the content again."""
+
 # Ranges of several archives.
 PASSAGES = f"""
 SELECT a.id, p.start, a.tool_name, substr(t.content, p.start + 1, p.length) AS text
@@ -68,12 +73,37 @@ async def fresh(
 async def passages(
     connection: Connection, tenant: UUID, places: Sequence[tuple[UUID, int, int]]
 ) -> dict[tuple[UUID, int], tuple[str, str]]:
-    """Return tool name and text by archive and start."""
+    """Return tool name and text by archive and start. ``places``: archive, start and length of each."""
     if not places:
         return {}
-    columns = [list(column) for column in zip(*places, strict=True)]
-    rows = await connection.fetch(PASSAGES, tenant, *columns)
-    return {(row["id"], row["start"]): (row["tool_name"], row["text"]) for row in rows}
+    ranges = joined_ranges(places)
+    columns = [list(column) for column in zip(*ranges, strict=True)]
+    read = {(row["id"], row["start"]): row for row in await connection.fetch(PASSAGES, tenant, *columns)}
+    found: dict[tuple[UUID, int], tuple[str, str]] = {}
+    for (uuid, first, _), inside in ranges.items():
+        if (row := read.get((uuid, first))) is not None:
+            text, name = row["text"], row["tool_name"]
+            found |= {(uuid, at): (name, text[at - first : at - first + length]) for at, length in inside}
+    return found
+
+
+def joined_ranges(places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int], list[tuple[int, int]]]:
+    """Join ranges of an archive that are close together; each joined one with the starts and lengths inside it.
+
+    PostgreSQL unpacks a content up to a range's end for each range that it is asked for, so reading every passage of a
+    long content by itself would cost the square of its length.
+    """
+    joined: dict[tuple[UUID, int, int], list[tuple[int, int]]] = {}
+    for uuid, group in groupby(sorted(places), key=itemgetter(0)):
+        inside, end = list[tuple[int, int]](), 0
+        for _, start, length in group:
+            if inside and start > end + GAP_MAX:
+                joined[uuid, inside[0][0], end - inside[0][0]] = inside
+                inside, end = [], 0
+            inside.append((start, length))
+            end = max(end, start + length)
+        joined[uuid, inside[0][0], end - inside[0][0]] = inside
+    return joined
 
 
 # An archive with its place, for indexing it.

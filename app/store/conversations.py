@@ -38,7 +38,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.b
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain, c.asked, c.answered,
- c.said_at, c.asked_from, c.refused"""
+ c.said_at, c.asked_from, c.refused, c.has_earlier"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -76,7 +76,7 @@ def read_conversation(row: Record) -> Conversation:
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "summary_through", "asked", "answered", "said_at")
-    proxied = ("asked_from", "refused")
+    proxied = ("asked_from", "refused", "has_earlier")
     values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
     return Conversation(**values, end=end, totals=totals, chain=chain, own=own)
 
@@ -151,8 +151,8 @@ class NewConversation:
 # A new conversation, or no row if there is one of this id.
 CREATE = """
 INSERT INTO conversations
-  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id
 """
@@ -160,12 +160,24 @@ RETURNING id
 
 async def create(connection: Connection, tenant: UUID, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
+    has_earlier = await has_any(connection, tenant, new.user_id)
     return bool(
         await connection.fetchrow(
             CREATE, tenant, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
-            new.model, new.budget, new.policy, new.metadata,
+            new.model, new.budget, new.policy, new.metadata, has_earlier,
         )
     )  # fmt: skip
+
+
+# Whether a user has a conversation in which something was said. The order makes the planner use the user's index.
+HAS_ANY = """
+SELECT FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND last_seq > 0 ORDER BY updated_at DESC LIMIT 1
+"""
+
+
+async def has_any(connection: Connection, tenant: UUID, user_id: str | None) -> bool:
+    """Return whether a user has conversations with messages; nobody has none."""
+    return user_id is not None and await connection.fetchrow(HAS_ANY, tenant, user_id) is not None
 
 
 # What a PATCH changes. A new generation, since system, budget and policy move every window's zones.
@@ -185,6 +197,13 @@ async def change(
         CHANGE, tenant, conversation_id, new.title, new.system, new.system_tokens, new.model, new.budget,
         new.policy, new.metadata, int(moves_zones),
     )  # fmt: skip
+
+
+SET_METADATA = "UPDATE conversations SET metadata = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
+
+
+async def set_metadata(connection: Connection, tenant: UUID, conversation_id: str, metadata: str) -> None:
+    await connection.execute(SET_METADATA, tenant, conversation_id, metadata)
 
 
 # By more than any epoch's number could have grown, so that the numbers after it are larger than all before.

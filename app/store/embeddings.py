@@ -28,22 +28,22 @@ def literal(vector: Vector) -> str:
     return f"[{','.join(f'{value:.6g}' for value in vector)}]"
 
 
-# Memories of one owner that want a vector, the oldest first, with what their texts are made from; and the message
+# Memories of one owner that want a vector, the newest first, with what their texts are made from; and the message
 # before an episode's, which it may answer.
 WAITING = f"""
 SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, coalesce(w.id, m.id) AS whole,
        substr(CASE WHEN w.id IS NULL THEN m.content ELSE w.content END, m.start + 1, m.length) AS content,
        cardinality(CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END) > 0 AS has_nul
-  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id > $3 AND {_PLANNED_ANEW}
-         ORDER BY memory_id LIMIT $4) u
+  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND {_PLANNED_ANEW}
+         ORDER BY memory_id DESC LIMIT $3) u
   JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id
   LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of
- ORDER BY m.id
+ ORDER BY m.id DESC
 """
 
 
-async def waiting(connection: Connection, tenant: UUID, owner: UUID, after: UUID, limit: int) -> Sequence[Record]:
-    return await connection.fetch(WAITING, tenant, owner, after, limit)
+async def waiting(connection: Connection, tenant: UUID, owner: UUID, limit: int) -> Sequence[Record]:
+    return await connection.fetch(WAITING, tenant, owner, limit)
 
 
 # Where NUL was in some memories.

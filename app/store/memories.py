@@ -19,7 +19,10 @@ from app.core.relevance import (
     FOUND_MIN,
     MEANING_ENGLISH,
     NEIGHBOUR,
+    NEXT_BUT_ONE,
+    SPOKEN,
     WORDS,
+    Favoured,
     relevance,
     score_of,
 )
@@ -107,19 +110,19 @@ WITH terms AS MATERIALIZED (
 )"""
 # The mean and spread of closeness are worked out over the owner's newest vectors.
 _CLOSENESS = f"""sample AS MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $18
+  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $22
    ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {COMMON} * n / (n + {FEW}) AS part
     FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
 ), probe AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN $19::text::halfvec
-                 ELSE ($19::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
+  SELECT n, CASE WHEN n = 0 THEN $23::text::halfvec
+                 ELSE ($23::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
             END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), closeness AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $20::float8) / (p.n + {FEW}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $21::float8 * $21::float8) / (p.n + {FEW})) AS deviation
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $24::float8) / (p.n + {FEW}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $25::float8 * $25::float8) / (p.n + {FEW})) AS deviation
     FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
@@ -130,7 +133,7 @@ _CLOSENESS = f"""sample AS MATERIALIZED (
 _VECTORS = """FULL JOIN
          (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
                              - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
-            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $18 OFFSET 0) e ON e.memory_id = m.id"""
+            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $22 OFFSET 0) e ON e.memory_id = m.id"""
 _NO_VECTORS = "CROSS JOIN (SELECT NULL::float8 AS closeness) e"
 # Every row is looked at, in covering indexes alone.
 _SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row, and read twice
@@ -154,27 +157,36 @@ _SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row, a
    WHERE CASE WHEN fits THEN coverage > 0 OR closeness IS NOT NULL END
 )"""
 # A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
-# everything else stands alone.
+# everything else stands alone. What a speaker said whom the query names, or in days that it names, counts for more.
 _LIFTED = f"""best AS MATERIALIZED (
-  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page
+  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page,
+         CASE WHEN $18::text IS NOT NULL AND (m.terms <#> $18::text::sparsevec) < 0 THEN {SPOKEN} ELSE 0 END
+         + CASE WHEN $19::uuid[] IS NULL THEN 0
+                ELSE coalesce((SELECT max(weight) FROM unnest($19, $20::uuid[], $21::float8[]) t (since, until, weight)
+                                WHERE b.id >= since AND b.id < until), 0) END AS named
     FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
-         LATERAL (SELECT type, conversation_uid, seq, page FROM memories
+         LATERAL (SELECT type, conversation_uid, seq, page, terms FROM memories
                    WHERE tenant_id = $1 AND id = b.id OFFSET 0) m -- each by itself, never by another scan
 ), turns AS (
-  SELECT id, conversation_uid, seq, coverage, score, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
+  SELECT id, conversation_uid, seq, coverage, score, named, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
     FROM best WHERE type = 'episode'
 ), lifted AS ( -- by the best passage of each neighbour
-  SELECT id, coverage, score AS own, score + {NEIGHBOUR} * CASE WHEN talk
-           THEN coalesce(greatest(max(score) FILTER (WHERE talk) OVER before, 0), 0)
-              + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0) ELSE 0 END AS score,
+  SELECT id, coverage, score AS own, score + named + CASE WHEN talk
+           THEN {NEIGHBOUR} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before, 0), 0)
+                               + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0))
+              + {NEXT_BUT_ONE} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before_that, 0), 0)
+                                  + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after_that, 0), 0))
+           ELSE 0 END AS score,
          row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place
     FROM turns
   WINDOW before AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING),
-         after AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING)
+         after AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING),
+         before_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 PRECEDING AND 2 PRECEDING),
+         after_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 FOLLOWING AND 2 FOLLOWING)
 ), every AS (
   SELECT id, coverage, own, score FROM lifted WHERE place = 1 OR $17
   UNION ALL
-  SELECT id, coverage, score, score FROM best WHERE type <> 'episode'
+  SELECT id, coverage, score, score + named FROM best WHERE type <> 'episode'
 )"""
 _RANKED = f"""found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
@@ -202,6 +214,15 @@ SEARCH = ", ".join([_QUERY, _CLOSENESS, _SCORED.format(vectors=_VECTORS), _LIFTE
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What a query names besides its subject: it raises scores, and leaves nothing out."""
+
+    speakers: Sequence[int] = ()
+    """The components of whatever could be a speaker's name."""
+    times: Sequence[Favoured] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Scoring:
     """The terms and the meaning that score passages."""
 
@@ -214,6 +235,7 @@ class Scoring:
     """The terms apply only to passages without a vector."""
     telling: Sequence[int] = ()
     """The terms whose known part is measured."""
+    named: Named = Named()
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +280,7 @@ async def search(
         tenant, owner, scoring.terms, where.conversation_uid, where.types, where.archive_id, limit,
         bm25.any_of(where.keywords) if where.keywords else None, first_id(where.since) if where.since else None,
         first_id(where.until) if where.until else None, where.score_min, scoring.weight, scoring.only_meaning,
-        score_of(FOUND_MIN), where.sensitive, scoring.telling, every_passage,
+        score_of(FOUND_MIN), where.sensitive, scoring.telling, every_passage, *_named(scoring.named),
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
@@ -271,6 +293,17 @@ async def search(
         for r in rows
     ]  # fmt: skip
     return Hits(hits, rows[0]["total"], float(rows[0]["known"]), rows[0]["memories"]) if rows else Hits(hits, 0)
+
+
+def _named(named: Named) -> list[object]:
+    """The statement's arguments: None where nothing is named, so that it looks for nothing."""
+    times = named.times
+    return [
+        bm25.any_of(named.speakers) if named.speakers else None,
+        [first_id(one.since) for one in times] or None,
+        [first_id(one.until) for one in times] or None,
+        [one.weight for one in times] or None,
+    ]
 
 
 # Where the indexed passages of an archive, or of a message, end.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import takewhile
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.canonical import dumps
 from app.core.proxy import Candidate
 from app.postgres.database import Connection
+from app.store.messages import MESSAGE_FIELDS
 
 CANDIDATES_MAX = 20
 BEFORE_MAX = 1_000
@@ -51,13 +54,11 @@ FIND_RESPONSE = """
 SELECT conversation_id, seq FROM messages
  WHERE tenant_id = $1 AND client_id = $2 AND client_id LIKE 'resp\\_%' ORDER BY conversation_id LIMIT 1
 """
-FORGET_RESPONSE = """
-UPDATE messages SET client_id = NULL WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+LOCK_ANSWER = """
+SELECT body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND client_id = $4 FOR UPDATE
 """
-# What callers know of before an answer, newest first. An empty digest: see core.sync.INNER.
-BEFORE = """
-SELECT seq, id, role, body FROM messages
- WHERE tenant_id = $1 AND conversation_id = $2 AND seq < $3 AND digest IS DISTINCT FROM '' ORDER BY seq DESC LIMIT $4
+FORGET_RESPONSE = """
+UPDATE messages SET client_id = NULL, body = $4 WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 
 
@@ -67,11 +68,39 @@ async def response_place(connection: Connection, tenant: UUID, response_id: str)
     return (row["conversation_id"], row["seq"]) if row else None
 
 
-async def forget_response(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> None:
-    await connection.execute(FORGET_RESPONSE, tenant, conversation_id, seq)
+async def forget_response(
+    connection: Connection, tenant: UUID, conversation_id: str, seq: int, response_id: str
+) -> bool:
+    """Take an answer's id out of its message; return whether it had it."""
+    body = await connection.fetchval(LOCK_ANSWER, tenant, conversation_id, seq, response_id)
+    if body is None:
+        return False
+    left = {name: value for name, value in json.loads(body).items() if value != response_id}
+    await connection.execute(FORGET_RESPONSE, tenant, conversation_id, seq, dumps(left))
+    return True
 
 
 async def question_before(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> list[Record]:
     """Return the messages that an answer answers, newest first."""
-    rows = await connection.fetch(BEFORE, tenant, conversation_id, seq, BEFORE_MAX)
+    rows = await told(connection, tenant, conversation_id, seq, BEFORE_MAX, newest_first=True)
     return list(takewhile(lambda row: row["role"] != "assistant", rows))
+
+
+# What callers know of a conversation, oldest first and newest first. An empty digest: see core.sync.INNER.
+_TOLD = f"""
+SELECT {MESSAGE_FIELDS}, m.digest FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.digest IS DISTINCT FROM '' AND """
+TOLD = f"{_TOLD} m.seq > $3 ORDER BY m.seq LIMIT $4"
+TOLD_BACK = f"{_TOLD} m.seq < $3 ORDER BY m.seq DESC LIMIT $4"
+TOLD_ANSWER = f"{_TOLD} m.client_id = $3"
+
+
+async def told(
+    connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int, *, newest_first: bool = False
+) -> list[Record]:
+    """Return messages that callers know of, after a seq or, newest first, before it."""
+    return list(await connection.fetch(TOLD_BACK if newest_first else TOLD, tenant, conversation_id, after, limit))
+
+
+async def told_answer(connection: Connection, tenant: UUID, conversation_id: str, response_id: str) -> Record | None:
+    return await connection.fetchrow(TOLD_ANSWER, tenant, conversation_id, response_id)

@@ -26,8 +26,10 @@ async def count(connection: Connection, tenant: UUID) -> tuple[int, bool]:
 
 # A conversation's memories without a vector, among the first of its owner's.
 WITHOUT_VECTOR = f"""
-SELECT count(*) FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 LIMIT {UNINDEXED_MAX}) u
-  JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id AND m.conversation_id = $3
+SELECT count(*) FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 LIMIT {UNINDEXED_MAX}) u,
+  LATERAL (SELECT conversation_id FROM memories
+            WHERE tenant_id = $1 AND id = u.memory_id OFFSET 0) m -- each by itself, never by another scan
+ WHERE m.conversation_id = $3
 """
 
 

@@ -37,6 +37,10 @@ QUERY_TERMS_MAX = 128
 """Of a longer query, the first half of these and the last: a dialogue ends with the current question."""
 QUERY_CHARACTERS = 20_000
 """Characters of a query that are read for terms."""
+SPEAKER_TERMS_MAX, SPEAKER_CHARACTERS = 32, 1_000
+"""Words of a query that can name a speaker, and characters that are read for them."""
+SAID_BY = "\0said by "
+"""What sets a speaker's component apart from that of the same word in a text."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -125,8 +129,11 @@ def component(term: str) -> int:
     return int.from_bytes(digest, "big") % DIMENSIONS + 1
 
 
-def document(text: str) -> str:
-    """A text's vector as a sparsevec literal; of very many terms the most frequent."""
+def document(text: str, speaker: str = "") -> str:
+    """A text's vector as a sparsevec literal; of very many terms the most frequent.
+
+    It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds.
+    """
     counts: dict[int, int] = {}
     for run in _runs(text):
         for index in _run_components(run):
@@ -137,7 +144,9 @@ def document(text: str) -> str:
     norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
     frequent = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
-    inside = ",".join([f"{index}:{weights[frequent[index]]}" for index in sorted(frequent)])
+    values = {index: weights[times] for index, times in frequent.items()}
+    values |= dict.fromkeys(speakers(speaker), "1")
+    inside = ",".join([f"{index}:{values[index]}" for index in sorted(values)])
     return f"{{{inside}}}/{DIMENSIONS}"
 
 
@@ -166,6 +175,12 @@ def query(text: str) -> list[int]:
     if len(ends) > QUERY_TERMS_MAX:
         ends = ends[: QUERY_TERMS_MAX // 2] + ends[-QUERY_TERMS_MAX // 2 :]
     return sorted({component(term) for term in ends})
+
+
+def speakers(text: str) -> list[int]:
+    """Return the components of the speakers that a text names, or of one's own name: any of its words can be a name."""
+    named = dict.fromkeys(t for t in terms(text[:SPEAKER_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS)
+    return sorted({component(SAID_BY + term) for term in list(named)[:SPEAKER_TERMS_MAX]})
 
 
 def any_of(components: Iterable[int]) -> str:

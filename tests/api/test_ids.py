@@ -36,7 +36,7 @@ def test_an_id_of_any_characters_works_in_every_path(client: httpx.Client, name:
     assert_usable(client, name)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\uffff"), min_size=1, max_size=128))
 def test_any_other_id_round_trips(client: httpx.Client, name: str) -> None:
     assert_usable(client, name)

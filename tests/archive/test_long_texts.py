@@ -1,14 +1,18 @@
 """Texts too long for one append are indexed to their ends in the background."""
 
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 import httpx
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.postgres.embedded import EmbeddedPostgres
 from app.services.memory.archiving import PASSAGES_AT_ONCE
 from app.services.memory.indexing import Text
 from app.settings import Settings
+from app.store.archives import GAP_MAX, joined_ranges
 from tests.api.kit import Json, append, call, ok, path, result, user
 from tests.archive.conftest import Rows
 from tests.archive.made import index
@@ -71,3 +75,16 @@ def test_erased_text_is_not_indexed(
     ok(large.delete(path("c")))
     index(settings, postgres, Text(archive=archive), Text(conversation_id="c", uid=UUID(archive), seq=3))
     assert rows("memories") == rows("work") == 0
+
+
+PLACES = st.tuples(st.sampled_from([UUID(int=1), UUID(int=2)]), st.integers(0, 200_000), st.integers(1, 3_000))
+
+
+@given(st.lists(PLACES, max_size=30, unique_by=lambda place: place[:2]))
+def test_ranges_that_are_close_together_are_read_as_one(places: list[tuple[UUID, int, int]]) -> None:
+    joined = joined_ranges(places)
+    assert sorted((uuid, *one) for (uuid, _, _), inside in joined.items() for one in inside) == sorted(places)
+    for (_, first, size), inside in joined.items():
+        assert all(first <= start and start + length <= first + size for start, length in inside)
+    ends = sorted((uuid, first, first + size) for uuid, first, size in joined)
+    assert all(b[1] > a[2] + GAP_MAX for a, b in pairwise(ends) if a[0] == b[0])

@@ -230,7 +230,7 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
     assert loaded(client, answers[1]["uuid"])["placeholder"] == answers[1]["placeholder"]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(ANY, min_size=1, max_size=300),
     arguments=st.dictionaries(st.text(ANY, max_size=20), st.text(ANY, max_size=200), max_size=4),

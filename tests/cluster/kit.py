@@ -1,6 +1,7 @@
 """More than one server: standbys, made of the embedded PostgreSQL by its own pg_basebackup; and Quire's processes."""
 
 import asyncio
+import atexit
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -17,21 +19,30 @@ import asyncpg
 import httpx
 import psutil
 
-from app.postgres import programs
+from app.postgres import passage, programs
 from app.postgres.embedded import EmbeddedPostgres
 from tests.conftest import wait_for
 from tests.test_embedded import servers_of
 
 QUIRE = [sys.executable, "-m", "app", "serve"]
-PROGRAMS = programs.binary("pg_ctl").parent
 SERVER_USER = "pgserver" if os.geteuid() == 0 else None
+
+
+@cache
+def programs_of_the_server() -> Path:
+    """The programs, or a copy of them if the servers' user cannot reach them."""
+    made = Path(tempfile.mkdtemp(prefix="quire-c-programs-"))
+    atexit.register(shutil.rmtree, made)
+    passage.make_passable(made)
+    return programs.runnable(made / "copies", passage.server_user())
 
 
 def run_program(name: str, *arguments: str) -> None:
     """One of PostgreSQL's programs, as the user that its servers run as."""
     with tempfile.TemporaryFile() as said:  # a pipe would be held open by the server that pg_ctl leaves behind
         done = subprocess.run(
-            [PROGRAMS / name, *arguments], user=SERVER_USER, group=SERVER_USER, stdin=subprocess.DEVNULL,
+            [programs_of_the_server() / name, *arguments],
+            user=SERVER_USER, group=SERVER_USER, stdin=subprocess.DEVNULL,
             stdout=said, stderr=said, cwd="/", start_new_session=True, check=False,
         )  # fmt: skip
         said.seek(0)

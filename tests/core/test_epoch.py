@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core import days, epoch
@@ -14,7 +14,7 @@ from tests.core.conversations import Transcript, transcripts
 policies = st.builds(Policy, unlist_after_turns=st.sampled_from((1, 3, 40)), contents_max=st.sampled_from((2000, 60)))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(transcripts(), policies, st.sampled_from((400, 800, 1500, 3000)))
 def test_a_head_fits_its_room_and_asks_for_each_title_once(transcript: Transcript, policy: Policy, budget: int) -> None:
     book = Book(policy)

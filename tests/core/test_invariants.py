@@ -14,7 +14,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.budget import usable
@@ -35,8 +35,6 @@ from tests.core.conversations import Transcript, transcripts
 FORMATS: tuple[Format, ...] = ("openai", "anthropic")
 moderate = settings(
     max_examples=int(os.environ.get("QUIRE_EXAMPLES", "25")),  # a few hundred for a thorough search
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
 )
 
 policies = st.builds(

@@ -34,7 +34,7 @@ def codes(seen: Seen) -> list[str]:
     return [warning.code for warning in seen.window.warnings]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(30, 150), st.sampled_from((2_000, 4_000)), st.sampled_from(("openai", "anthropic")))
 def test_a_recall_at_any_time_leaves_the_body_where_it_is(size: int, budget: int, form: Format) -> None:
     book = Book()

@@ -13,7 +13,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from app.postgres import embedded, migrate, programs
+from app.postgres import embedded, migrate, passage, programs
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +26,7 @@ SAID = "INSERT INTO conversations (tenant_id, id, uid) VALUES (gen_random_uuid()
 @pytest.fixture
 def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="quire-backup-"))
+    passage.make_passable(made)
     yield made
     shutil.rmtree(made)
 

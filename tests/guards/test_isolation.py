@@ -64,6 +64,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
     "list": (conversations.LIST, (None, None, None, None, 10)),
     "list of a user": (conversations.LIST_OF_USER, ("u", None, None, None, 10)),
+    "has any": (conversations.HAS_ANY, ("u",)),
     "history": (messages.HISTORY, ("c", 0, 100)),
     "a shown message": (messages.SHOWN, ("c", 1)),
     "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
@@ -77,7 +78,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "ends like a list": (proxied.FIND, ("u", [b"end"], b"other")),
     "asked what a list asks": (proxied.FIND, ("u", [], b"asked")),
     "nobody's, ends like a list": (proxied.FIND_NOBODYS, (None, [b"end"], b"other")),
-    "before an answer": (proxied.BEFORE, ("c", LAST, 10)),
+    "what callers know": (proxied.TOLD, ("c", 0, 10)),
+    "what callers know, backwards": (proxied.TOLD_BACK, ("c", LAST, 10)),
+    "an answer among what callers know": (proxied.TOLD_ANSWER, ("c", "resp_1")),
     "an answer by its id": (proxied.FIND_RESPONSE, ("resp_1",)),
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
@@ -151,6 +154,7 @@ NONE_OF_ITS_OWN = {
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
+    "metadata": (conversations.SET_METADATA, ("c", '{"x":"y"}')),
     "delete": (conversations.DELETE, ("c",)),
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
@@ -163,7 +167,8 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
-    "forget a response": (proxied.FORGET_RESPONSE, ("c", 2)),
+    "forget a response": (proxied.FORGET_RESPONSE, ("c", 2, "{}")),
+    "lock an answer": (proxied.LOCK_ANSWER, ("c", 2, "resp_1")),
     "set chains": (messages.SET_CHAINS, ("c", [1, 2], [b"d", b"d"], [b"c", b"c"])),
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "use of a key": (keys.USED, (KEY,)),
@@ -368,7 +373,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         [memory, *_] = await connection.fetch("SELECT id, owner FROM memories ORDER BY id")
         assert await embeddings.adopt(connection, BOB, "m", 2) == model
         assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
-        assert await embeddings.waiting(connection, BOB, memory["owner"], first, 10)
+        assert await embeddings.waiting(connection, BOB, memory["owner"], 10)
         assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
@@ -377,7 +382,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
     async with made.database.begin(ANN) as connection:
         assert await embeddings.current(connection, BOB) is None
         assert await embeddings.current_name(connection, BOB) is None
-        assert list(await embeddings.waiting(connection, BOB, memory["owner"], first, 10)) == []
+        assert list(await embeddings.waiting(connection, BOB, memory["owner"], 10)) == []
         assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {}
         assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
         for tenant in (ANN, BOB):

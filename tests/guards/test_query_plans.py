@@ -69,6 +69,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
     "list of a user": (conversations.LIST_OF_USER, (ANN, "u", None, None, None, 51)),
+    "has any": (conversations.HAS_ANY, (ANN, "u")),
     "list of a user of few": (conversations.LIST_OF_USER, (ANN, "few", None, None, None, 51)),
     "list of a user of few, from there": (
         conversations.LIST_OF_USER,
@@ -78,6 +79,9 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "ends like a list": (proxied.FIND, (ANN, "u", [f"end{n}" for n in range(64)], "asked5")),
     "nobody's, ends like a list": (proxied.FIND_NOBODYS, (ANN, None, ["end1", "end2"], "asked5")),
     "last told": (messages.LAST_TOLD, (ANN, "c", 5000)),
+    "what callers know": (proxied.TOLD, (ANN, "c", 10_000, 101)),
+    "what callers know, backwards": (proxied.TOLD_BACK, (ANN, "c", 10_000, 101)),
+    "an answer among what callers know": (proxied.TOLD_ANSWER, (ANN, "c", "resp_5")),
     "key": (keys.LOOK_UP, (str(ANN), ANN)),
     "use of a key": (keys.USED, (ANN, ANN)),
     "keys": (keys.LIST, (ANN, UUID(int=2**128 - 1), 51)),

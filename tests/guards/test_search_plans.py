@@ -25,6 +25,7 @@ MODEL = embeddings.model_id("any", DIMENSIONS)
 ARGUMENTS = (
     "NULL", "NULL", "NULL", "10", "NULL", "NULL", "NULL", "'-Infinity'", "1.0", "false", "1.5", "false",
     "'{}'", "false",
+    f"'{bm25.any_of(bm25.speakers('Ann'))}'", f"'{{{UUID(int=0)}}}'", f"'{{{UUID(int=2**127)}}}'", "'{3}'",
 )  # fmt: skip
 
 

@@ -151,10 +151,19 @@ def test_bad_input_is_refused_by_name_and_nothing_is_stored(client: httpx.Client
 
 
 def test_a_session_needs_a_user(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> None:
-    with serve(build_app(settings, postgres.app_dsn)) as served, httpx.Client(base_url=served.url) as client:
+    shared = settings.model_copy(update={"quire_allow_unauthenticated": True})
+    with serve(build_app(shared, postgres.app_dsn)) as served, httpx.Client(base_url=served.url) as client:
         found = problem(send(client, prompt("x")), 422)
     assert found["errors"][0]["loc"] == ["header", "X-Quire-User"]
     assert "QUIRE_DEFAULT_USER" in found["detail"]
+
+
+def test_without_keys_a_session_is_the_default_users(
+    postgres: EmbeddedPostgres, settings: Settings, clean: None
+) -> None:
+    with serve(build_app(settings, postgres.app_dsn)) as served, httpx.Client(base_url=served.url) as client:
+        send(client, prompt("x"))
+        assert [c["user_id"] for c in ok(client.get("/conversations"))["items"]] == ["default"]
 
 
 @pytest.fixture

@@ -456,7 +456,6 @@ def test_any_sequence_of_requests(
             stateful_step_count=60 if LONG else 30,
             derandomize=not LONG,
             database=None,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
             phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],
         ),

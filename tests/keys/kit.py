@@ -73,11 +73,12 @@ class Things:
     key: str
     job: str = ""
     response: str = ""
+    item: str = ""
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""
         nothing = Things("nothing", *(str(uuid7()) for _ in range(6)))
-        return replace(nothing, response=f"resp_{uuid7().hex}")
+        return replace(nothing, response=f"resp_{uuid7().hex}", item=f"msg_{uuid7().hex}_0")
 
 
 def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:

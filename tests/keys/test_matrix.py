@@ -165,6 +165,22 @@ ROUTES |= {
     "get /v1/responses/{response_id}": Route("read", "unknown", "/v1/responses/{response}"),
     "get /v1/responses/{response_id}/input_items": Route("read", "unknown", "/v1/responses/{response}/input_items"),
     "delete /v1/responses/{response_id}": Route("write", "unknown", "/v1/responses/{response}"),
+    "post /v1/conversations": Route("write", "names", "/v1/conversations", {"items": [user("hello")]}, user="ann"),
+    "get /v1/conversations/{conversation_id}": Route("read", "unknown", "/v1/conversations/{conversation}"),
+    "post /v1/conversations/{conversation_id}": Route(
+        "write", "unknown", "/v1/conversations/{conversation}", {"metadata": {}}
+    ),
+    "delete /v1/conversations/{conversation_id}": Route("write", "unknown", "/v1/conversations/{conversation}"),
+    "get /v1/conversations/{conversation_id}/items": Route("read", "unknown", "/v1/conversations/{conversation}/items"),
+    "post /v1/conversations/{conversation_id}/items": Route(
+        "write", "unknown", "/v1/conversations/{conversation}/items", {"items": [user("hello")]}
+    ),
+    "get /v1/conversations/{conversation_id}/items/{item_id}": Route(
+        "read", "unknown", "/v1/conversations/{conversation}/items/{item}"
+    ),
+    "delete /v1/conversations/{conversation_id}/items/{item_id}": Route(
+        "write", "unknown", "/v1/conversations/{conversation}/items/{item}"
+    ),
     "post /v1/embeddings": Route("read", "alike", "/v1/embeddings", {"model": "multilingual-e5-small", "input": "tea"}),
     "get /v1/models": Route("read", "alike", "/v1/models"),
     "get /v1/models/{model}": Route("read", "alike", "/v1/models/fake"),
@@ -259,7 +275,9 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     )
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
     response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
-    return Scene(locked, replace(things, job=str(job[0]), response=response), here, ann, bob, elsewhere)
+    item = locked.get("/v1/conversations/anns/items", headers=bearing(ann)).json()["last_id"]
+    made = replace(things, job=str(job[0]), response=response, item=item)
+    return Scene(locked, made, here, ann, bob, elsewhere)
 
 
 def state(run: Sql) -> Any:

@@ -97,7 +97,7 @@ class Breaker(RuleBasedStateMachine):
 
 
 TestBreaker = Breaker.TestCase
-TestBreaker.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestBreaker.settings = settings(max_examples=150, stateful_step_count=40)
 
 
 def test_a_recovered_provider_is_used_after_one_probe() -> None:

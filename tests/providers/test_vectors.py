@@ -35,7 +35,7 @@ def pairs(draw: st.DrawFn) -> Vectors:
     return unit(np.stack([rows[0], mix * rows[0] + (1 - abs(mix)) * rows[1] + 1e-9 * dice.normal(size=width)]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(pairs())
 def test_cosines_are_preserved_within_the_stated_error(vectors: Vectors) -> None:
     one, other = reduced(vectors)
@@ -64,7 +64,6 @@ def test_the_projection_never_changes() -> None:
     assert other.sum() == pytest.approx(-0.080139511, abs=1e-8)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=8).filter(lambda row: any(abs(x) > 1e-300 for x in row)))
 def test_any_finite_direction_becomes_a_unit_vector(row: list[float]) -> None:
     [found] = unit(np.array([row]))

@@ -3,17 +3,22 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
+from uuid import UUID
 
 import httpx
 import openai
 import pytest
 
+from app.core.caller import Caller
+from app.core.deployment import Access
+from app.core.wording import EARLIER_CONVERSATIONS
 from tests.api.kit import append, history, ok, system, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.kit import Begun, Script, ask, conversations, openai_of, sent, stored, tool
 
 Listed = list[Any]
+ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
 
 
 def goes_on(client: openai.OpenAI, listed: Listed, text: str, **body: Any) -> Listed:
@@ -131,7 +136,37 @@ def test_users_are_isolated(client: httpx.Client, nameless: openai.OpenAI, scrip
     goes_on(nameless, one, "and on", **bodies["ann"])
     goes_on(nameless, one, "and on")
     found = {c["user_id"]: c["messages"] for c in client.get("/conversations").json()["items"]}
-    assert found == {"ann": 4, "bob": 4, None: 4}
+    assert found == {"ann": 4, "bob": 4, "default": 4}
+
+
+def test_a_base_url_alone_remembers_across_runs(
+    client: httpx.Client, nameless: openai.OpenAI, script: Script, base_url: str
+) -> None:
+    first = goes_on(nameless, [], "My favourite tea is longjing.")
+    goes_on(nameless, first, "Thanks.")
+    second = goes_on(nameless, [], "Which tea is my favourite?")
+    goes_on(nameless, second, "And which do I drink at night?")
+    goes_on(nameless, [], "hello", extra_headers={"X-Quire-User": "ann"})
+    told = [str(request["messages"][0]["content"]) for request in script.asked]
+    assert [EARLIER_CONVERSATIONS.en in text for text in told] == [False, False, True, True, False]
+    assert told[2] == told[3]
+    assert "longjing" in str(script.asked[2]["messages"])
+
+
+def test_the_default_user_takes_no_part_in_another_users_conversation(
+    client: httpx.Client, chat: openai.OpenAI, script: Script
+) -> None:
+    ask(chat, [user("hi")], user="ann")
+    ask(chat, [user("hi"), user("and on")])
+    assert [c["user_id"] for c in ok(client.get("/conversations"))["items"]] == ["ann"]
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["others have access", "only this machine"])
+def test_callers_that_can_speak_for_many_have_no_default_user(shared: bool) -> None:
+    access = Access(allows_unauthenticated=shared)
+    assert access.default_user(Caller(ANN)) == (None if shared else "default")
+    assert access.default_user(Caller(ANN, key=ANN)) is None
+    assert Access(named_default_user="me").default_user(Caller(ANN, key=ANN)) == "me"
 
 
 def test_another_users_conversation_is_refused(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:

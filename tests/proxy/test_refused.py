@@ -152,7 +152,7 @@ def test_turns_that_were_never_refused_stay(client: httpx.Client, chat: openai.O
 def test_the_callers_own_answer_keeps_it(client: httpx.Client, chat: openai.OpenAI, strict: Script) -> None:
     with pytest.raises(openai.BadRequestError):
         ask(chat, [user(POISON)])
-    append(client, "c", [{"role": "assistant", "content": "I saw it myself."}])
+    append(client, "c", [{"role": "assistant", "content": "I saw it myself."}], user_id="default")
     assert refused(client) == []
     assert shown(client) == [POISON, "I saw it myself."]
 

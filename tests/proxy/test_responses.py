@@ -11,6 +11,8 @@ import openai
 import pytest
 
 from tests.api.kit import Json, created, ok
+from tests.providers import fake_openai as fake
+from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.fakes import FakeApi
 from tests.proxy.kit import Script, calling, openai_of, stored
 
@@ -72,6 +74,48 @@ def test_a_chat_model_gains_state(client: httpx.Client, base_url: str, script: S
         assert asked(chat, "And?", previous_response_id=third.id).status == "completed"
     [conversation] = ok(client.get("/conversations"))["items"]
     assert len(stored(client, conversation["id"])) == 8
+
+
+def test_a_forgotten_response_leaves_no_id(client: httpx.Client, base_url: str, script: Script) -> None:
+    with openai_of(base_url, "c") as chat:
+        first, second = asked(chat, "hi"), asked(chat, "ho")
+        chat.responses.delete(first.id)
+        with pytest.raises(openai.NotFoundError):
+            chat.responses.delete(first.id)
+    exported = client.get("/conversations/c/export").text
+    assert first.id not in exported
+    assert second.id in exported
+    assert ("assistant", first.output_text) in stored(client, "c")
+
+
+def test_what_went_on_is_continued_at_its_end_alone(client: httpx.Client, base_url: str, script: Script) -> None:
+    with openai_of(base_url) as chat:
+        first = asked(chat, "I like longjing.")
+        second = asked(chat, "Which tea?", previous_response_id=first.id)
+        for given in ("Which coffee?", "I like longjing."):
+            with pytest.raises(openai.BadRequestError, match="newest response") as refused:
+                asked(chat, given, previous_response_id=first.id)
+            assert refused.value.param == "previous_response_id"
+        again = asked(chat, "Which tea?", previous_response_id=first.id)
+        assert again.output_text.endswith("to Which tea?.")
+        assert asked(chat, "And?", previous_response_id=again.id).output_text
+        with pytest.raises(openai.BadRequestError):
+            asked(chat, "Which tea?", previous_response_id=first.id)
+    [conversation] = ok(client.get("/conversations"))["items"]
+    said = [text for role, text in stored(client, conversation["id"]) if role == "user"]
+    assert said == ["I like longjing.", "Which tea?", "And?"]
+    assert second.status == "completed"
+
+
+def test_a_question_that_failed_can_be_put_differently(
+    base_url: str, clean: None, api: FakeOpenAI, script: Script
+) -> None:
+    with openai_of(base_url) as chat:
+        first = asked(chat, "I like longjing.")
+        api.chat.queue.append(fake.status(500))
+        with pytest.raises(openai.InternalServerError):
+            asked(chat, "Wich?", previous_response_id=first.id)
+        assert asked(chat, "Which?", previous_response_id=first.id).output_text.endswith("to Which?.")
 
 
 @both

@@ -275,7 +275,5 @@ class Machine(RuleBasedStateMachine):
 def test_no_order_of_events_loses_or_duplicates_work(runtime: Runtime) -> None:
     run_state_machine_as_test(
         type("Bound", (Machine,), {"runtime": runtime}),
-        settings=settings(
-            max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=40, stateful_step_count=40, suppress_health_check=list(HealthCheck)),
     )

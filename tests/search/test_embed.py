@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from asyncpg import Record
 
+from app.core.deployment import embedding_slots
 from app.core.vector_text import Utterance, turn_text
 from app.jobs.embed import embed
 from app.postgres.tenants import DEFAULT_TENANT
@@ -48,7 +49,7 @@ async def test_messages_archives_and_memories_get_vectors(made: Runtime, meaning
 async def test_a_turn_is_embedded_with_what_it_answers(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("Where is the key?"), assistant("Under the pot.", name="Ada")])
     await drain(made)
-    assert meanings.asked == ["user: Where is the key?", "user: Where is the key?\nAda: Under the pot."]
+    assert meanings.asked == ["user: Where is the key?\nAda: Under the pot.", "user: Where is the key?"]
 
 
 def test_the_line_before_is_shortened_to_its_ends_and_left_out_in_a_monologue() -> None:
@@ -57,6 +58,37 @@ def test_the_line_before_is_shortened_to_its_ends_and_left_out_in_a_monologue() 
     assert text == f"assistant: {'a' * 120} … {'b' * 120}\nuser: yes"
     assert turn_text(Utterance("user", "yes"), Utterance("user", "no")) == "user: yes"
     assert turn_text(Utterance("user", " \n"), long) == ""
+
+
+async def embed_next(made: Runtime) -> None:
+    """What a worker with one slot does next."""
+    [claimed] = await table.claim(made.database, DEFAULT_TENANT, "embedding", ["embed"], 1)
+    await embed(made, claimed)
+
+
+async def test_owners_take_turns_whatever_one_of_them_has_waiting(made: Runtime, meanings: Meanings) -> None:
+    await say(made, "long", [user(f"text {number}") for number in range(100)], user="ann")
+    await embed_next(made)
+    await say(made, "short", [user(f"word {number}") for number in range(2 * meanings.batch)], user="bob")
+    for _ in range(4):
+        await embed_next(made)
+    assert sum("word" in text for text in meanings.asked) == 2 * meanings.batch
+    await drain(made)
+    assert await missing(made) == []
+
+
+async def test_the_newest_memories_are_embedded_first(made: Runtime, meanings: Meanings) -> None:
+    await say(made, "c", [user(f"text {number}") for number in range(3 * meanings.batch)])
+    await embed_next(made)
+    await say(made, "c", [user("what was said last")])
+    await embed_next(made)
+    assert ["said last" in text for text in meanings.asked].index(True) == meanings.batch
+    await drain(made)
+    assert await missing(made) == []
+
+
+def test_every_other_core_embeds_and_never_more_than_four() -> None:
+    assert [embedding_slots(cores) for cores in (1, 2, 4, 8, 64)] == [1, 1, 2, 4, 4]
 
 
 async def test_blank_texts_are_never_sent_and_unmarked(made: Runtime, meanings: Meanings) -> None:

@@ -1,7 +1,7 @@
 """Standing notes: none missed that is plain, none taken from what only sounds like one."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.extractive import notes
@@ -97,7 +97,7 @@ SENTENCES = [
 @pytest.mark.slow  # sentences of such patterns take long to make
 @pytest.mark.parametrize(("needed", "sentences"), SENTENCES)
 @given(data=st.data())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 def test_a_sentence_that_is_not_searched_holds_no_note(
     needed: frozenset[str], sentences: st.SearchStrategy[str], data: st.DataObject
 ) -> None:

@@ -26,15 +26,18 @@ OPAQUE = frozenset(
 COMPACTION, TRIGGER = "compaction", "compaction_trigger"
 
 
-def messages_of(items: Sequence[Any]) -> list[Json]:
-    """The messages of input items. Raises Invalid, which names items of other types."""
-    reading = _Reading()
+def messages_of(items: Sequence[Any], field: str = "input", *, apart: bool = False) -> list[Json]:
+    """The messages of a field's items. Raises Invalid, which names items of other types.
+
+    ``apart``: each text of the assistant's begins a message, so that it can be read and deleted by itself.
+    """
+    reading = _Reading(apart=apart)
     problems: list[FieldError] = []
     for place, item in enumerate(items):
         if not isinstance(item, Mapping):
-            problems.append({"loc": ["body", "input", place], "msg": "must be an object"})
+            problems.append({"loc": ["body", field, place], "msg": "must be an object"})
         elif (wrong := reading.take(item)) is not None:
-            problems.append({"loc": ["body", "input", place, wrong[0]], "msg": wrong[1]})
+            problems.append({"loc": ["body", field, place, wrong[0]], "msg": wrong[1]})
     if problems:
         raise Invalid(errors=problems)
     return reading.done()
@@ -43,7 +46,8 @@ def messages_of(items: Sequence[Any]) -> list[Json]:
 class _Reading:
     """The messages so far, and the assistant's that is not whole yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, apart: bool = False) -> None:
+        self._apart = apart
         self._found: list[Json] = []
         self._parts: list[Json] = []
         self._waiting: list[Json] = []
@@ -54,8 +58,7 @@ class _Reading:
         """Read an item. Return the field that is wrong with it, and how, if any."""
         kind = str(item.get("type") or ("message" if "role" in item else None))
         if kind == "message" and item.get("role") == "assistant":
-            self._parts += [*self._waiting, *parts_of(item.get("content"))]
-            self._waiting = []
+            self._say(item)
         elif kind == "message":
             if item.get("role") not in ROLES:
                 return "role", f"must be assistant, {', '.join(ROLES)}"
@@ -72,7 +75,8 @@ class _Reading:
             self._end()
             output = item.get("output")
             content = output if isinstance(output, str) else parts_of(output)
-            self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
+            custom = {"custom": True} if kind == "custom_tool_call_output" else {}
+            self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content, **custom})
         elif kind in OPAQUE:
             self._waiting.append({"type": "reasoning", "item": dict(item)})
         else:
@@ -83,12 +87,21 @@ class _Reading:
         self._end()
         return self._found
 
+    def _say(self, item: Mapping[str, Any]) -> None:
+        if self._apart and not self._calls and any(part["type"] != "reasoning" for part in self._parts):
+            waiting, self._waiting = self._waiting, []
+            self._end()
+            self._waiting = waiting
+        self._parts += [*self._waiting, *parts_of(item.get("content"))]
+        self._waiting = []
+
     def _call(self, item: Mapping[str, Any]) -> None:
         self._parts += [{**part, "before_call": item["call_id"]} for part in self._waiting]
         self._waiting = []
         arguments = item.get("arguments") or "{}" if item["type"] == "function_call" else wrapped(item.get("input"))
         function = {"name": item["name"], "arguments": arguments}
-        self._calls.append({"id": item["call_id"], "type": "function", "function": function})
+        custom = {"custom": True} if item["type"] == "custom_tool_call" else {}
+        self._calls.append({"id": item["call_id"], "type": "function", "function": function, **custom})
 
     def _end(self) -> None:
         parts = [*self._parts, *self._waiting]

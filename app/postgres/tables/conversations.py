@@ -79,6 +79,13 @@ conversations = Table(
         server_default=text("false"),
         comment="the model's API refused that question for good",
     ),
+    Column(
+        "has_earlier",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="its user had other conversations when it began",
+    ),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),

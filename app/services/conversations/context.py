@@ -30,7 +30,7 @@ from app.core.profile import Profile, budget_of, offers_tools, policy_of, profil
 from app.core.render import Rendered, render, tools_text
 from app.core.summarising import lag
 from app.postgres.database import Database
-from app.recall.tools import GUIDE, window_schemas
+from app.recall.tools import window_schemas
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.conversations.tail import ContextRequest, gather
@@ -119,7 +119,7 @@ async def _with_tools(
 ) -> Context:
     conversation = parts.conversation
     language: Language = conversation.language or "en"
-    target, offered = await _profile(runtime, conversation, request, language, offered=offered)
+    target, offered = await _profile(runtime, conversation, request, offered=offered)
     epoch, parts = await _epoch(runtime, tenant, parts, target, request, key, remembered)
     conversation = parts.conversation
     window = assemble(epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent)
@@ -132,7 +132,8 @@ async def _with_tools(
         warnings += (WindowWarning("notes_left_out", f"the budget has no room for {left_out} of the standing notes"),)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
-    text = "\n\n".join(part for part in (system, GUIDE[language] if offered else "") if part)
+    guide = epochs.guide_of(conversation, target.policy) if offered else ""
+    text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     form = request.format
     tools = _tools(request.tools, form, offered=offered)
@@ -206,7 +207,6 @@ async def _profile(
     runtime: Runtime,
     conversation: Conversation,
     request: ContextRequest,
-    language: Language,
     *,
     offered: bool,
 ) -> tuple[Profile, bool]:
@@ -218,7 +218,7 @@ async def _profile(
         conversation.budget if request.model is None else None,
         request.model or conversation.model,
     )
-    tools, guide = epochs.recall_tokens(runtime, language, request.format)
+    tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
     offered = offered and offers_tools(budget, tools + guide, conversation.token_percent)
     if not offered:
         tools = guide = 0

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from app.core import epoch, head_summary, paging
+from app.core import epoch, head_summary, paging, wording
 from app.core.budget import RecallRoom, recall_room
 from app.core.conversation import Conversation
 from app.core.head import SummaryLine
 from app.core.head_summary import Reader
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Epoch, Fixed, Format, Language
+from app.core.model import Epoch, Fixed, Format, Language, Policy
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines, topics
@@ -27,20 +27,27 @@ from app.store import conversations, heads, windows
 from app.text.language import sentences
 
 
-def recall_tokens(runtime: Runtime, language: Language, form: Format) -> tuple[int, int]:
+def recall_tokens(runtime: Runtime, conversation: Conversation, policy: Policy, form: Format) -> tuple[int, int]:
     """Return the tokens of the recall tools' schemas and of their guide."""
-    return runtime.count_short(schemas_text(form)), runtime.count_short(GUIDE[language]) + FRAME_TOKENS
+    return runtime.count_short(schemas_text(form)), runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
+
+
+def guide_of(conversation: Conversation, policy: Policy) -> str:
+    """Return the guide to the recall tools in a conversation's windows: the same in all of them."""
+    language: Language = conversation.language or "en"
+    tells_of_others = conversation.has_earlier and policy.recall_scope == "user"
+    return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
 def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:
     """The profile of windows asked for without a budget, a system prompt or tools of their own."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     budget = budget_of(runtime.defaults, None, conversation.budget, conversation.model)
-    tools, guide = recall_tokens(runtime, conversation.language or "en", "openai")
+    tools, guided = recall_tokens(runtime, conversation, policy, "openai")
     system = conversation.system_tokens + conversation.prompt_tokens
-    if not offers_tools(budget, tools + guide, conversation.token_percent):
-        tools = guide = 0
-    fixed = Fixed(tools_tokens=tools, system_tokens=system + guide)
+    if not offers_tools(budget, tools + guided, conversation.token_percent):
+        tools = guided = 0
+    fixed = Fixed(tools_tokens=tools, system_tokens=system + guided)
     return profile(policy, budget, fixed, conversation.token_percent)
 
 

@@ -60,6 +60,15 @@ class SyncedList:
 
 
 @dataclass(frozen=True, slots=True)
+class Follows:
+    """The message that a list follows, where the client names it."""
+
+    seq: int
+    is_last: bool = False
+    """No answer that the list leaves out may have been given since."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyQuestion:
     """The list of a chat request to the proxy. Its conversation can be new and without a user."""
 
@@ -69,12 +78,13 @@ class ProxyQuestion:
     arrived: float
     """On the event loop's clock."""
     user_id: str | None = None
+    new_user_id: str | None = None
+    """The user of a conversation that it begins."""
     retried: bool = False
     """The client marked the request as a retry."""
     bound_to: str | None = None
     is_large: bool = False
-    after: int | None = None
-    """The seq of the message that the list follows, where the client names it."""
+    follows: Follows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +148,10 @@ def origin_of(request: AppendRequest) -> Origin:
 def new_conversation_user(request: AppendRequest) -> str | None:
     """Return the user that a new conversation gets. Raises NotFound for a request that creates none."""
     match request:
-        case PostedMessages(user_id=str()) | SyncedList(user_id=str()) | ProxyQuestion():
+        case PostedMessages(user_id=str()) | SyncedList(user_id=str()):
             return request.user_id
+        case ProxyQuestion():
+            return request.new_user_id
         case _:
             raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
 

@@ -17,7 +17,7 @@ from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
 from app.core.messages import Draft
 from app.core.preparation import Arrival
-from app.core.proxy import meet
+from app.core.proxy import leaves_out, meet
 from app.core.sync import LOOK_BACK, match
 from app.postgres.database import Connection
 from app.runtime import Runtime
@@ -33,6 +33,11 @@ from app.services.conversations.requests import (
 from app.store import messages
 from app.store.messages import Told
 
+CONTINUED: errors.FieldError = {
+    "loc": ["body", "previous_response_id"],
+    "msg": "was answered already, and the conversation went on from there: continue from its newest response, or send"
+    " the messages up to this one as `input` without `previous_response_id` to begin a conversation of their own",
+}
 PROBES = 32
 """Chains read at once: three rounds locate a difference among 20,000 messages."""
 
@@ -70,6 +75,8 @@ class Selection:
     list_match: ListMatch | None = None
     """None: the request is no list."""
     asked_before: AskedBefore | None = None
+    has_earlier: bool = False
+    """The conversation is new, and its user has others."""
 
     @property
     def first(self) -> int:
@@ -177,10 +184,10 @@ async def _of_question(
     same = same_question(tenant, known, request.digest)
     if (awaited := runtime.turns.awaited(same, request.arrived)) is not None:
         return replace(_from(listed, end), asked_before=AskedBefore(awaited))
-    if request.after is None:
+    if request.follows is None:
         alike, through = await _common_beginning(connection, tenant, known, listed)
     else:
-        alike, through = 0, request.after
+        alike, through = 0, request.follows.seq
     newest: list[Told] = []
     if known.end.last_seq > through:
         newest = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
@@ -192,6 +199,8 @@ async def _of_question(
     else:
         asked_through = await messages.last_told(connection, tenant, known.id, through)
     selection = _from(listed, met.new_from, passed_over=[listed.lead + i for i in met.passed_over])
+    if request.follows is not None and request.follows.is_last and selection.arrivals and leaves_out(sent, stored):
+        raise errors.Invalid(errors=[CONTINUED])
     return replace(
         selection,
         reported_usage=runtime.turns.reported.get((tenant, known.uid)) if selection.arrivals else None,

@@ -86,7 +86,7 @@ async def gather(
     if not request.asks_for_tail:
         return [], ()
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
-    query = await searching.ready(runtime, tenant, text) if text else None
+    query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(runtime, tenant, conversation, request, language)
     free = free_for_tail(window) - sum(item.tokens for item in pages)
     search = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)

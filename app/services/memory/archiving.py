@@ -101,11 +101,11 @@ def make_card(
 def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple[int, int, str]]:
     """Start, length and terms of a text's first passages from a start on, PASSAGES_AT_ONCE at the most.
 
-    What a named speaker says is found by the name too.
+    What a named speaker says is found by the name too, and counts for more in a query that names the speaker.
     """
     passages = bm25.passages(text, start, PASSAGES_AT_ONCE)
     prefix = f"{speaker}: " if speaker else ""
-    return [(at, length, bm25.document(prefix + text[at : at + length])) for at, length in passages]
+    return [(at, length, bm25.document(prefix + text[at : at + length], speaker or "")) for at, length in passages]
 
 
 def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, str]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -22,16 +21,18 @@ from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.core.vector_text import last_speaker, middle, query_text
+from app.core.when import days_named
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection, Database
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
+from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text
 from app.store import archives, conversations, embeddings, memories, messages, remembered
-from app.store.memories import Hit, Hits, Meaning, relevance
+from app.store.memories import Hit, Hits, Meaning, Named, relevance
 from app.text import bm25
-from app.text.language import fold_each, scalar, script_counts
+from app.text.language import scalar, script_counts
 from app.text.queries import telling, told_once
 
 Mode = Literal["hybrid", "semantic", "keyword"]
@@ -66,6 +67,8 @@ class SearchRequest:
     types: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    asked_at: datetime | None = None
+    """When it is asked, for days that it names; None: now."""
     limit: int = 10
     relevance_min: float = 0.0
     sensitive: bool = False
@@ -122,18 +125,27 @@ class Query:
     weight: float
     mode: Mode
     warnings: list[dict[str, str]]
+    named: Named
+    """The speakers and the days that it names."""
 
 
-async def ready(runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid") -> Query:
-    """Make a query ready. To be called while no connection is held: a model may be asked."""
+async def ready(
+    runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid", asked_at: datetime | None = None
+) -> Query:
+    """Make a query ready. To be called while no connection is held: a model may be asked.
+
+    ``asked_at``: what "yesterday" is the day before; None: now.
+    """
     text = scalar(text)
+    today = (asked_at or datetime.now(UTC)).astimezone(UTC).date()
+    named = Named(bm25.speakers(text), relevances.favoured(days_named(text, today)))
     terms = bm25.query(text)
     meaning: Meaning | None = None
     warnings: list[dict[str, str]] = []
     if mode != "keyword":
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
-    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings)
+    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named)
 
 
 async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
@@ -168,7 +180,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     Raises NotFound for a conversation that is unknown or not the user's.
     """
     texts = [request.query, *request.queries, *([request.expansion] if request.expansion else [])]
-    queries = [await ready(runtime, tenant, text, request.mode) for text in texts]
+    queries = [await ready(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
 
     async def read(database: Database) -> list[tuple[list[SearchHit], int]]:
@@ -202,7 +214,7 @@ async def _search(
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
     asked = memories.Scoring(
-        query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic"
+        query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic", named=query.named
     )
     where = memories.Filter(
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
@@ -248,7 +260,7 @@ async def find(
     conversation_uid: UUID | None = None,
 ) -> Hits:
     """The best passages for a query, the best first: of a message or an archive as many as match."""
-    asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text))
+    asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named)
     where = memories.Filter(conversation_uid=conversation_uid, sensitive=sensitive)
     return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
@@ -313,7 +325,6 @@ def _told(
     return results
 
 
-PREVIEW_CHARACTERS = 200
 DETAIL_BYTES = 100_000
 
 
@@ -338,47 +349,6 @@ def result(moment: SearchHit, query: str) -> dict[str, Any]:
 def size(moments: Sequence[SearchHit], query: str) -> int:
     """Return how many characters ``result`` will process in total."""
     return sum(len(moment.text) + len(query) for moment in moments)
-
-
-def preview(text: str, query: str) -> str:
-    """Return up to 200 characters around the first match, which is marked ``**so**``."""
-    at, length = _first_match(text, query)
-    start = max(0, min(at - PREVIEW_CHARACTERS // 3, len(text) - PREVIEW_CHARACTERS + 6))
-    shown = text[start : start + PREVIEW_CHARACTERS - 6]
-    at -= start
-    if length and at + length <= len(shown):
-        shown = f"{shown[:at]}**{shown[at : at + length]}**{shown[at + length :]}"
-    return (
-        ("…" if start else "") + " ".join(shown.split()) + ("…" if start + PREVIEW_CHARACTERS - 6 < len(text) else "")
-    )
-
-
-def _first_match(text: str, query: str) -> tuple[int, int]:
-    """Return place and length of the first occurrence of the query's longest word that occurs; (0, 0) if none does.
-
-    A word matches in any of its forms; a Chinese match extends over the word pairs that follow it.
-    """
-    folded = fold_each(text)
-    words = set(bm25.terms(query)) - bm25.STOP_WORDS
-    for word in sorted(words, key=lambda word: (-len(word), folded.find(word))):
-        at = folded.find(word)
-        if at < 0:
-            continue
-        if folded[at].isascii():
-            return _whole_word(folded, word) or (at, len(word))
-        end = at + len(word)
-        while folded[end - 1 : end + 1] in words:
-            end += 1
-        return at, end - at
-    return 0, 0
-
-
-def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
-    """The first word that a term is of: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
-    for match in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
-        if term in bm25.terms(match[0]):
-            return match.start(), len(match[0])
-    return None
 
 
 def detail(moment: SearchHit) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from app.core.proxy import answered_prefixes, continued
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.requests import CallersList, ProxyQuestion, read_list
+from app.services.conversations.requests import CallersList, Follows, ProxyQuestion, read_list
 from app.services.conversations.selection import same_question
 from app.services.idempotency import IdempotencyKey
 from app.store import conversations, proxied
@@ -32,6 +32,9 @@ class ProxyRequest:
     caller: Caller
     question: Question
     user_id: str | None = None
+    """The user that the request names, or its key's."""
+    new_user_id: str | None = None
+    """The user of a conversation that the request begins."""
     conversation_id: str | None = None
     """The id that the client names; None: the conversation is found by its list."""
     budget: int | None = None
@@ -43,8 +46,7 @@ class ProxyRequest:
     """On the event loop's clock."""
     is_large: bool = False
     """It came in a long body."""
-    after: int | None = None
-    """The seq of the message that the list follows, where the client names it."""
+    follows: Follows | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     """What goes on to the model's API of the client's headers."""
 
@@ -88,8 +90,8 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
     digest = await anyio.to_thread.run_sync(_digest, request)
     question = ProxyQuestion(
-        listed, digest, request.arrived, request.user_id, retried=request.retried, bound_to=request.caller.user_id,
-        is_large=request.is_large, after=request.after,
+        listed, digest, request.arrived, request.user_id, request.new_user_id,
+        retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
     )  # fmt: skip
     done = await append(runtime, tenant, name, question, None)
     async with runtime.database.snapshot(tenant) as connection:
@@ -112,5 +114,7 @@ async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) ->
     if not ends and not request.retried:
         return None
     async with runtime.database.snapshot(request.caller.tenant) as connection:
-        known = await proxied.candidates(connection, request.caller.tenant, request.user_id, ends, listed.chains[-1])
+        known = await proxied.candidates(
+            connection, request.caller.tenant, request.new_user_id, ends, listed.chains[-1]
+        )
     return continued(known, listed.chains, system=listed.system, retried=request.retried)

@@ -5,7 +5,6 @@ An answer's id is the id of its message, so it is found, exported and erased wit
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +16,13 @@ from app import errors
 from app.core.caller import Caller
 from app.core.conversation import Conversation
 from app.core.dialects.compaction import opened, sealed
-from app.core.dialects.items import COMPACTION, items_of
+from app.core.dialects.items import COMPACTION
 from app.core.dialects.question import Question
 from app.core.dialects.served_responses import after_compaction
 from app.ids import uuid7
 from app.runtime import Runtime
+from app.services.conversations.requests import Follows
+from app.services.proxy.conversing import items_of_rows
 from app.services.proxy.proxying import ProxyRequest, ask
 from app.services.proxy.writing import given_again
 from app.store import conversations, messages, proxied
@@ -40,8 +41,7 @@ class Place:
     """The place in a conversation where a request continues."""
 
     conversation: Conversation
-    after: int
-    """The seq of the message that it follows."""
+    follows: Follows
 
 
 def _unknown() -> errors.NotFound:
@@ -69,7 +69,7 @@ async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item
         known = await conversations.find(connection, caller.tenant, found.conversation_id, bound_to=caller.user_id)
     if known is None or not found.is_of(known.uid) or not _is_theirs(known, user_id):
         raise errors.Invalid(errors=[FORGED])
-    return Place(known, found.through)
+    return Place(known, Follows(found.through))
 
 
 async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response_id: str) -> Place:
@@ -82,7 +82,7 @@ async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response
         known = await conversations.find(connection, caller.tenant, found[0], bound_to=caller.user_id)
     if known is None or not _is_theirs(known, user_id):
         raise _unknown()
-    return Place(known, found[1])
+    return Place(known, Follows(found[1], is_last=True))
 
 
 def _is_theirs(known: Conversation, user_id: str | None) -> bool:
@@ -105,7 +105,7 @@ def _bare(place: Place) -> Question:
 async def _row(runtime: Runtime, caller: Caller, place: Place) -> Record:
     async with runtime.database.snapshot(caller.tenant) as connection:
         rows = await messages.history(
-            connection, caller.tenant, place.conversation.id, place.after - 1, 1, newest_first=False
+            connection, caller.tenant, place.conversation.id, place.follows.seq - 1, 1, newest_first=False
         )
     return rows[0]
 
@@ -114,22 +114,18 @@ async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
     """Forget a response's id; its message stays in the conversation. Raises NotFound."""
     place = await _place(runtime, caller, None, response_id)
     async with runtime.database.begin(caller.tenant) as connection:
-        await proxied.forget_response(connection, caller.tenant, place.conversation.id, place.after)
+        if not await proxied.forget_response(
+            connection, caller.tenant, place.conversation.id, place.follows.seq, response_id
+        ):
+            raise _unknown()
 
 
 async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:
     """Return what a response answers, newest first. Raises NotFound."""
     place = await _place(runtime, caller, None, response_id)
     async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await proxied.question_before(connection, caller.tenant, place.conversation.id, place.after)
-    return [_identified(item, row) for row in rows for item in reversed(items_of([json.loads(row["body"])]))]
-
-
-def _identified(item: dict[str, Any], row: Record) -> dict[str, Any]:
-    prefix = {"message": "msg", "function_call_output": "fco"}.get(item["type"], "item")
-    content = item.get("content")
-    parts = {"content": [{"type": "input_text", "text": content}]} if isinstance(content, str) else {}
-    return {"id": f"{prefix}_{row['id'].hex}", "status": "completed", **item, **parts}
+        rows = await proxied.question_before(connection, caller.tenant, place.conversation.id, place.follows.seq)
+        return list(reversed(await items_of_rows(connection, caller.tenant, place.conversation, rows[::-1])))
 
 
 async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""Where the server's user can go.
+
+PostgreSQL refuses to run as root, so under root it runs as a user of its own. That user must be able to enter
+the data directory. Quire opens the folders it makes and the data directory itself; it never changes a folder
+above them. Programs that the user cannot reach are copied into the data directory.
+"""
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+USER_WHEN_ROOT = "pgserver"
+DATA_DIR_WHEN_ROOT = Path("/var/lib/quire")
+PASSABLE = 0o011
+
+FIRST_CLOSED = 'for folder do test -x "$folder" || { printf %s "$folder"; break; }; done'
+
+
+def default_data_dir() -> Path:
+    """Return ~/.quire, or for root, whose home is closed to the server's user, /var/lib/quire.
+
+    A database that is in ~/.quire already stays the one that is used.
+    """
+    usual = Path.home() / ".quire"
+    if os.geteuid() != 0 or (usual / "postgres").exists():
+        return usual
+    is_open = all(folder.stat().st_mode & stat.S_IXOTH for folder in usual.parents)
+    return usual if is_open else DATA_DIR_WHEN_ROOT
+
+
+def server_user() -> pwd.struct_passwd | None:
+    """Return the user that runs PostgreSQL, made if needed; None: the current one, which is not root."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(USER_WHEN_ROOT)
+    except KeyError:
+        subprocess.run(["useradd", "--system", "--shell", "/bin/sh", USER_WHEN_ROOT], check=True)  # nosec B607
+        return pwd.getpwnam(USER_WHEN_ROOT)
+
+
+def first_closed(user: pwd.struct_passwd, folders: Iterable[Path]) -> Path | None:
+    """Return the outermost of these existing folders that the user cannot enter. The user itself tries."""
+    outermost_first = sorted({str(folder) for folder in folders}, key=len)
+    done = subprocess.run(
+        ["/bin/sh", "-c", FIRST_CLOSED, "sh", *outermost_first],
+        stdout=subprocess.PIPE,
+        cwd="/",
+        user=user.pw_uid,
+        group=user.pw_gid,
+        extra_groups=list[int](),
+        check=True,
+    )
+    return Path(os.fsdecode(done.stdout)) if done.stdout else None
+
+
+def make_passable(folder: Path) -> None:
+    """Let every user through this folder, without letting them list it."""
+    mode = folder.stat().st_mode
+    if mode & PASSABLE != PASSABLE:
+        folder.chmod(mode | PASSABLE)
+
+
+def make_folder(folder: Path, user: pwd.struct_passwd | None) -> None:
+    """Make a folder and what is missing above it, so that the user can enter them all."""
+    missing = [above for above in (folder, *folder.parents) if not above.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    if user is not None:
+        for made in missing:
+            make_passable(made)
+
+
+def temporary_folder(user: pwd.struct_passwd | None) -> Path:
+    """Return the temporary folder if the user can enter it, and /tmp otherwise."""
+    usual = Path(tempfile.gettempdir()).resolve()
+    return usual if user is None or first_closed(user, (usual, *usual.parents)) is None else Path("/tmp")  # noqa: S108
+
+
+def copy_programs(package: Path, release: str, folder: Path) -> Path:
+    """Copy a release of PostgreSQL and the libraries beside its package to this folder; return its programs.
+
+    The copy appears when it is whole. Only one process can do this at a time.
+    """
+    if not folder.exists():
+        partial = folder.with_name(f"{folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        for part in (Path(package.name) / release, Path(f"{package.name}.libs")):
+            if (package.parent / part).exists():
+                shutil.copytree(package.parent / part, partial / part)
+        for made in (folder.parent, partial, partial / package.name):
+            make_passable(made)
+        partial.rename(folder)
+    return folder / package.name / release / "bin"
