@@ -18,6 +18,7 @@ from app.api.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.paths import check_id
 from app.api.runtime import Wired
 from app.api.schemas import memories as schemas
+from app.api.schemas.narrowing import MemoryType, Role, Topic, narrowing_of
 from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
@@ -145,15 +146,18 @@ def _where(
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
-    memory_types: Annotated[list[schemas.MemoryType], Query(max_length=10)] = [],  # noqa: B006
+    memory_types: Annotated[list[MemoryType], Query(max_length=10)] = [],  # noqa: B006
     time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
     since: Time | None = None,
     until: Time | None = None,
     min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    roles: Annotated[list[Role], Query(max_length=4)] = [],  # noqa: B006
+    topics: Annotated[list[Topic], Query(max_length=20)] = [],  # noqa: B006
 ) -> dict[str, Any]:
     return {
         "user_id": user_id, "conversation_id": conversation_id, "keywords": keywords, "memory_types": memory_types,
         "time_range_days": time_range_days, "since": since, "until": until, "min_relevance_score": min_relevance_score,
+        "roles": roles, "topics": topics,
     }  # fmt: skip
 
 
@@ -185,6 +189,7 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
     request = SearchRequest(
         query=body.query,
         queries=tuple(body.queries),
+        narrowing=narrowing_of(body, part, types=False),
         expansion=expanded,
         user_id=user_id,
         conversation_id=body.conversation_id,
@@ -273,7 +278,9 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.RecallBody, value)
     user_id = _user(caller, body.user_id, body.conversation_id)
-    recall_request = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
+    recall_request = RecallRequest(
+        body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive, narrowing_of(body, "body")
+    )
     return json_value(await recall_agent.recall(runtime, caller.tenant, recall_request))
 
 

@@ -16,6 +16,7 @@ from app.core.canonical import spaced
 from app.core.fusion import QUERIES_MAX
 from app.core.grep import PATTERN_MAX
 from app.core.model import Language
+from app.core.narrowing import ROLES, TOPICS_MAX
 from app.core.wording import Wording
 
 ToolFormat = Literal["openai", "anthropic", "mcp", "attp"]
@@ -151,6 +152,23 @@ SEARCH_MEMORIES = Tool(
             "episode:说过的话;passage:归档结果的段落;其余:记下的内容",
             maximum=10,
             choices=MEMORY_TYPES,
+            in_window=False,
+        ),
+        Argument(
+            "roles",
+            "strings",
+            "who said it; results of tools are the tool's",
+            "谁说的;工具结果属于 tool",
+            maximum=4,
+            choices=ROLES,
+            in_window=False,
+        ),
+        Argument(
+            "topics",
+            "strings",
+            "topics of pages or keywords of memories; one must match",
+            "页面话题或记忆关键词,至少匹配一个",
+            maximum=TOPICS_MAX,
             in_window=False,
         ),
         Argument(

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api.body import RequestModel
+from app.api.schemas.narrowing import MemoryType, Narrowed
 from app.api.schemas.windows import WarningItem
 from app.api.times import Time
 from app.core.fusion import QUERIES_MAX
@@ -16,10 +17,9 @@ from app.core.grep import PATTERN_MAX
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
 
 QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
-MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
 
 
-class RecallBody(RequestModel):
+class RecallBody(Narrowed):
     """A task for the recall agent."""
 
     user_id: str | None = None
@@ -61,7 +61,7 @@ class Keywords(BaseModel):
     keywords: list[str]
 
 
-class SearchBody(RequestModel):
+class SearchBody(Narrowed):
     """A search."""
 
     user_id: str | None = None
@@ -73,7 +73,6 @@ class SearchBody(RequestModel):
     )
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one must occur")
-    memory_types: list[MemoryType] = Field(default=[], max_length=10)
     time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
     since: Time | None = Field(None, description="only from this time on")
     until: Time | None = Field(None, description="only before this time")

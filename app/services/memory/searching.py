@@ -17,6 +17,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance as relevances
 from app.core.fusion import fused
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
@@ -29,7 +30,7 @@ from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text
-from app.store import archives, conversations, embeddings, memories, messages, remembered
+from app.store import archives, conversations, embeddings, memories, messages, narrowing, remembered
 from app.store.memories import Hit, Hits, Meaning, Named, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
@@ -73,6 +74,7 @@ class SearchRequest:
     relevance_min: float = 0.0
     sensitive: bool = False
     """Whether sensitive memories are searched too."""
+    narrowing: Narrowing = EVERYTHING
     queries: tuple[str, ...] = ()
     expansion: str | None = None
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
@@ -217,6 +219,7 @@ async def _search(
         query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic", named=query.named
     )
     where = memories.Filter(
+        among=await narrowing.among(connection, tenant, owner_of(scope), request.narrowing),
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
     )  # fmt: skip
@@ -258,10 +261,12 @@ async def find(
     *,
     sensitive: bool,
     conversation_uid: UUID | None = None,
+    within: Narrowing = EVERYTHING,
 ) -> Hits:
     """The best passages for a query, the best first: of a message or an archive as many as match."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named)
-    where = memories.Filter(conversation_uid=conversation_uid, sensitive=sensitive)
+    among = await narrowing.among(connection, tenant, owner_of(scope), within)
+    where = memories.Filter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
     return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
 

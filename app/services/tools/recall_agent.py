@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
 from app.core import wording
 from app.core.model import Language
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.neutral import block
 from app.core.quote import Said, memories_text
 from app.extractive.terms import key_terms
@@ -50,6 +51,8 @@ class RecallRequest:
     iterations_max: int = 3
     sensitive: bool = False
     """Whether sensitive memories are there."""
+    narrowing: Narrowing = EVERYTHING
+    """Of its searches."""
 
 
 @dataclass
@@ -113,6 +116,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
     asking = await tool_calls.asker(
         runtime, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
     )
+    asking = replace(asking, narrowing=request.narrowing)
     latest = await _latest(runtime, tenant, asking, agent.FIRST_MESSAGES)
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:

@@ -22,6 +22,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.grep import Refused
 from app.core.model import Language
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.profile import policy_of
 from app.core.quote import archive_text, memories_text, moment_text
 from app.core.scope import scope_of
@@ -57,6 +58,7 @@ class Asker:
     conversation: Conversation | None = None
     sensitive: bool = False
     """Whether sensitive memories are there."""
+    narrowing: Narrowing = EVERYTHING
 
     @property
     def scope(self) -> str:
@@ -243,6 +245,7 @@ async def _search_memories(
         query=query,
         queries=tuple(queries),
         expansion=expansion,
+        narrowing=asking.narrowing.with_(arguments.get("roles", ()), arguments.get("topics", ())),
         user_id=asking.user_id,
         conversation_id=_here(runtime, asking, arguments),
         mode=arguments.get("search_mode", "hybrid"),
