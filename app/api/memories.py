@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
@@ -27,7 +26,6 @@ from app.core.canonical import dumps
 from app.core.grep import Refused
 from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
-from app.extractive.terms import key_terms
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
@@ -35,6 +33,7 @@ from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Transaction
 from app.services.memory import expanding, grepping, remembering, searching
 from app.services.memory.grepping import GrepRequest
+from app.services.memory.keywords import keywords_of
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchRequest
 from app.services.tools import recall_agent
@@ -262,7 +261,8 @@ async def extract_keywords(request: Request, runtime: Wired) -> Response:
     """Extract search keywords from a text."""
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.KeywordsBody, value)
-    return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
+    found = await keywords_of(body.text, body.context, body.limit)
+    return json_value({"keywords": [one.keyword for one in found], "weighted": [one.value() for one in found]})
 
 
 @router.post(

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from app.api.body import RequestModel
-from app.api.schemas.narrowing import MemoryType, Narrowed
+from app.api.schemas.narrowing import MemoryType, Narrowed, OwnType
 from app.api.schemas.windows import WarningItem
 from app.api.times import Time
 from app.core.fusion import QUERIES_MAX
@@ -51,14 +51,26 @@ class RecallResult(BaseModel):
 
 
 class KeywordsBody(RequestModel):
-    """A text to extract search keywords from."""
+    """A question or another text to extract search keywords from."""
 
-    text: str = Field(min_length=1, max_length=100_000)
-    limit: int = Field(10, ge=1, le=30)
+    text: str = Field(
+        min_length=1, max_length=100_000, validation_alias=AliasChoices("query", "text"), description="or `query`"
+    )
+    context: str = Field("", max_length=100_000, description="what was said around it; its words weigh half")
+    limit: int = Field(
+        10, ge=1, le=30, validation_alias=AliasChoices("max_keywords", "limit"), description="or `max_keywords`"
+    )
+
+
+class Keyword(BaseModel):
+    keyword: str
+    type: Literal["number", "identifier", "name", "phrase", "word"]
+    weight: float = Field(description="0 to 1, relative to the best")
 
 
 class Keywords(BaseModel):
-    keywords: list[str]
+    keywords: list[str] = Field(description="best first")
+    weighted: list[Keyword] = Field(description="the same with type and weight")
 
 
 class SearchBody(Narrowed):
@@ -151,7 +163,7 @@ class MemoryBody(RequestModel):
     user_id: str | None = None
     conversation_id: str | None = None
     content: str = Field(min_length=1, max_length=1_000_000)
-    memory_type: Literal["preference", "fact", "general", "command_output"] = "general"
+    memory_type: OwnType = Field("general", description="`user_preference` is accepted for `preference`")
     keywords: list[Annotated[str, Field(min_length=1, max_length=KEYWORD_MAX)]] = Field(
         default=[], max_length=KEYWORDS_MAX
     )

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from app import errors
 from app.api.body import RequestModel, unstorable
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
 from app.core.narrowing import TOPICS_MAX, Narrowing
+from app.recall.arguments import SPELLINGS
 
-MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
+
+def spelled(value: Any) -> Any:
+    """Return a memory type by its one name."""
+    return SPELLINGS.get(value, value) if isinstance(value, str) else value
+
+
+MemoryType = Annotated[
+    Literal["episode", "passage", "preference", "fact", "general", "command_output"], BeforeValidator(spelled)
+]
+OwnType = Annotated[Literal["preference", "fact", "general", "command_output"], BeforeValidator(spelled)]
+"""Of memories that callers store."""
 Role = Literal["user", "assistant", "tool", "system"]
 Topic = Annotated[str, Field(min_length=1, max_length=200)]
 
