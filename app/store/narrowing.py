@@ -5,7 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.core.narrowing import Narrowing
+from app.core.nul import replace_nul
 from app.postgres.database import Connection
+from app.text.language import scalar
 
 # The memories of an owner that pass. Topics match in any letter case. The metadata of a memory is that of its whole.
 AMONG = """
@@ -30,6 +32,6 @@ async def among(connection: Connection, tenant: UUID, owner: UUID, narrowing: Na
     """Return the memories that pass; None if all do."""
     if not narrowing:
         return None
-    topics = [topic.lower() for topic in narrowing.topics]
+    topics = [replace_nul(scalar(topic)).lower() for topic in narrowing.topics]  # as models write them
     rows = await connection.fetch(AMONG, tenant, owner, narrowing.roles, topics, narrowing.metadata, narrowing.types)
     return [row["id"] for row in rows]
