@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
@@ -18,6 +17,7 @@ from app.api.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.paths import check_id
 from app.api.runtime import Wired
 from app.api.schemas import memories as schemas
+from app.api.schemas.narrowing import MemoryType, Role, Topic, narrowing_of
 from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
@@ -26,7 +26,6 @@ from app.core.canonical import dumps
 from app.core.grep import Refused
 from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
-from app.extractive.terms import key_terms
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
@@ -34,6 +33,7 @@ from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Transaction
 from app.services.memory import expanding, grepping, remembering, searching
 from app.services.memory.grepping import GrepRequest
+from app.services.memory.keywords import keywords_of
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.searching import SearchRequest
 from app.services.tools import recall_agent
@@ -145,15 +145,18 @@ def _where(
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
-    memory_types: Annotated[list[schemas.MemoryType], Query(max_length=10)] = [],  # noqa: B006
+    memory_types: Annotated[list[MemoryType], Query(max_length=10)] = [],  # noqa: B006
     time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
     since: Time | None = None,
     until: Time | None = None,
     min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    roles: Annotated[list[Role], Query(max_length=4)] = [],  # noqa: B006
+    topics: Annotated[list[Topic], Query(max_length=20)] = [],  # noqa: B006
 ) -> dict[str, Any]:
     return {
         "user_id": user_id, "conversation_id": conversation_id, "keywords": keywords, "memory_types": memory_types,
         "time_range_days": time_range_days, "since": since, "until": until, "min_relevance_score": min_relevance_score,
+        "roles": roles, "topics": topics,
     }  # fmt: skip
 
 
@@ -165,10 +168,13 @@ async def find_memories(
     where: Annotated[dict[str, Any], Depends(_where)],
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    queries: Annotated[list[schemas.QueryText], Query(max_length=5)] = [],  # noqa: B006
     expand: bool = False,
 ) -> Response:
     """Search memories with query parameters; see the POST."""
-    body = schemas.SearchBody(query=query, search_mode=search_mode, limit=limit, expand=expand, **where)
+    body = schemas.SearchBody(
+        query=query, queries=queries, search_mode=search_mode, limit=limit, expand=expand, **where
+    )
     return await _search(runtime, caller, body, "query")
 
 
@@ -180,7 +186,10 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         scope = scope_of(user_id, body.conversation_id)
         expanded, warnings = await expanding.expand(runtime, caller.tenant, scope, body.query)
     request = SearchRequest(
-        query=expanded or body.query,
+        query=body.query,
+        queries=tuple(body.queries),
+        narrowing=narrowing_of(body, part, types=False),
+        expansion=expanded,
         user_id=user_id,
         conversation_id=body.conversation_id,
         mode=body.search_mode,
@@ -193,9 +202,10 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         sensitive=caller.sensitive,
     )
     result = await searching.search(runtime, caller.tenant, request)
-    result = replace(result, query_expanded=expanded, warnings=[*result.warnings, *warnings])
-    size = searching.size(result.moments, body.query)
-    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, body.query)))
+    result = replace(result, warnings=[*result.warnings, *warnings])
+    shown = "\n".join([expanded or body.query, *body.queries])
+    size = searching.size(result.moments, shown)
+    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, shown)))
 
 
 @router.post(
@@ -251,7 +261,8 @@ async def extract_keywords(request: Request, runtime: Wired) -> Response:
     """Extract search keywords from a text."""
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.KeywordsBody, value)
-    return json_value({"keywords": await anyio.to_thread.run_sync(key_terms, body.text, body.limit)})
+    found = await keywords_of(body.text, body.context, body.limit)
+    return json_value({"keywords": [one.keyword for one in found], "weighted": [one.value() for one in found]})
 
 
 @router.post(
@@ -267,7 +278,9 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.RecallBody, value)
     user_id = _user(caller, body.user_id, body.conversation_id)
-    recall_request = RecallRequest(body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive)
+    recall_request = RecallRequest(
+        body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive, narrowing_of(body, "body")
+    )
     return json_value(await recall_agent.recall(runtime, caller.tenant, recall_request))
 
 

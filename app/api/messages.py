@@ -19,12 +19,14 @@ from app.api.queries import every_turn, idempotency_key, parameters, read_query
 from app.api.runtime import Wired, runtime_of
 from app.api.schemas import messages as schemas
 from app.api.schemas import windows
+from app.api.schemas.narrowing import narrowing_of
 from app.api.scope import Reader, Writer
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.messages import MODEL_MAX, read
 from app.core.model import Context, RecallScope
+from app.core.narrowing import EVERYTHING
 from app.runtime import Runtime
 from app.services.conversations.append import Appended, append
 from app.services.conversations.context import context
@@ -284,6 +286,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
         query=body.query,
         recall_max_tokens=body.recall_max_tokens,
         recall_scope=body.recall_scope,
+        recall_filter=narrowing_of(body.recall_filter, "body", "recall_filter") if body.recall_filter else EVERYTHING,
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Literal
 
 import rjieba
 
@@ -56,6 +57,11 @@ _DICTIONARY_TOTAL = 6.0e7
 
 def key_terms(text: str, n: int = 15) -> list[str]:
     """Return up to ``n`` terms, best first, as written in the text; no near duplicates."""
+    return [term for term, _ in scored_terms(text, n)]
+
+
+def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
+    """Do as ``key_terms``, and return each term's score too."""
     if n <= 0:
         return []
     readable, keys = _readable(scalar(unwrap(text)))
@@ -69,7 +75,18 @@ def key_terms(text: str, n: int = 15) -> list[str]:
         scores.setdefault(term, _KEY_WEIGHT * weight)
     # Ties go to what came first: insertion order, which nlargest keeps.
     best = heapq.nlargest(n * 8, scores.items(), key=lambda item: item[1])
-    return _distinct((term for term, _ in best), n)
+    return [(term, scores[term]) for term in _distinct((term for term, _ in best), n)]
+
+
+def kind_of(term: str) -> Literal["number", "identifier", "name", "phrase", "word"]:
+    """Return what a term is by its form."""
+    if term[:1].isdigit() and not term.isalpha():
+        return "number" if not any(one.isascii() and one.isalpha() for one in term) else "identifier"
+    if _CAMEL.search(term) or (term.isascii() and re.search(r"\d|[_@/.:]", term)):
+        return "identifier"
+    if term[:1].isupper():
+        return "name"
+    return "phrase" if " " in term else "word"
 
 
 def content_words(text: str) -> list[str]:

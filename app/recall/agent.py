@@ -55,6 +55,15 @@ def said(what: str, language: Language) -> str:
     return _SAID[what][language]
 
 
+def as_sizes(given: Mapping[str, Any], messages: int) -> Mapping[str, Any]:
+    """Return an expansion's arguments with ``messages``, its earlier argument (how many more), as the size wanted."""
+    more = given.get("messages")
+    if not isinstance(more, int) or "requested_size" in given:
+        return given
+    rest = {name: value for name, value in given.items() if name != "messages"}
+    return {**rest, "requested_size": messages + more}
+
+
 @dataclass(frozen=True, slots=True)
 class Handoff:
     """The result of a recall."""

@@ -19,6 +19,8 @@ from app.recall.tools import Argument, Tool
 
 INTEGER_MAX = 2**31 - 1
 SHOWN_MAX = 40
+SPELLINGS = {"user_preference": "preference"}
+"""Other names of choices."""
 
 
 class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of ours
@@ -32,8 +34,14 @@ class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of our
 def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, Any]:
     """The arguments by name, those left out not among them. Raises Mistake."""
     names = {argument.name for argument in tool.arguments}
+    formerly = {argument.formerly: argument.name for argument in tool.arguments if argument.formerly}
+    given = {name: value for name, value in given.items() if name not in formerly} | {
+        new: given[old] for old, new in formerly.items() if old in given and new not in given
+    }
     if names >= {"offset", "length"} and "range" in given:
         given = _without_range(given, language)
+    if names >= {"query", "queries"} and given.get("query") in (None, ""):
+        given = _with_query(given)
     for name in given:
         if name not in names:
             raise _no(name, tool, language)
@@ -59,6 +67,14 @@ def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, An
         case [int(start), int(end)] if 0 <= start < end and rest.get("offset") is rest.get("length") is None:
             return {**rest, "offset": start, "length": end - start}
     raise Mistake(wording.WRONG_RANGE.say(language), "range")
+
+
+def _with_query(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first of several queries as the query, where no other is given."""
+    match given.get("queries"):
+        case [str(first), *rest]:
+            return {**given, "query": first, "queries": rest}
+    return given
 
 
 def _no(name: str, tool: Tool, language: Language) -> Mistake:
@@ -113,6 +129,7 @@ def _all_texts(texts: list[str | None]) -> TypeGuard[list[str]]:
 
 
 def _checked_text(argument: Argument, text: str, language: Language) -> str:
+    text = SPELLINGS.get(text, text)
     if argument.choices and text not in argument.choices:
         choices = ", ".join(argument.choices)
         raise _wrong(argument, f"one of {choices}", f"{choices} 之一", language)

@@ -13,9 +13,12 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
+from app.core.fusion import QUERIES_MAX
 from app.core.grep import PATTERN_MAX
 from app.core.model import Language
+from app.core.narrowing import ROLES, TOPICS_MAX
 from app.core.wording import Wording
+from app.recall.attp_guide import ATTP
 
 ToolFormat = Literal["openai", "anthropic", "mcp", "attp"]
 
@@ -42,6 +45,8 @@ class Argument:
     """The largest value of a number, characters of a text, or items of a list."""
     choices: tuple[str, ...] = ()
     in_window: bool = True
+    formerly: str = ""
+    """A name under which it is accepted too."""
 
     def schema(self, language: Language) -> dict[str, Any]:
         """Return the JSON schema with every limit."""
@@ -130,6 +135,14 @@ SEARCH_MEMORIES = Tool(
     (
         QUERY,
         Argument(
+            "queries",
+            "strings",
+            "the parts of a question, or other words for it; the best of all are given",
+            "问题的各个部分或其他说法;返回其中最好的结果",
+            maximum=QUERIES_MAX,
+            in_window=False,
+        ),
+        Argument(
             "limit", "integer", "results wanted", "结果条数", minimum=1, maximum=SEARCH_LIMIT_MAX, in_window=False
         ),
         Argument(
@@ -142,6 +155,23 @@ SEARCH_MEMORIES = Tool(
             "episode:说过的话;passage:归档结果的段落;其余:记下的内容",
             maximum=10,
             choices=MEMORY_TYPES,
+            in_window=False,
+        ),
+        Argument(
+            "roles",
+            "strings",
+            "who said it; results of tools are the tool's",
+            "谁说的;工具结果属于 tool",
+            maximum=4,
+            choices=ROLES,
+            in_window=False,
+        ),
+        Argument(
+            "topics",
+            "strings",
+            "topics of pages or keywords of memories; one must match",
+            "页面话题或记忆关键词,至少匹配一个",
+            maximum=TOPICS_MAX,
             in_window=False,
         ),
         Argument(
@@ -163,6 +193,7 @@ SEARCH_MEMORIES = Tool(
             in_window=False,
         ),
         Argument("this_conversation", "boolean", "leave other conversations out", "不看其他对话", in_window=False),
+        Argument("expand", "boolean", "have an LLM add words to the query", "由 LLM 补充查询词", in_window=False),
     ),
 )
 GREP_MEMORIES = Tool(
@@ -194,11 +225,12 @@ GET_MEMORY_DETAIL = Tool(
 )
 EXTRACT_SEARCH_KEYWORDS = Tool(
     "extract_search_keywords",
-    "The words of a text that are worth searching for.",
-    "提取一段文本中值得搜索的关键词。",
+    "The words of a question that are worth searching for, with type and weight; with an LLM, an expanded query too.",
+    "提取问题中值得搜索的关键词及其类型和权重;有 LLM 时还给出扩展后的查询。",
     (
-        Argument("text", "string", required=True, minimum=1, maximum=TEXT_MAX),
-        Argument("limit", "integer", "keywords wanted", "关键词个数", minimum=1, maximum=30),
+        Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX, formerly="text"),
+        Argument("context", "string", "what was said around it", "上下文", maximum=TEXT_MAX),
+        Argument("max_keywords", "integer", minimum=1, maximum=30, formerly="limit"),
     ),
 )
 REMEMBER = Tool(
@@ -223,13 +255,18 @@ EXPAND_CONTEXT_WINDOW = Tool(
     "expand_context_window",
     "See more of the conversation's latest messages before searching on.",
     "先查看更多最近的消息,再继续搜索。",
-    (Argument("messages", "integer", "how many more", "再看多少条", minimum=1, maximum=50),),
+    (
+        Argument("reason", "string", "why", "原因", maximum=TEXT_MAX),
+        Argument("current_size", "integer", "messages in view", "现有条数", minimum=0),
+        Argument("requested_size", "integer", "messages wanted", "需要的条数", minimum=1, maximum=100),
+    ),
 )
 HANDOFF = Tool(
     "handoff",
     "End the recall and hand over what was found.",
     "结束回忆并交出找到的内容。",
     (
+        Argument("reason", "string", "why it ends now", "结束的原因", maximum=TEXT_MAX),
         Argument("search_summary", "string", "what was found", "找到了什么", required=True, maximum=TEXT_MAX),
         Argument(
             "relevant_memory_keys", "strings", "keys of what matters", "相关的 memory_key", required=True, maximum=100
@@ -273,56 +310,13 @@ GUIDE: dict[Language, str] = {
 MORE: dict[Language, str] = {
     "en": "search_memories gives previews: read one in full with get_memory_detail(memory_key), or its page with "
     "recall_page. recall_memory(query) brings the best passages at once. grep_memories(pattern) finds every line with "
-    "an exact name, number or code, and counts them. extract_search_keywords(text) helps where a search found too "
+    "an exact name, number or code, and counts them. extract_search_keywords(query) helps where a search found too "
     "little.",
     "zh": "search_memories 只给出预览:用 get_memory_detail(memory_key) 读取全文,或用 recall_page 读取所在页。"
     "recall_memory(query) 一次取回最相关的段落。grep_memories(pattern) 找出含有某个名称、数字或编号"
-    "的每一行并统计行数。搜索结果太少时可用 extract_search_keywords(text) 提取关键词。",
+    "的每一行并统计行数。搜索结果太少时可用 extract_search_keywords(query) 提取关键词。",
 }
 """The guide to the other tools."""
-ATTP: dict[Language, str] = {
-    "en": '''\
-Answer with one TOML document and nothing else: a `thought`, then a [tool_call] table with `code` to run, or with a \
-`message` when you are done.
-
-thought = "Tea was mentioned before; I look for it."
-[tool_call]
-status = "continue"
-target = "memory"
-code = """
-hits = search_memories(query="tea")
-__result__ = [hit["content_preview"] for hit in hits]
-"""
-
-thought = "I know it now."
-[tool_call]
-status = "done"
-message = "You like green tea."
-
-The code is Starlark: Python without import, while, classes, exceptions and files. Assign what you want to see to \
-__result__. Besides the built-ins it has these functions, called with named arguments:''',
-    "zh": '''\
-只回复一个 TOML 文档,不要其他内容:先写 `thought`,再写 [tool_call] 表,其中用 `code` 给出要运行的代码,完成时用 \
-`message` 给出回答。
-
-thought = "之前提到过茶,我来查找。"
-[tool_call]
-status = "continue"
-target = "memory"
-code = """
-hits = search_memories(query="茶")
-__result__ = [hit["content_preview"] for hit in hits]
-"""
-
-thought = "已经知道了。"
-[tool_call]
-status = "done"
-message = "你喜欢绿茶。"
-
-代码是 Starlark:没有 import、while、类、异常和文件的 Python。把想看到的内容赋给 __result__。除内置函数外还有以下函数,\
-用命名参数调用:''',
-}
-"""The guide to ATTP; the functions follow."""
 
 
 def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language = "en") -> list[dict[str, Any]]:

@@ -147,7 +147,7 @@ _SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row, a
                  (expires_at IS NULL OR expires_at > now())
                  AND ($4::uuid IS NULL OR conversation_uid = $4)
                  AND ($5::text[] IS NULL OR type = ANY ($5))
-                 AND ($6::uuid IS NULL OR archive_id = $6)
+                 AND ($6::uuid[] IS NULL OR archive_id = ANY ($6) OR id = ANY ($6))
                  AND ($8::text IS NULL OR (terms <#> $8::text::sparsevec) < 0)
                  AND ($9::uuid IS NULL OR id >= $9)
                  AND ($10::uuid IS NULL OR id < $10)
@@ -244,7 +244,8 @@ class Filter:
 
     conversation_uid: UUID | None = None
     types: Sequence[str] | None = None
-    archive_id: UUID | None = None
+    among: Sequence[UUID] | None = None
+    """Ids of memories, or of archives whose passages are searched."""
     keywords: Sequence[int] = ()
     """At least one of them must occur."""
     since: datetime | None = None
@@ -277,7 +278,7 @@ async def search(
     if not scoring.terms and meaning is None:
         return Hits([], 0)
     arguments: list[object] = [
-        tenant, owner, scoring.terms, where.conversation_uid, where.types, where.archive_id, limit,
+        tenant, owner, scoring.terms, where.conversation_uid, where.types, where.among, limit,
         bm25.any_of(where.keywords) if where.keywords else None, first_id(where.since) if where.since else None,
         first_id(where.until) if where.until else None, where.score_min, scoring.weight, scoring.only_meaning,
         score_of(FOUND_MIN), where.sensitive, scoring.telling, every_passage, *_named(scoring.named),

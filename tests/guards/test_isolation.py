@@ -35,6 +35,7 @@ from app.store import (
     keys,
     memories,
     messages,
+    narrowing,
     notes,
     page_index,
     portable,
@@ -52,7 +53,7 @@ pytestmark = pytest.mark.anyio
 
 STORE = (
     appending, archives, conversations, embeddings, erasing, grep, idempotency, kept_answers, keys, memories, messages,
-    notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
+    narrowing, notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
@@ -125,6 +126,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
+    "memories that pass": (narrowing.AMONG, (owner_of("u:u"), [], [], "{}", [])),
     "conversations to grep": (grep.SPANS, ("u", 10)),
     "messages that can match": (grep.MESSAGES, (["c"], [1], [LAST], None, None, [], 10)),
     "archives to grep": (grep.ARCHIVES_OF, ("u:u", None, 10)),

@@ -1,5 +1,6 @@
 """Searches in a time range, and with the query in more words."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.api.kit import Json, append, assistant, ok, problem, user
 from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
 from tests.recall.test_agent import llm, thinking  # noqa: F401 - fixtures
+from tests.tools.kit import refused, said
 
 QUERY = "lodgings"
 
@@ -100,3 +102,70 @@ def test_errors_name_the_field(client: httpx.Client, body: Json, field: str) -> 
         client.get("/memories/search", params={"user_id": "u", "query": "x", **body}),
     ):
         assert any(field in map(str, error["loc"]) for error in problem(answer, 422)["errors"])
+
+
+BOOK = {  # a question, what answers it, words that help, words that mislead
+    "Which lodgings did we book?": (
+        "We stayed at the Hotel Bristol in Porto.",
+        "hotel hostel stayed",
+        "invoice budget",
+    ),
+    "What vehicle do I drive?": ("My car is an old Saab.", "car automobile bicycle", "kitchen garden recipe"),
+    "我的宠物叫什么": ("小猫名叫豆包,三岁了。", "小猫 小狗 名叫", "发票 报销 预算"),
+    "How do I get to work?": ("I commute by ferry number nine.", "commute ferry bus train", "hotel tea weather"),
+    "Who repaired the roof?": (
+        "The roof was repaired by Tomas the carpenter.",
+        "carpenter builder fixed",
+        "cat dog pets",
+    ),
+}
+NOISE = [
+    "The invoice was over budget.", "The kitchen garden needs a recipe.", "发票和报销超出预算。", "Tea and weather.",
+    "Work on the report is late.", "The cat and the dog are pets.", "Which drive is full?", "我的作业还没写完。",
+]  # fmt: skip
+
+
+def places(client: httpx.Client, user_id: str = "u", **body: Any) -> list[int]:
+    """The place of each answer among the first three results; 3 if it is not there."""
+    found = []
+    for question, (fact, *_) in BOOK.items():
+        results = searched(client, user_id, query=question, search_mode="keyword", limit=3, **body)["results"]
+        shown = [result["summary"] for result in results]
+        found.append(next((place for place, text in enumerate(shown) if text[:12] == fact[:12]), 3))
+    return found
+
+
+def test_a_good_expansion_finds_more_and_a_bad_one_loses_nothing(thinking: httpx.Client, llm: FakeOpenAI) -> None:  # noqa: F811
+    texts = [*NOISE, *(fact for fact, *_ in BOOK.values())]
+    told = [message for text in texts for message in (user(text), assistant("Noted."))]
+    append(thinking, "c", told)
+    plain = places(thinking)
+    expansions: list[list[int]] = []
+    for kind in (1, 2):
+        words = {question: more[kind] for question, more in BOOK.items()}
+        llm.reply = lambda request, words=words: json.dumps(  # type: ignore[misc]
+            {"query": next(more for question, more in words.items() if question in request["messages"][1]["content"])}
+        )
+        append(thinking, f"c{kind}", told, user_id=f"user {kind}")  # another user: expansions are cached by user
+        expansions.append(places(thinking, f"user {kind}", expand=True))
+    good, bad = expansions
+    assert sum(place < 3 for place in good) > sum(place < 3 for place in plain)
+    assert bad == plain
+
+
+def test_several_queries_are_one_search(client: httpx.Client) -> None:
+    for text in ("The ferry is number nine.", "The dentist is in Porto.", "Tea is in the tin."):
+        append(client, "c", [user(text), assistant("Noted.")])
+    found = searched(client, query="which ferry", queries=["where is the dentist", "which ferry"])
+    assert [hit["summary"][:11] for hit in found["results"][:2]] in (
+        ["The ferry i", "The dentist"], ["The dentist", "The ferry i"],
+    )  # fmt: skip
+    assert len({hit["memory_key"] for hit in found["results"]}) == len(found["results"])
+    params: Json = {"user_id": "u", "query": "ferry", "queries": ["dentist", "tea"]}
+    assert len(ok(client.get("/memories/search", params=params))["results"]) == 3
+    problem(client.post("/memories/search", json={"user_id": "u", "query": "x", "queries": ["y"] * 6}), 422, "queries")
+    problem(client.post("/memories/search", json={"user_id": "u", "query": "x", "queries": [""]}), 422, "queries")
+    told = said(client, "c", "search_memories", queries=["ferry", "dentist"])
+    assert "**ferry**" in told
+    assert "**dentist**" in told
+    assert "5" in refused(client, "c", "search_memories", query="x", queries=["y"] * 50)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.extractive.terms import key_terms
-from app.services.memory.searching import preview
+from app.services.memory.previewing import preview
 from app.text import bm25
 from app.text.chinese_scripts import simplified
 from app.text.language import fold, fold_each, segments, words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.services.memory.searching import PREVIEW_CHARACTERS, preview
+from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 
 
 @pytest.mark.parametrize(

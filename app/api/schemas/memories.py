@@ -6,18 +6,20 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from app.api.body import RequestModel
+from app.api.schemas.narrowing import MemoryType, Narrowed, OwnType
 from app.api.schemas.windows import WarningItem
 from app.api.times import Time
+from app.core.fusion import QUERIES_MAX
 from app.core.grep import PATTERN_MAX
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
 
-MemoryType = Literal["episode", "passage", "preference", "fact", "general", "command_output"]
+QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
-class RecallBody(RequestModel):
+class RecallBody(Narrowed):
     """A task for the recall agent."""
 
     user_id: str | None = None
@@ -49,31 +51,50 @@ class RecallResult(BaseModel):
 
 
 class KeywordsBody(RequestModel):
-    """A text to extract search keywords from."""
+    """A question or another text to extract search keywords from."""
 
-    text: str = Field(min_length=1, max_length=100_000)
-    limit: int = Field(10, ge=1, le=30)
+    text: str = Field(
+        min_length=1, max_length=100_000, validation_alias=AliasChoices("query", "text"), description="or `query`"
+    )
+    context: str = Field("", max_length=100_000, description="what was said around it; its words weigh half")
+    limit: int = Field(
+        10, ge=1, le=30, validation_alias=AliasChoices("max_keywords", "limit"), description="or `max_keywords`"
+    )
+
+
+class Keyword(BaseModel):
+    keyword: str
+    type: Literal["number", "identifier", "name", "phrase", "word"]
+    weight: float = Field(description="0 to 1, relative to the best")
 
 
 class Keywords(BaseModel):
-    keywords: list[str]
+    keywords: list[str] = Field(description="best first")
+    weighted: list[Keyword] = Field(description="the same with type and weight")
 
 
-class SearchBody(RequestModel):
+class SearchBody(Narrowed):
     """A search."""
 
     user_id: str | None = None
     query: str = Field(min_length=1, max_length=10_000)
+    queries: list[QueryText] = Field(
+        default=[],
+        max_length=QUERIES_MAX,
+        description="further queries, such as the parts of a question; of each memory the best score counts",
+    )
     search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid"
     keywords: list[str] = Field(default=[], max_length=20, description="at least one must occur")
-    memory_types: list[MemoryType] = Field(default=[], max_length=10)
     time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
     since: Time | None = Field(None, description="only from this time on")
     until: Time | None = Field(None, description="only before this time")
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float = Field(0.0, ge=0, le=1)
     conversation_id: str | None = None
-    expand: bool = Field(default=False, description="have the LLM expand the query first; adds the time of an LLM call")
+    expand: bool = Field(
+        default=False,
+        description="have the LLM add words to the query, which takes its time; what the query finds stays first",
+    )
 
 
 class GrepBody(RequestModel):
@@ -142,7 +163,7 @@ class MemoryBody(RequestModel):
     user_id: str | None = None
     conversation_id: str | None = None
     content: str = Field(min_length=1, max_length=1_000_000)
-    memory_type: Literal["preference", "fact", "general", "command_output"] = "general"
+    memory_type: OwnType = Field("general", description="`user_preference` is accepted for `preference`")
     keywords: list[Annotated[str, Field(min_length=1, max_length=KEYWORD_MAX)]] = Field(
         default=[], max_length=KEYWORDS_MAX
     )

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api.body import RequestModel
+from app.api.schemas.narrowing import Narrowed
 from app.core.budget import BUDGET_MAX
 from app.core.messages import MODEL_MAX
 from app.core.model import RecallScope
@@ -28,6 +29,7 @@ class ContextBody(RequestModel):
     query: str | None = Field(None, max_length=10_000, description=QUERY)
     recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=RECALL_MAX_TOKENS)
     recall_scope: RecallScope | None = Field(None, description=RECALL_SCOPE)
+    recall_filter: Narrowed | None = Field(None, description="what the query is narrowed to")
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)
     format: Literal["openai", "anthropic"] = "openai"

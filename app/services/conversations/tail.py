@@ -20,6 +20,7 @@ from app.core import relevance
 from app.core.assemble import free_for_tail
 from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy, RecallScope, TailItem, Window, WindowWarning
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.quote import archive_text, moment_line, moments_heading
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime
@@ -51,6 +52,7 @@ class ContextRequest:
     """Tokens that the query can bring in; None: whatever is free, and the layout then leaves more free."""
     recall_scope: RecallScope | None = None
     """The range of the query; None: as set by the conversation's policy."""
+    recall_filter: Narrowing = EVERYTHING
     load: tuple[UUID, ...] = ()
     pages: tuple[int, ...] = ()
     format: Format = "openai"
@@ -164,7 +166,7 @@ async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query:
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
         connection, tenant, own.scope, query, most + len(search.in_view), sensitive=sensitive,
-        conversation_uid=own.uid if search.is_alone else None,
+        conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
     scored = [
         relevance.Scored(hit.score, hit.own, hit.coverage, hit.conversation_id not in (None, own.id))

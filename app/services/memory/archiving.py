@@ -298,7 +298,7 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
 async def _passages(connection: Connection, tenant: UUID, row: Record, query: Query) -> list[tuple[Hit, str]]:
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
-    where = memories.Filter(archive_id=row["id"])
+    where = memories.Filter(among=[row["id"]])
     hits, *_ = await memories.search(connection, tenant, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX)
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]

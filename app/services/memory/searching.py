@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
+import anyio.to_thread
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance as relevances
+from app.core.fusion import fused
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
@@ -26,11 +28,12 @@ from app.extractive.terms import key_terms
 from app.postgres.database import Connection, Database
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
+from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text
-from app.store import archives, conversations, embeddings, memories, messages, remembered
+from app.store import archives, conversations, embeddings, memories, messages, narrowing, remembered
 from app.store.memories import Hit, Hits, Meaning, Named, relevance
 from app.text import bm25
-from app.text.language import fold_each, scalar, script_counts
+from app.text.language import scalar, script_counts
 from app.text.queries import telling, told_once
 
 Mode = Literal["hybrid", "semantic", "keyword"]
@@ -71,6 +74,10 @@ class SearchRequest:
     relevance_min: float = 0.0
     sensitive: bool = False
     """Whether sensitive memories are searched too."""
+    narrowing: Narrowing = EVERYTHING
+    queries: tuple[str, ...] = ()
+    expansion: str | None = None
+    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,10 @@ class SearchHit:
     @property
     def key(self) -> UUID:
         return self.whole["key"] if self.whole is not None else self.hit.id
+
+    @property
+    def score(self) -> float:
+        return self.hit.score
 
     @property
     def day(self) -> str:
@@ -170,18 +181,28 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
-    query = await ready(runtime, tenant, request.query, request.mode, request.asked_at)
+    texts = [request.query, *request.queries, *([request.expansion] if request.expansion else [])]
+    queries = [await ready(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
 
-    async def read(database: Database) -> tuple[list[SearchHit], int]:
+    async def read(database: Database) -> list[tuple[list[SearchHit], int]]:
         async with database.snapshot(tenant) as connection:
-            return await _search(connection, tenant, request, query, keywords)
+            return [await _search(connection, tenant, request, query, keywords) for query in queries]
 
-    hits, total = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-    warnings = list(query.warnings)
-    if not query.terms and not keywords and query.meaning is None:
+    found = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    hits = found[0][0]
+    if len(found) > 1:
+        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in found], request)
+    total = max(len(hits), *(one for _, one in found))
+    warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
+    if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    return Found(hits, total, query.mode, None, warnings)
+    return Found(hits, total, queries[0].mode, request.expansion, warnings)
+
+
+def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchHit]:
+    expanded = found.pop() if request.expansion else []
+    return _each_once(found, request.query, expanded)[: request.limit]
 
 
 async def _search(
@@ -198,6 +219,7 @@ async def _search(
         query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic", named=query.named
     )
     where = memories.Filter(
+        among=await narrowing.among(connection, tenant, owner_of(scope), request.narrowing),
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
     )  # fmt: skip
@@ -207,18 +229,15 @@ async def _search(
         hits, total, *_ = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
         all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
         size = sum(len(hit.text) for hit in all_moments)
-        distinct = await run_in_thread_if_large(size, _each_once, all_moments, request.query)
+        distinct = await run_in_thread_if_large(size, _each_once, [all_moments], query.text)
         if len(distinct) == len(all_moments) or len(hits) < limit:
             break
     return distinct[: request.limit], total
 
 
-def _each_once(moments: Sequence[SearchHit], query: str) -> list[SearchHit]:
+def _each_once(found: Sequence[Sequence[SearchHit]], query: str, expanded: Sequence[SearchHit] = ()) -> list[SearchHit]:
     """Return the best passage of each memory, without repetitions; one that merely repeats the query comes last."""
-    best: dict[UUID, SearchHit] = {}
-    for moment in moments:
-        best.setdefault(moment.key, moment)
-    once = list(best.values())
+    once = fused(found, expanded)
     return [once[place] for place in told_once([moment.text for moment in once], query)]
 
 
@@ -242,10 +261,12 @@ async def find(
     *,
     sensitive: bool,
     conversation_uid: UUID | None = None,
+    within: Narrowing = EVERYTHING,
 ) -> Hits:
     """The best passages for a query, the best first: of a message or an archive as many as match."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named)
-    where = memories.Filter(conversation_uid=conversation_uid, sensitive=sensitive)
+    among = await narrowing.among(connection, tenant, owner_of(scope), within)
+    where = memories.Filter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
     return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
 
@@ -309,7 +330,6 @@ def _told(
     return results
 
 
-PREVIEW_CHARACTERS = 200
 DETAIL_BYTES = 100_000
 
 
@@ -334,47 +354,6 @@ def result(moment: SearchHit, query: str) -> dict[str, Any]:
 def size(moments: Sequence[SearchHit], query: str) -> int:
     """Return how many characters ``result`` will process in total."""
     return sum(len(moment.text) + len(query) for moment in moments)
-
-
-def preview(text: str, query: str) -> str:
-    """Return up to 200 characters around the first match, which is marked ``**so**``."""
-    at, length = _first_match(text, query)
-    start = max(0, min(at - PREVIEW_CHARACTERS // 3, len(text) - PREVIEW_CHARACTERS + 6))
-    shown = text[start : start + PREVIEW_CHARACTERS - 6]
-    at -= start
-    if length and at + length <= len(shown):
-        shown = f"{shown[:at]}**{shown[at : at + length]}**{shown[at + length :]}"
-    return (
-        ("…" if start else "") + " ".join(shown.split()) + ("…" if start + PREVIEW_CHARACTERS - 6 < len(text) else "")
-    )
-
-
-def _first_match(text: str, query: str) -> tuple[int, int]:
-    """Return place and length of the first occurrence of the query's longest word that occurs; (0, 0) if none does.
-
-    A word matches in any of its forms; a Chinese match extends over the word pairs that follow it.
-    """
-    folded = fold_each(text)
-    words = set(bm25.terms(query)) - bm25.STOP_WORDS
-    for word in sorted(words, key=lambda word: (-len(word), folded.find(word))):
-        at = folded.find(word)
-        if at < 0:
-            continue
-        if folded[at].isascii():
-            return _whole_word(folded, word) or (at, len(word))
-        end = at + len(word)
-        while folded[end - 1 : end + 1] in words:
-            end += 1
-        return at, end - at
-    return 0, 0
-
-
-def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
-    """The first word that a term is of: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
-    for match in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
-        if term in bm25.terms(match[0]):
-            return match.start(), len(match[0])
-    return None
 
 
 def detail(moment: SearchHit) -> dict[str, Any]:

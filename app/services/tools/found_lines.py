@@ -1,4 +1,4 @@
-"""The lines that `grep_memories` found, as a model reads them."""
+"""The lines and keywords that tools found, as a model reads them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from app.core import wording
 from app.core.model import Language
+from app.core.neutral import neutral
 from app.core.quote import moment_text
 from app.services.memory.grepping import Hit, Lines
+from app.services.memory.keywords import Keyword
 
 
 def hit_text(hit: Hit, here: str | None, language: Language) -> str:
@@ -36,3 +38,8 @@ def first_within(tokens: Sequence[int], room: int) -> int:
         if room < 0:
             return max(1, count)
     return len(tokens)
+
+
+def keywords_text(found: Sequence[Keyword], expanded: str | None, language: Language) -> str:
+    text = ", ".join(f"{one.keyword} ({one.type} {one.weight:g})" for one in found)
+    return f"{text}\n{wording.EXPANDED.say(language, query=neutral(expanded))}" if expanded else text

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
 from app.core import wording
 from app.core.model import Language
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.neutral import block
 from app.core.quote import Said, memories_text
 from app.extractive.terms import key_terms
@@ -50,6 +51,8 @@ class RecallRequest:
     iterations_max: int = 3
     sensitive: bool = False
     """Whether sensitive memories are there."""
+    narrowing: Narrowing = EVERYTHING
+    """Of its searches."""
 
 
 @dataclass
@@ -113,6 +116,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
     asking = await tool_calls.asker(
         runtime, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
     )
+    asking = replace(asking, narrowing=request.narrowing)
     latest = await _latest(runtime, tenant, asking, agent.FIRST_MESSAGES)
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:
@@ -201,7 +205,7 @@ async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
     """Execute a call: return text for the model, or a Handoff that ends the task; None ends the iteration."""
     task = run.task
     try:
-        tool, arguments = _read(call, run.language)
+        tool, arguments = _read(call, run.language, task.messages)
     except Mistake as mistake:
         run.note(call.name[: agent.NAME_SHOWN], {}, str(mistake), is_error=True)
         return str(mistake)
@@ -214,13 +218,13 @@ async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
         run.note(call.name, arguments, refused or "", is_error=refused is not None)
         if refused is not None:
             return refused
-        task.expand(arguments.get("messages", agent.MORE_MESSAGES))
+        task.expand(max(1, arguments.get("requested_size", task.messages + agent.MORE_MESSAGES) - task.messages))
         return None
     return await run.use(call.name, arguments)
 
 
-def _read(call: ModelCall, language: Language) -> tuple[Tool, dict[str, Any]]:
-    """The tool that the model called, and with what. Raises Mistake."""
+def _read(call: ModelCall, language: Language, messages: int) -> tuple[Tool, dict[str, Any]]:
+    """The tool that the model called with ``messages`` in view, and with what. Raises Mistake."""
     tool = BY_NAME.get(call.name)
     if tool is None:
         raise Mistake(f"There is no tool {call.name[: agent.NAME_SHOWN]!r}; there are {', '.join(BY_NAME)}.", "")
@@ -230,7 +234,7 @@ def _read(call: ModelCall, language: Language) -> tuple[Tool, dict[str, Any]]:
         given = None
     if not isinstance(given, dict):
         raise Mistake("The arguments are not a JSON object.", "")
-    return tool, read(tool, given, language)
+    return tool, read(tool, agent.as_sizes(given, messages) if tool is tools.EXPAND_CONTEXT_WINDOW else given, language)
 
 
 def _assistant(reply: Reply) -> dict[str, Any]:

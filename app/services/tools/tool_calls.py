@@ -22,10 +22,10 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.grep import Refused
 from app.core.model import Language
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.profile import policy_of
 from app.core.quote import archive_text, memories_text, moment_text
 from app.core.scope import scope_of
-from app.extractive.terms import key_terms
 from app.postgres.database import Connection
 from app.recall import tools
 from app.recall.arguments import Mistake, read
@@ -33,12 +33,12 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, grepping, recalling, searching
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
 from app.services.memory.archiving import Wanted
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.recalling import clipped
 from app.services.memory.searching import SearchHit, SearchRequest
-from app.services.tools.found_lines import first_within, found_title, hit_text
+from app.services.tools.found_lines import first_within, found_title, hit_text, keywords_text
 from app.store import conversations, messages
 from app.text.language import language as language_of
 
@@ -57,6 +57,7 @@ class Asker:
     conversation: Conversation | None = None
     sensitive: bool = False
     """Whether sensitive memories are there."""
+    narrowing: Narrowing = EVERYTHING
 
     @property
     def scope(self) -> str:
@@ -235,8 +236,15 @@ async def _search_memories(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     query: str = arguments["query"]
+    queries = [one[: tools.TEXT_MAX] for one in arguments.get("queries", ())]
+    expansion = None
+    if arguments.get("expand"):
+        expansion, _ = await expanding.expand(runtime, tenant, asking.scope, query)
     request = SearchRequest(
         query=query,
+        queries=tuple(queries),
+        expansion=expansion,
+        narrowing=asking.narrowing.with_(arguments.get("roles", ()), arguments.get("topics", ())),
         user_id=asking.user_id,
         conversation_id=_here(runtime, asking, arguments),
         mode=arguments.get("search_mode", "hybrid"),
@@ -250,6 +258,7 @@ async def _search_memories(
     search_results = await searching.search(runtime, tenant, request)
     if not search_results.moments:
         return _nothing(search_results.warnings, language)
+    query = "\n".join([expansion or query, *queries])
     results = await run_in_thread_if_large(
         searching.size(search_results.moments, query), _results, search_results.moments, query
     )
@@ -358,13 +367,15 @@ async def _get_memory_detail(
 
 
 async def _extract_search_keywords(
-    _services: Runtime, _tenant: UUID, _asking: Asker, arguments: dict[str, Any], language: Language
+    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
-    text: str = arguments["text"]
-    keywords = await run_in_thread_if_large(len(text), key_terms, text, arguments.get("limit", tools.KEYWORDS_LIMIT))
-    if not keywords:
-        return Answer(wording.NO_KEYWORDS.say(language), keywords)
-    return Answer(", ".join(keywords), keywords)
+    query: str = arguments["query"]
+    count = arguments.get("max_keywords", tools.KEYWORDS_LIMIT)
+    found = await keywords.keywords_of(query, arguments.get("context", ""), count)
+    if not found:
+        return Answer(wording.NO_KEYWORDS.say(language), [])
+    expanded = await keywords.expanded(runtime, tenant, asking.scope, query)
+    return Answer(keywords_text(found, expanded, language), [one.value() for one in found])
 
 
 Run = Callable[[Runtime, UUID, Asker, dict[str, Any], Language], Awaitable[Answer]]

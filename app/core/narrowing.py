@@ -1,0 +1,32 @@
+"""What a search is narrowed to, besides time and conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+ROLES = ("user", "assistant", "tool", "system")
+TOPICS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Empty members narrow nothing."""
+
+    roles: tuple[str, ...] = ()
+    """Who said it; an archived result is a tool's."""
+    topics: tuple[str, ...] = ()
+    """One of them is a topic of the page it stands on, or a keyword of the memory."""
+    metadata: str = "{}"
+    """JSON that the metadata of the memory or of its conversation contains."""
+    types: tuple[str, ...] = ()
+
+    def with_(self, roles: Sequence[str], topics: Sequence[str]) -> Narrowing:
+        """Return the same with other roles and topics where some are given."""
+        return replace(self, roles=tuple(roles) or self.roles, topics=tuple(topics) or self.topics)
+
+    def __bool__(self) -> bool:
+        return bool(self.roles or self.topics or self.types) or self.metadata != "{}"
+
+
+EVERYTHING = Narrowing()

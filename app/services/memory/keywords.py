@@ -1,0 +1,48 @@
+"""Keywords to search by, with what each is and how much it tells."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+import anyio.to_thread
+
+from app.extractive.terms import kind_of, scored_terms
+from app.runtime import Runtime
+from app.services.memory import expanding
+
+CONTEXT_PART = 0.5
+"""The weight of words that only the context has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    keyword: str
+    type: str
+    weight: float
+    """0 to 1, relative to the best."""
+
+    def value(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+async def keywords_of(query: str, context: str, count: int) -> list[Keyword]:
+    """Return the keywords of a query, and with less weight those of what was said around it, best first."""
+    return await anyio.to_thread.run_sync(_keywords, query, context, count)
+
+
+def _keywords(query: str, context: str, count: int) -> list[Keyword]:
+    scores = dict(scored_terms(query, count))
+    for term, score in scored_terms(context, count):
+        scores.setdefault(term, CONTEXT_PART * score)
+    best = sorted(scores.items(), key=lambda item: -item[1])[:count]
+    most = max((score for _, score in best), default=1.0) or 1.0
+    return [Keyword(term, kind_of(term), round(score / most, 2)) for term, score in best]
+
+
+async def expanded(runtime: Runtime, tenant: UUID, scope: str, query: str) -> str | None:
+    """Return the query with an LLM's words; None without an LLM, or if it fails."""
+    if runtime.chat is None:
+        return None
+    return (await expanding.expand(runtime, tenant, scope, query))[0]

@@ -1,0 +1,105 @@
+"""Searches, recall and a window's query are narrowed by type, role, topic and metadata, and never widened."""
+
+import asyncio
+
+import asyncpg
+import httpx
+import pytest
+
+from app.postgres.embedded import EmbeddedPostgres
+from tests.api.kit import Json, append, assistant, call, ok, problem, result, text_of, turn, user, window
+from tests.tools.kit import refused, said
+
+
+@pytest.fixture
+def seeded(client: httpx.Client) -> httpx.Client:
+    """A conversation about a ferry, one of a project, memories with metadata, and the same of Bob's."""
+    talk = [
+        user("Which ferry goes to Porto?"),
+        call("a"),
+        result("a", "Ferry timetable: nine o'clock."),
+        assistant("The nine o'clock ferry."),
+    ]
+    append(client, "talk", talk)
+    ok(client.post("/conversations", json={"id": "work", "user_id": "u", "metadata": {"project": "harbour"}}), 201)
+    append(client, "work", [user("The ferry contract is signed."), assistant("Good news about the ferry.")])
+    for name, metadata in (("u", {"project": "harbour", "n": {"a": 1}}), ("u", {}), ("bob", {"project": "harbour"})):
+        memory = {"user_id": name, "content": f"A ferry of {metadata}.", "memory_type": "fact", "metadata": metadata}
+        ok(client.post("/memories", json={**memory, "keywords": ["Boats"] if metadata else []}), 201)
+    return client
+
+
+def found(client: httpx.Client, **body: object) -> list[str]:
+    answer = ok(client.post("/memories/search", json={"user_id": "u", "query": "ferry", **body}))
+    return sorted(hit["content_preview"].replace("**", "") for hit in answer["results"])
+
+
+def test_roles_tell_who_said_it(seeded: httpx.Client) -> None:
+    assert found(seeded, roles=["tool"]) == ["Ferry timetable: nine o'clock."]
+    assert found(seeded, roles=["user"]) == ["The ferry contract is signed.", "Which ferry goes to Porto?"]
+    assert len(found(seeded, roles=["user", "assistant"])) == 4
+    assert len(found(seeded)) == 7
+    query: Json = {"user_id": "u", "query": "ferry", "roles": ["tool"]}
+    assert len(ok(seeded.get("/memories/search", params=query))["results"]) == 1
+    text = said(seeded, "talk", "search_memories", query="ferry", roles=["tool"])
+    assert "timetable" in text
+    assert "contract" not in text
+    assert "one of user" in refused(seeded, "talk", "search_memories", query="ferry", roles=["captain"])
+
+
+def test_metadata_is_that_of_a_memory_or_its_conversation(seeded: httpx.Client) -> None:
+    assert len(found(seeded, metadata={"project": "harbour"})) == 3
+    assert len(found(seeded, metadata={"n": {"a": 1}})) == 1
+    assert found(seeded, metadata={"project": "harbour"}, roles=["user"]) == ["The ferry contract is signed."]
+    for nothing in ({"project": "other"}, {"project": ["harbour"]}, {"'; --": None}, {"project": None}):
+        assert found(seeded, metadata=nothing) == []
+    assert len(found(seeded, metadata={})) == 7
+
+
+def test_topics_are_those_of_pages_or_keywords_of_memories(seeded: httpx.Client, postgres: EmbeddedPostgres) -> None:
+    assert len(found(seeded, topics=["boats"])) == 1
+    assert found(seeded, topics=["nothing"]) == []
+    asyncio.run(index(postgres))
+    assert found(seeded, topics=["SHIPPING"]) == ["Good news about the ferry.", "The ferry contract is signed."]
+    assert len(found(seeded, topics=["shipping", "boats"])) == 3
+    assert "contract" in said(seeded, "talk", "search_memories", query="ferry", topics=["Shipping"])
+
+
+async def index(postgres: EmbeddedPostgres) -> None:
+    """Give the page of `work` a topic, as its job does."""
+    connection = await asyncpg.connect(postgres.superuser_dsn)
+    await connection.execute(
+        "INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, topics)"
+        " SELECT tenant_id, id, 1, 1, 'extractive', '{Shipping}' FROM conversations WHERE id = 'work'"
+    )
+    await connection.close()
+
+
+def test_the_recall_agent_and_a_windows_query_are_narrowed_too(seeded: httpx.Client) -> None:
+    body: Json = {"user_id": "u", "query": "ferry", "metadata": {"project": "harbour"}, "roles": ["user"]}
+    summary = ok(seeded.post("/memories/recall", json=body))["search_summary"]
+    assert "contract" in summary
+    assert "Porto" not in summary
+    for number in range(12):
+        append(seeded, "talk", turn(number, words=200))
+    asked: Json = {"query": "Has the ferry contract been signed?", "budget": 3000}
+    assert "contract is signed" in text_of(ok(seeded.post("/conversations/talk/context", json=asked))["messages"][-1])
+    narrowed = ok(seeded.post("/conversations/talk/context", json={**asked, "recall_filter": {"roles": ["tool"]}}))
+    assert "contract is signed" not in text_of(narrowed["messages"][-1])
+    assert window(seeded, "talk", budget=3000)["usage"]["total"] <= 3000
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ({"roles": ["captain"]}, "roles"), ({"roles": "user"}, "roles"), ({"topics": ["x"] * 21}, "topics"),
+        ({"topics": [""]}, "topics"), ({"topics": ["a\x00"]}, "topics"), ({"metadata": ["a"]}, "metadata"),
+        ({"metadata": {"a": "\x00"}}, "metadata"), ({"metadata": {"a": "x" * 20_000}}, "metadata"),
+        ({"memory_types": ["dream"]}, "memory_types"),
+    ],
+)  # fmt: skip
+def test_what_narrows_to_nothing_sensible_is_a_clear_problem(seeded: httpx.Client, body: Json, name: str) -> None:
+    asked = {"user_id": "u", "query": "ferry", **body}
+    problem(seeded.post("/memories/search", json=asked), 422, name)
+    problem(seeded.post("/memories/recall", json=asked), 422, name)
+    problem(seeded.post("/conversations/talk/context", json={"query": "ferry", "recall_filter": body}), 422, name)
