@@ -86,8 +86,9 @@ bench-retrieval: $(DEV) ## Measure search quality and print tables
 fuzz: $(DEV) ## Fuzz the service from its OpenAPI document; SECONDS=600
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
-soak: $(DEV) ## Run mixed load with kills and faults, and the long tests of hostile and load; MINUTES=60
+soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
 	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load
+	$(BIN)/python -m tests.histories.run --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
 openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
