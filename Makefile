@@ -83,7 +83,9 @@ bench: $(DEV) ## Run the benchmarks and print tables
 bench-retrieval: $(DEV) ## Measure search quality and print tables
 	$(BIN)/python -m bench retrieval $(ARGS)
 
-fuzz: $(DEV) ## Fuzz the service from its OpenAPI document; SECONDS=600
+fuzz: $(DEV) ## Fuzz the parsers by coverage, then the service from its OpenAPI document; SECONDS=600 each
+	$(LOCKED) -r requirements-fuzz.txt
+	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),600)
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
 soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
