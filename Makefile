@@ -83,11 +83,14 @@ bench: $(DEV) ## Run the benchmarks and print tables
 bench-retrieval: $(DEV) ## Measure search quality and print tables
 	$(BIN)/python -m bench retrieval $(ARGS)
 
-fuzz: $(DEV) ## Fuzz the service from its OpenAPI document; SECONDS=600
+fuzz: $(DEV) ## Fuzz the parsers by coverage, then the service from its OpenAPI document; SECONDS=600 each
+	$(LOCKED) -r requirements-fuzz.txt
+	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),600)
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
-soak: $(DEV) ## Run mixed load with kills and faults, and the long tests of hostile and load; MINUTES=60
+soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
 	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load
+	$(BIN)/python -m tests.histories.run --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
 openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json

@@ -8,12 +8,13 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import Request
+from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
 from app.api import openai_errors
-from app.api.body import INLINE_BYTES, checked_object, parse, read_bytes, require_plain
+from app.api.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain
 from app.api.proxying import CONVERSATION, RECALL, Wishes, proxy_request, upstream_of, with_model
 from app.api.runtime import runtime_of
 from app.api.scope import MODE, PASS_THROUGH
@@ -59,6 +60,16 @@ async def passed_through(
     except ProviderError as error:
         return openai_errors.answer(error, dialect)
     return StreamingResponse(answer.parts, answer.status, dict(answer.headers))
+
+
+def checked_by(model: type[BaseModel], read: Read) -> Read:
+    """Return a reader that first refuses what the dialect's schema refuses. Raises Invalid."""
+
+    def checked(body: Mapping[str, Any]) -> Question:
+        parse_model(model, body)
+        return read(body)
+
+    return checked
 
 
 def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, read: Read) -> ProxyRequest | None:

@@ -11,7 +11,7 @@ from app import errors
 from app.api import openai_errors
 from app.api.answers import json_text
 from app.api.body import json_body, parse_model, read_json
-from app.api.passing import passed_through
+from app.api.passing import checked_by, passed_through
 from app.api.proxying import Wished, answered, upstream_of
 from app.api.runtime import Wired
 from app.api.schemas import proxy as schemas
@@ -40,7 +40,8 @@ async def create_chat_completion(request: Request, caller: Writer, runtime: Wire
     Quire finds the conversation.
     """
     if is_passed_through(request):
-        return await passed_through(request, caller, wishes, "chat", served_chat.question)
+        read = checked_by(schemas.ChatBody, served_chat.question)
+        return await passed_through(request, caller, wishes, "chat", read)
     upstream_of(runtime)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     _check(parse_model(schemas.ChatBody, value))

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.api import openai_errors
 from app.api.answers import json_text
 from app.api.body import json_body, parse_model, read_json
-from app.api.passing import passed_through
+from app.api.passing import checked_by, passed_through
 from app.api.proxying import PASSED_HEADERS, Wished, answered, upstream_of, with_model
 from app.api.runtime import Wired
 from app.api.schemas import proxy as schemas
@@ -35,7 +35,8 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
     returns to a Messages API unchanged and goes to no other.
     """
     if is_passed_through(request):
-        return await passed_through(request, caller, wishes, "messages", served_messages.question)
+        read = checked_by(schemas.MessagesBody, served_messages.question)
+        return await passed_through(request, caller, wishes, "messages", read)
     upstream_of(runtime)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     parse_model(schemas.MessagesBody, value)
@@ -53,7 +54,8 @@ async def count_message_tokens(request: Request, caller: Reader, runtime: Wired,
     A Messages API behind the proxy counts; otherwise Quire does, with its own tokenizer.
     """
     if is_passed_through(request):
-        return await passed_through(request, caller, wishes, "messages", served_messages.question, stores=False)
+        read = checked_by(schemas.CountTokensBody, served_messages.question)
+        return await passed_through(request, caller, wishes, "messages", read, stores=False)
     upstream = upstream_of(runtime)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     parse_model(schemas.CountTokensBody, value)

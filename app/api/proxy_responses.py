@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app import errors
 from app.api.answers import json_text
 from app.api.body import json_body, parse_model, read_json
-from app.api.passing import passed_through
+from app.api.passing import checked_by, passed_through
 from app.api.paths import check_id
 from app.api.proxying import Wished, Wishes, answered, proxy_request, streamed, upstream_of, user_of, with_model
 from app.api.runtime import Wired
@@ -41,7 +41,8 @@ async def create_response(request: Request, caller: Writer, runtime: Wired, wish
     item.
     """
     if is_passed_through(request):
-        return await passed_through(request, caller, wishes, "responses", served_responses.question)
+        read = checked_by(schemas.ResponsesBody, served_responses.question)
+        return await passed_through(request, caller, wishes, "responses", read)
     upstream_of(runtime)
     body, wishes, question = await _question(request, caller, runtime, wishes)
     if not served_responses.asks_for_compaction(body):
@@ -61,7 +62,8 @@ async def compact_response(request: Request, caller: Writer, runtime: Wired, wis
     Sent back at the beginning of a later input it continues the conversation; Quire's window has its head.
     """
     if is_passed_through(request):
-        return await passed_through(request, caller, wishes, "responses", served_responses.question, stores=False)
+        read = checked_by(schemas.ResponsesBody, served_responses.question)
+        return await passed_through(request, caller, wishes, "responses", read, stores=False)
     upstream_of(runtime)
     _, wishes, question = await _question(request, caller, runtime, wishes)
     item = await responses.compact(runtime, proxy_request(request, caller, wishes, question))

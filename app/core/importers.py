@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.core.canonical import dumps
@@ -18,6 +18,7 @@ from app.core.times import SAID_FIRST, said_at, time_text
 Json = dict[str, Any]
 Found = Iterator[tuple[Json, str | None]]
 """Messages in OpenAI form, and when they were said."""
+Read = TypeVar("Read")
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "norole": "user"}
 _KNOWN = frozenset({"user", "assistant", "system", "developer"})
 
@@ -26,7 +27,7 @@ def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterat
     """The lines of a conversation. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "conversation_id": conversation_id})
     yield dumps({"type": "conversation", "id": conversation_id, "user_id": user_id})
-    messages = list(SOURCES[source](value))
+    messages = list(_shaped(SOURCES[source](value), "messages"))
     newest = SAID_FIRST
     for seq, (message, time) in enumerate(messages, 1):
         dated = {"created_at": time} if time else {}
@@ -42,8 +43,21 @@ def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterat
 def memory_lines(source: str, value: Any, user_id: str) -> Iterator[str]:
     """The lines of a user's memories. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "user_id": user_id})
-    for memory in MEMORIES[source](value):
+    for memory in _shaped(MEMORIES[source](value), "memories"):
         yield dumps({"type": "memory", "user_id": user_id, "memory_type": "general", **memory})
+
+
+def _shaped(found: Iterator[Read], what: str) -> Iterator[Read]:
+    """Yield what is found. Raises ValueError, with the number read so far, where a member is missing or of another
+    type.
+    """
+    number = 0
+    try:
+        for one in found:
+            yield one
+            number += 1
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"after {number} {what} comes one of another form") from error
 
 
 def mem0(value: Any) -> Iterator[Json]:

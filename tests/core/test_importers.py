@@ -119,3 +119,18 @@ def test_a_memory_keeps_its_identity_and_needs_no_time() -> None:
 def test_an_unknown_format_of_memories_is_rejected(value: Any) -> None:
     with pytest.raises(ValueError, match=r"no list of memories|has no text"):
         list(memory_lines("mem0", value, "me"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("letta", {"message_type": "tool_call_message", "tool_call": {"name": "look"}}),
+        ("letta", {"message_type": "tool_call_message", "tool_call": [1]}),
+        ("langgraph", {"type": "tool", "content": "seen"}),
+        ("langgraph", {"type": "constructor", "id": []}),
+        ("redis", {"role": "user", "content": [1]}),
+    ],
+)
+def test_a_message_of_another_form_is_named(source: str, message: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="after 1 messages comes one of another form"):
+        list(lines(source, [{"role": "user", "type": "human", "message_type": "user_message"}, message], "c", "u"))

@@ -35,7 +35,7 @@ class Lossy:
         loses = threading.Event()
         back = threading.Thread(target=self._answers, args=(server, client, loses), daemon=True)
         back.start()
-        said = _Said()
+        said = Said()
         try:
             server.sendall(_startup(client))
             while (message := _message(client)) is not None:
@@ -61,7 +61,7 @@ class Lossy:
             pass
 
 
-class _Said:
+class Said:
     """What a client has said on a connection, as far as it tells what commits."""
 
     def __init__(self) -> None:

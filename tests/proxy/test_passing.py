@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import append, history
 from tests.conftest import Served, serve, wait_for
+from tests.providers.fake_openai import FakeOpenAI, status
 from tests.proxy.fakes import FakeApi, Refusal
 from tests.proxy.kit import SECRET, AnthropicOf, said_by, stored
 
@@ -184,3 +186,21 @@ def test_models_are_restricted_here_too(forgetful: Served, messages_api: FakeApi
     assert post(forgetful.url, "/v1/messages", ODD, authorization=f"Bearer {key}").status_code == 200
     assert len(messages_api.headers) == 1
     assert key not in str(messages_api.headers)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"model":"fake"}', b'{"messages":[],"tools":1}', b'{"messages":1}'])
+def test_a_request_that_is_no_request_is_left_to_the_models_api(
+    client: httpx.Client, base_url: str, api: FakeOpenAI, body: bytes
+) -> None:
+    """Found by fuzzing: without `messages` the answer was 500."""
+    api.chat.default = replace(status(400), reply="")
+    assert post(base_url, "/v1/chat/completions", body).status_code == 400
+    assert api.chat.requests[-1].body == json.loads(body)
+
+
+@pytest.mark.parametrize("body", [b'{"model":"fake","input":1}', b'{"model":"fake","input":"hi","tools":[1]}'])
+def test_a_request_of_responses_that_is_none_is_left_to_the_models_api_too(
+    client: httpx.Client, speaking_responses: str, messages_api: FakeApi, body: bytes
+) -> None:
+    assert post(speaking_responses, "/v1/responses", body).status_code < 500
+    assert messages_api.bodies == [body]

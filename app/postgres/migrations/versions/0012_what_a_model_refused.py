@@ -26,7 +26,9 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.execute('ALTER TABLE messages NO FORCE ROW LEVEL SECURITY')  # so that the owner sees every tenant's rows
     op.execute("UPDATE messages SET kind = 'orphan' WHERE kind = 'refused'")
+    op.execute('ALTER TABLE messages FORCE ROW LEVEL SECURITY')
     op.execute('ALTER TABLE messages DROP CONSTRAINT messages_kind_check')
     op.execute(f"ALTER TABLE messages ADD CONSTRAINT messages_kind_check CHECK ({KINDS})) NOT VALID")
     op.execute('ALTER TABLE messages VALIDATE CONSTRAINT messages_kind_check')

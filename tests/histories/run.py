@@ -1,0 +1,27 @@
+"""Trials, one seed after the other: `python -m tests.histories.run --minutes 60 --seed 1`."""
+
+import asyncio
+import sys
+from argparse import ArgumentParser
+
+from tests.histories.trial import trial
+
+TRIAL_SECONDS = 120.0
+"""The longest trial; a longer time is spent on more seeds."""
+
+
+def main() -> None:
+    parser = ArgumentParser(prog="python -m tests.histories.run", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=2, help="of disturbed load, over all seeds")
+    parser.add_argument("--seed", type=int, default=1, help="the first one")
+    asked = parser.parse_args()
+    left, seed, problems = asked.minutes * 60, asked.seed, 0
+    while left > 0:
+        report = asyncio.run(trial(seed, min(left, TRIAL_SECONDS)))
+        print(report, flush=True)  # noqa: T201
+        left, seed, problems = left - TRIAL_SECONDS, seed + 1, problems + len(report.problems)
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
