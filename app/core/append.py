@@ -214,10 +214,17 @@ def _after(
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
         said_at=next((time for time in _times(reversed(found)) if time is not None), before.said_at),
     )
+    if before.title is None and not before.end.user_seq and basis.origin != "import":
+        after = replace(after, title=_asked_first(found))
     if not basis.is_new:
         return after
     system_tokens = counts[before.system] + FRAME_TOKENS if before.system is not None else 0
-    return replace(after, title=found[0].lines.title, system_tokens=system_tokens)
+    return replace(after, system_tokens=system_tokens)
+
+
+def _asked_first(found: Sequence[Prepared]) -> str | None:
+    """Return what the user wants first, for a title; None while only prompts or assistants have spoken."""
+    return next((one.lines.title for one in found if one.placement.opens_page and one.lines.title is not None), None)
 
 
 def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
@@ -226,13 +233,13 @@ def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
 
 def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewPage]:
     """Return the pages that the messages open. The first message of all opens the first one, whoever it is from."""
-    is_first = not basis.conversation.end.last_seq
-    return [
-        NewPage(one.placement.page, one.placement.seq, title, counts[title])
-        for index, one in enumerate(found)
-        if (is_first and index == 0) or (one.placement.opens_page and one.placement.page > 1)
-        if (title := one.lines.title) is not None
-    ]
+    rows = []
+    for index, one in enumerate(found):
+        is_first = index == 0 and not basis.conversation.end.last_seq
+        title = (_asked_first(found) or one.lines.title) if is_first else one.lines.title
+        if title is not None and (is_first or (one.placement.opens_page and one.placement.page > 1)):
+            rows.append(NewPage(one.placement.page, one.placement.seq, title, counts[title]))
+    return rows
 
 
 def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) -> Iterator[NewArchive]:

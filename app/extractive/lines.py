@@ -75,6 +75,10 @@ _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
 _FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
 _STAMP = re.compile(r"^\W*\d{2,4}[-/:]\d\d[-/:]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:]*)?\W*")
+_POINTING = re.compile(
+    r"^(?:(?:help|assist|do|look|check)\b[^?.]{0,20}\b)?(?:it|that|this)\s*\?\s+(?=\S)", re.IGNORECASE
+)
+"""A request whose object is in the sentence after it."""
 _CLAUSE = re.compile(
     r"[，；：。！？]|[,;:.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s"
 )
@@ -127,7 +131,7 @@ def page_title(user_text: str, assistant_text: str) -> str:
 
 def title_of(request: Reading, assistant_text: str = "") -> str:
     """Return the title for a request that has been read; see ``page_title``."""
-    line = line_of(request, max_chars=200)
+    line = _POINTING.sub("", line_of(request, max_chars=200))
     title = _as_title(line)
     if assistant_text.strip() and not _telling(title, 1):
         answer = _as_title(message_line("assistant", assistant_text, max_chars=200))

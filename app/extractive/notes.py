@@ -21,14 +21,15 @@ _LANGUAGES = (
     r"|cantonese|japanese|korean|vietnamese|thai|swedish|danish|norwegian|finnish|greek|czech)"
 )
 _LANGUAGES_HAN = (
-    "(?:中文|英文|英语|汉语|普通话|粤语|日语|日文|韩语|韩文|法语|法文|德语|德文|俄语|西班牙语"
+    "(?:中文|英文|英语|汉语|普通话|粤语|日语|日文|韩语|韩文|法语|法文|德语|德文|俄语|西班牙语|葡萄牙语|意大利语|阿拉伯语|越南语|泰语"
     "|繁体中文|简体中文|繁体|简体)"
 )
 
 _NOT_STANDING = re.compile(
     r"\bnever ?mind\b|\b(?:always|never) (?:been|had|seen|heard|thought|knew|known|tried|got|was|were|wondered"
     r"|wanted|imagined|said|told|made|found|took|went|did|came|gave|felt|saw|met|wrote"
-    r"|used to|going|gonna|wins?|fails?|ends?|happy|good|great|nice|fun|a |an |the |such|enough|\w{3,}ed)\b|\b(?:i"
+    r"|used to|going|gonna|wins?|fails?|ends?|again|happy|good|great|nice|fun|a |an |the |such|enough"
+    r"|\w{3,}ed)\b|\b(?:i"
     r"|we) (?:would|could|might|may|almost|nearly|have|'ve|had)\b.{0,20}\b(?:never|always)\b"
     r"|\b(?:he|she|they|it|people|who|that|which|there|this) (?:always|never)\b"
     r"|(?<!can )(?<!could )(?<!would )(?<!will )\byou (?:always|never)\b|\bas always\b|\bremind(?:s|ing)\b"
@@ -40,6 +41,30 @@ _NOT_STANDING = re.compile(
     r"|会)|一直(?:在|报错|失败|没|无法|想)|永远(?:是|在一起|爱|快乐|记得)"
     r"|(?:天|年|月|周|小时|分钟|之|毕业|结婚|退休|吃饭|下班|长大)以后",
     re.IGNORECASE,
+)
+_TOLD = re.compile(
+    r"\b(?:what|why|whether|who|whose|which|where|how|if|but|says?|said|saying|tells?|told|claims?|mean(?:s|ing)?|myth"
+    r"|story|novel|character|lyrics|song|translate|hope|wish|maybe|perhaps|guess)\b|[\"“”]",
+    re.IGNORECASE,
+)
+"""A question inside the sentence, somebody else's words, a doubt: then only a plain order is a note."""
+_ORDER = re.compile(
+    r"^\W*(?:please |and |also )*(?:always|never (?!have\b|had\b|did\b|has\b)|from now on|from here on|going forward"
+    r"|do(?:n'?t| not) ever|make sure|whenever|every time|each time|remember|keep in mind|until (?:i|we)\b"
+    r"|in all your|for all future)",
+    re.IGNORECASE,
+)
+_TASK = re.compile(
+    r"^\W*(?:please |now |then )*(?:write|rewrite|convert|translate|summari[sz]e|paraphrase|shorten|expand|create|draft"
+    r"|compose|find|search|look|read|check|explain|describe|compare|list|tell|turn|change|fix|correct|proofread"
+    r"|continue|imagine|suppose|pretend|complete|classify|extract|parse)\b",
+    re.IGNORECASE,
+)
+"""One task, whatever it quotes."""
+_TOLD_HAN = re.compile(
+    r"(?:里|上|中|着|道)写|写[着道一]|(?:[他她]|老师|妈妈|爸爸|父母|朋友|同事|老板|经理|医生|书上|手册|合同|短信)"
+    r"[^，。]{0,6}(?:说|讲|规定|叫我|让我)|翻译|帮我|请问|会不会|出自|故事|[但可]是?这|第[一二三四五六七八九十\d]+[题个]|这[道个]题|的部分"
+    r"|的地方|[:：].{0,4}我们|^\W*(?:把|将|写|编|翻|改|总结|概括)|习惯了|知道错"
 )
 _LETTERS = re.compile("[a-z]+")
 
@@ -55,9 +80,12 @@ _ENGLISH = [
     # Orders for good.
     _wording(
         "always never ever",
-        r"^\W*(?:please )?(?:always|never)\s+[a-z]+"
-        r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please|must"
-        r"|should|(?:sure|remember|careful|(?:want|need|like) you) to) (?:always|never) (?!be\b)[a-z]+"
+        r"^\W*(?:please )?(?:always|never)\s+(?!(?:have|had|has|did|do|was|were|is|are)"
+        r" (?:i|we|you|he|she|it|they)\b)[a-z]+"
+        r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please"
+        r"|(?:sure|remember|careful|(?:want|need|like) you) to) (?:always|never) (?!be\b)[a-z]+"
+        r"|^\W*(?:we|all|any|each|every|answers?|replies|responses?|code)\b.{0,40}\b(?:must|should)"
+        r" (?:always|never)\b"
         r"|\b(?:can|could|would|will) you (?:please )?(?:always|never)\b"
         r"|^\W*(?:please )?(?:don'?t|do not) ever\b"
         r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push"
@@ -65,7 +93,10 @@ _ENGLISH = [
     ),
     _wording(
         "now here forward point all rest until",
-        r"\b(?:from now on|from here on|going forward|from this point on|in all (?:future|your)|for all future"
+        r"\b(?:(?:from now on|from here on|going forward|from this point on)(?!,? (?:it|this|that|there|things"
+        r"|life|he|she"
+        r"|they|nothing|everything|nobody|everyone|the|my|is|was|means|what|how|who|when|where|why|which)\b)"
+        r"|in all (?:future|your)|for all future"
         r"|for the rest of (?:this|our)|until (?:i|we) (?:say|tell you) otherwise)\b.{6}"
         r"|\b(?:can|could|would|will) you (?:please )?from now on\b",
     ),
@@ -95,11 +126,13 @@ _ENGLISH = [
     ),
     _wording(
         "allergy intolerance",
-        r"\bi have (?:a |an )?(?:\w+ ){0,2}(?:allergy|intolerance)\b",
+        r"\bi have (?:a |an )?(?:\w+ ){0,2}(?:allergy|intolerance)\b(?! (?:test|appointment|season|clinic|shot"
+        r"|report))",
     ),
     _wording(
         "eat drink",
-        r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b",
+        r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b(?!.*\b(?:another|anymore|any more|today|tonight"
+        r"|tomorrow|now|yet|this|that|breakfast|lunch|dinner|bite)\b)",
     ),
     _wording(
         "call",
@@ -109,31 +142,36 @@ _ENGLISH = [
     ),
     _wording(
         "my go",
-        r"\bmy (?:name is|name's|pronouns are|time ?zone is|native language is|preferred \w+(?: \w+)? is"
-        r"|preference is|favou?rite \w+(?: \w+){0,3} (?:is|are))\b|\bi go by [A-Z]?\w+\W*$",
+        r"\bmy (?:name is (?-i:[A-Z])\w*|name's (?-i:[A-Z])\w*|pronouns are|time ?zone is|native language is"
+        r"|preferred \w+(?: \w+)? is"
+        r"|preference is (?!not|un)|favou?rite (?!of\b|among\b|part|bit|scene|line|moment|thing|one|quote|chapter"
+        r"|episode)\w+(?: \w+){0,3}"
+        r" (?:is|are))\b|\bi go by [A-Z]?\w+\W*$",
     ),
     _wording(
         "prefer",
-        r"\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!not to say|to (?:cancel"
+        r"\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!.*\b(?:until|today"
+        r"|tonight|tomorrow|this time|for this|for now)\b|not to say|to (?:cancel"
         r"|change|book|keep|do (?:that|it))|that\b|this\b|it\b|the (?:first|second|third|last|latter|former)\b)"
         r".{4}",
     ),
     _wording(
         "policy rule convention",
-        r"\b(?:our|the|my) (?:team )?(?:policy|house rule|rule|convention) is\b",
+        r"^\W*(?:our|my) (?:team )?(?:policy|house rule|rule|convention) is (?!not\b|under\b|still\b|being\b"
+        r"|\w+(?:ed|ing)\b)",
     ),
 ]
 _CHINESE = re.compile(
-    r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后|往后|从现在起|从现在开始|从今以后|从今往后"
+    r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后(?!.{0,3}[年月天周])|往后|从现在起|从现在开始|从今以后|从今往后"
     r"|从今天起|从此)(?:，|,)?(?:请|你|您|我们|咱们|的|所有|每次|凡是|回答|回复|跟我|和我|给我|代码|涉及|遇到"
     r"|任何)*(?:.{0,12}?)(?:都|请|不要|别|不准|不能|一律|必须|务必|记得|统一|用|叫我|称呼|只|始终|不用|无需|默认|先)"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|我们|必须|务必|一定)*(?:始终|永远|一律|总是|每次都|自始至终|在任何情况下"
-    r"|任何时候)(?:都|要|请|不要|别|不能|不得|不许|不准|用|使用|以|保持|先|必须|给|把|在|记得|附上|说)"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|我们|必须|务必|一定)*(?:始终|永远|一律|(?<=[请须])总是|每次都|自始至终|在任何情况下"
+    r"|任何时候)(?:都|要|请|不要|别|不能|不得|不许|不准|用|使用|以|保持|先|必须|给|把|在|记得|附上|说|称呼)"
     r"|(?:^|[，,。；;：:！!\s])(?:我们?|团队|公司)(?:从不|从来不|绝不|永远不|总是|一般都|通常都|习惯|一向|只)(?:用"
     r"|吃|喝|坐|住|在|会|接受|买|要|穿|部署|发布|上线|合并|做|去|于|选|订|看)"
-    r"|我(?:还|也)?(?:是)?(?:对|有)[^，。,！!？?]{1,12}过敏|我(?:是)?(?:素食|吃素|纯素|糖尿病|色盲|色弱|左撇子"
+    r"|我(?:还|也)?(?:是)?(?:对|有)[^，。,！!？?]{1,12}过敏|我(?:是)?(?:素食|吃素|吃纯素|纯素|糖尿病|色盲|色弱|左撇子"
     r"|乳糖不耐|回族|清真)|我(?:有|得了)(?:糖尿病|高血压|乳糖不耐|色盲|哮喘)|我(?:不|不能|从不|从来不)(?:吃"
-    r"|喝)(?!饭|早|午|晚|了|完|完了|下|的)"
+    r"|喝)(?!饭|早|午|晚|了|完|完了|下|的|[^，。]*了[。！!]?$)"
     r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|可以|就|直接|大家都|大家|平时|以后)*(?:叫我|称呼我为?|喊我)(?!去|来|做"
     r"|干|帮|把|吃|起|回|过|一|怎|什|的|不|别|在|先|加|写|改|到)[^，。,！!？?\s]{1,8}(?:就好|就行|吧|即可"
     r"|就可以)?[。.！!，,\s]*$"
@@ -150,7 +188,13 @@ _CHINESE = re.compile(
     r"|(?:^|[，,。；;：:！!\s])(?:每次|每当|凡是|只要)[^，。,？?]{2,24}[，,]?(?:都要|都请|请|必须|务必|都得|都先"
     r"|都用|一律)"
 )
-_ASKED_FOR_GOOD = re.compile(r"\byou (?:please )?(?:always|never|from now on)\b|from now on", re.IGNORECASE)
+_ASKED_FOR_GOOD = re.compile(
+    r"\b(?:can|could|would|will) you (?:please )?(?:(?:always|never|only)|from now on,?(?: always| never| only)?)"
+    r" (?:please )?(?:answer|reply|respond|write|speak|talk|use|give|include|add|show|cite|name|explain|keep"
+    r"|format|call"
+    r"|check|ask|remind|send|put|start|begin|end|run|list|translate|sign|mention|quote|avoid|suggest|recommend)\b",
+    re.IGNORECASE,
+)
 _HAN_ASKS = re.compile(r"[吗么呢]\W*$|什么|怎么|为什么|是不是|有没有|谁|哪")
 
 
@@ -171,14 +215,18 @@ def note_in(prose: Iterable[str]) -> str | None:
 def _holds_for_good(sentence: str) -> bool:
     if language(sentence) == "zh":
         asks = sentence.endswith(("?", "？")) or _HAN_ASKS.search(sentence) is not None
-        holds = not asks and _CHINESE.search(sentence) is not None
+        holds = not asks and _CHINESE.search(sentence) is not None and _TOLD_HAN.search(sentence) is None
     else:
         holds = _holds_for_good_in_english(sentence)
     return holds and _NOT_STANDING.search(sentence) is None
 
 
 def _holds_for_good_in_english(sentence: str) -> bool:
+    if _TASK.match(sentence) is not None:
+        return False
     words = set(_LETTERS.findall(sentence.lower()))
     if not any(pattern.search(sentence) for needed, pattern in _ENGLISH if not needed.isdisjoint(words)):
         return False
-    return not sentence.endswith(("?", "？")) or _ASKED_FOR_GOOD.search(sentence) is not None
+    if sentence.endswith(("?", "？")):
+        return _ASKED_FOR_GOOD.search(sentence) is not None and _TOLD.search(sentence) is None
+    return _TOLD.search(sentence) is None or _ORDER.match(sentence) is not None

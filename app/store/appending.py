@@ -100,10 +100,10 @@ def _select(alias: str, names: Sequence[str]) -> str:
 _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
     "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
-    "answered", "said_at", "asked_from", "refused",
+    "answered", "said_at", "asked_from", "refused", "title",
 )  # fmt: skip
 _FIRST = 6
-OWN = 5
+OWN = 4
 """Columns that only a new conversation's row is given."""
 
 
@@ -174,7 +174,7 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     if is_new:
         columns, own = ", ".join(state), ", ".join(f"${at + i}" for i in range(OWN))
         sql = f"""INSERT INTO conversations
-            (tenant_id, id, uid, version, user_id, title, system, system_tokens, has_earlier, created_at, {columns})
+            (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, created_at, {columns})
           SELECT $1::uuid, $2, $3::uuid, 1, {own}, $5, {", ".join(state.values())}
            WHERE $4::int < 0
           ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
@@ -247,9 +247,9 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
     arguments: list[object] = [str(tenant), after.id, after.uid, version, created_at]
     arguments += [end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end)]
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
-    arguments += [after.chain, after.asked, after.answered, after.said_at, after.asked_from, after.refused]
+    arguments += [after.chain, after.asked, after.answered, after.said_at, after.asked_from, after.refused, after.title]
     if append.is_new:
-        arguments += [after.user_id, after.title, after.system, after.system_tokens, after.has_earlier]
+        arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier]
     for row, rows in (
         (NewMessage, append.messages),
         (NewPage, append.pages),

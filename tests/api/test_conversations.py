@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.kit import Json, append, assistant, created, ok, path, problem, user
+from tests.api.kit import Json, append, assistant, created, ok, path, problem, system, user
 
 LISTED = {"id", "user_id", "title", "model", "budget", "metadata", "messages", "pages", "tokens", "created_at"}
 
@@ -125,3 +125,20 @@ def test_erasing_a_conversation_erases_its_archives(client: httpx.Client, run_as
     append(client, "c", [*asked, {"role": "tool", "tool_call_id": "1", "content": "x" * 20_000}])
     assert ok(client.delete(path("c")))["erased"]["archives"] == 1
     assert run_as_superuser("SELECT count(*) FROM archive_contents")[0][0] == 0
+
+
+def test_the_first_thing_a_user_wants_is_the_title(client: httpx.Client) -> None:
+    for name, own in (("untitled", None), ("titled", "Plans")):
+        created(client, id=name, user_id="u", title=own)
+        append(client, name, [system("You are a travel agent. Always use the tools.")])
+        assert ok(client.get(path(name)))["title"] == own
+        append(client, name, [user("Hi! Please book a train to Hangzhou for two."), assistant("Done.")])
+        append(client, name, [user("Cancel the hotel in Suzhou.")])
+    assert ok(client.get(path("untitled")))["title"] == "Book a train to Hangzhou for two"
+    assert ok(client.get(path("titled")))["title"] == "Plans"
+
+
+def test_a_leading_system_message_is_no_title(client: httpx.Client) -> None:
+    append(client, "c", [system("Use the tools for anything that can be looked up."), user("帮我查一下退货的进度")])
+    assert ok(client.get(path("c")))["title"] == "查一下退货的进度"
+    assert ok(client.get(path("c", "pages", "1")))["title"] == "查一下退货的进度"
