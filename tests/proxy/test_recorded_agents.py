@@ -6,6 +6,7 @@ Recorded before a played model; every text is replaced, and of the tools two of 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ def speaking(speaking_responses: str, speaking_messages: str) -> dict[str, str]:
     return {"codex": speaking_responses, "claude_code": speaking_messages}
 
 
-def count(client: httpx.Client, conversation: str) -> int:
-    return int(client.get(f"/conversations/{conversation}").json().get("messages", 0))
+def is_long(client: httpx.Client, conversation: str, messages: int) -> bool:
+    return bool(client.get(f"/conversations/{conversation}").json().get("messages") == messages)
 
 
 def send(url: str, agent: str, body: bytes, **headers: str) -> httpx.Response:
@@ -58,7 +59,7 @@ def test_a_session_is_passed_through_byte_for_byte_and_stored_once(
     bodies, url = recorded(agent), f"{speaking[agent]}/p/{agent}"
     for body, last in zip(bodies, (3, 5), strict=True):
         assert send(url, agent, body).status_code == 200
-        wait_for(lambda last=last: count(client, agent) == last)  # it is stored beside the answer
+        wait_for(partial(is_long, client, agent, last))  # it is stored beside the answer
     assert messages_api.bodies == bodies
     assert [role for role, _ in stored(client, agent)] == ROLES[agent]
 
