@@ -18,7 +18,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-all test-llm cluster lint audit check bench bench-retrieval fuzz soak openapi lock sbom wheel clean
+.PHONY: help install run demo doctor migrate test test-all test-llm test-clients cluster lint audit check bench bench-retrieval fuzz soak openapi lock sbom wheel clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,12 @@ test-all: $(DEV) ## Run every test, including those that kill processes, wait fo
 test-llm: $(DEV) ## Install a small LLM and run the test that needs it
 	$(LOCKED) -r requirements-llm-test.txt
 	$(BIN)/python -m pytest tests/llm $(ARGS)
+
+FRAMEWORKS := .venv-frameworks
+test-clients: $(DEV) ## Install the frameworks that the clients adapt to in .venv-frameworks, and test the adapters there
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -r requirements-clients-test.txt
+	QUIRE_FRAMEWORKS_PYTHON=$(FRAMEWORKS)/bin/python $(BIN)/python -m pytest tests/frameworks $(ARGS)
 
 cluster: $(DEV) ## Test several machines: replica, failover, PgBouncer if installed
 	$(BIN)/python -m pytest tests/cluster tests/guards/test_sharding.py $(ARGS)

@@ -14,6 +14,7 @@ from bench import (
     cost,
     cost_of_memory,
     crowd,
+    dialects,
     embeddings,
     harness,
     keys,
@@ -34,6 +35,7 @@ from bench.tables import Table
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
     "overhead": overhead.run,
+    "dialects": dialects.run,
     "keys": keys.run,
     "loops": overhead.run_loops,
     "profile": profile.run,
@@ -50,7 +52,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "large": large.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "keys", "loops", "profile", "peers", "crowd"})
+API_ALONE = frozenset({"cost", "overhead", "dialects", "keys", "loops", "profile", "peers", "crowd"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 PLAIN_WIDTH = 140

@@ -30,7 +30,7 @@ from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
 
-SLOW_FOLDERS = ("cluster", "examples", "faults", "fuzz", "llm", "load")
+SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
 TESTS = Path(__file__).parent
 # A slow machine fails no test: nothing is judged by how long it took.

@@ -96,12 +96,15 @@ class Unavailable(Problem):
 
 BY_CODE: dict[str, type[Problem]] = {"fork": Fork, "budget-too-small": BudgetTooSmall}
 BY_STATUS: dict[int, type[Problem]] = {
-    401: Unauthorized, 403: Unauthorized, 404: NotFound, 409: Conflict, 422: Invalid, 429: RateLimited,
+    400: Invalid, 401: Unauthorized, 403: Unauthorized, 404: NotFound, 409: Conflict, 422: Invalid, 429: RateLimited,
     503: Unavailable,
 }  # fmt: skip
 
 
 def problem_of(status: int, problem: dict[str, Any]) -> Problem:
-    """Return the error for a response."""
+    """Return the error for a response: a problem, or under /v1 an error in OpenAI's form."""
+    if isinstance(error := problem.get("error"), dict):
+        code = str(error.get("code") or "").replace("_", "-")
+        problem = {"type": code, "title": error.get("type"), "detail": error.get("message")}
     code = str(problem.get("type", "")).rsplit(":", 1)[-1]
     return BY_CODE.get(code, BY_STATUS.get(status, Problem))(status, problem)
