@@ -93,7 +93,7 @@ def search_arguments(user: str, query: str, meaning: Meaning | None = None) -> l
     least, counted = relevance.score_of(0.0), relevance.score_of(relevance.FOUND_MIN)
     owner, terms = owner_of(f"u:{user}"), bm25.query(query)
     arguments: list[object] = [DEFAULT_TENANT, owner, terms, *[None] * 3, FOUND, *[None] * 3]
-    arguments += [least, weight, False, counted, False, (), False]
+    arguments += [least, weight, False, counted, False, (), False, *[None] * 4]
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
     return arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 from uuid import UUID
 
@@ -89,12 +90,15 @@ into the results.
 """
 
 
-# A term's idf is worked out over the owner's newest rows.
-_QUERY = f"""
+# A query can have parts, which are scored beside it: names and parameters of the first have no suffix. A term's idf is
+# worked out over the owner's newest rows, for all of them at once.
+_TERMS = f"""
 WITH terms AS MATERIALIZED (
-  SELECT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one FROM unnest($3::int[]) AS t (term)
+  SELECT DISTINCT term, format('{{{{%s:1}}}}/{DIMENSIONS}', term)::sparsevec AS one
+    FROM unnest({{all_terms}}) AS t (term)
 ), asked AS MATERIALIZED (
-  SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v FROM terms
+  SELECT format('{{{{%s}}}}/{DIMENSIONS}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v
+    FROM terms
 ), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
   SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
     FROM asked a, (SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
@@ -103,27 +107,31 @@ WITH terms AS MATERIALIZED (
   SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part, df > 0 AS known
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
             FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
-), query AS MATERIALIZED (
-  SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
+)"""
+_QUERY = f"""query{{k}} AS MATERIALIZED (
+  SELECT format('{{{{%s}}}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information,
-         greatest({WORDS}, {CHANCE} * sum(idf) / sqrt(sum(idf * idf * part * (1 - part))))::float8 AS words FROM idf
+         greatest({WORDS}, {CHANCE} * sum(idf) / sqrt(sum(idf * idf * part * (1 - part))))::float8 AS words
+    FROM idf WHERE term = ANY ({{terms}})
 )"""
 # The mean and spread of closeness are worked out over the owner's newest vectors.
-_CLOSENESS = f"""sample AS MATERIALIZED (
+_SAMPLE = f"""sample AS MATERIALIZED (
   SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $22
    ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
 ), common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {COMMON} * n / (n + {FEW}) AS part
     FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
-), probe AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN $23::text::halfvec
-                 ELSE ($23::text::vector - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec
-            END AS v, CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
-), closeness AS MATERIALIZED (
+)"""
+_CLOSENESS = f"""probe{{k}} AS MATERIALIZED (
+  SELECT n, CASE WHEN n = 0 THEN {{vector}}::text::halfvec
+                 ELSE ({{vector}}::text::vector
+                       - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec END AS v,
+         CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
+), closeness{{k}} AS MATERIALIZED (
   SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $24::float8) / (p.n + {FEW}) AS mean,
          sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $25::float8 * $25::float8) / (p.n + {FEW})) AS deviation
-    FROM probe p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
+    FROM probe{{k}} p, LATERAL (SELECT sum(x) AS total, var_pop(x) AS variance
                              FROM (SELECT p.level - (embedding <#> p.v) AS x FROM sample) y) s
 )"""
 # A full join, although no vector lacks its memory: it is the only kind of join never executed as a look-up, or as a
@@ -131,19 +139,21 @@ _CLOSENESS = f"""sample AS MATERIALIZED (
 # Conditions on its rows are in a CASE, so that it stays a full join: the planner would see through any other condition
 # that a lone vector cannot pass.
 _VECTORS = """FULL JOIN
-         (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
-                             - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
+         (SELECT memory_id, {closeness}
             FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $22 OFFSET 0) e ON e.memory_id = m.id"""
-_NO_VECTORS = "CROSS JOIN (SELECT NULL::float8 AS closeness) e"
+_CLOSE = """((SELECT level FROM closeness{k}) - (embedding <#> (SELECT v FROM closeness{k}))
+            - (SELECT mean FROM closeness{k})) / (SELECT deviation FROM closeness{k}) AS closeness{k}"""
+_NO_VECTORS = "CROSS JOIN (SELECT {closeness}) e"
+_COVERAGE = "-(terms <#> (SELECT v FROM query{k})) / (SELECT information FROM query{k}) AS coverage{k}"
+_SCORE = f"""CASE WHEN closeness{{k}} IS NULL
+              THEN (SELECT words FROM query{{k}}) * coverage{{k}}
+                   + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage{{k}}, {CLOSENESS_USUAL_MAX})
+              WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness{{k}}, 0) + $12 * closeness{{k}}
+              ELSE (SELECT words FROM query{{k}}) * coverage{{k}} + $12 * closeness{{k}} END"""
 # Every row is looked at, in covering indexes alone.
-_SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row, and read twice
-  SELECT id, coverage,
-         CASE WHEN closeness IS NULL
-              THEN (SELECT words FROM query) * coverage
-                   + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
-              WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
-              ELSE (SELECT words FROM query) * coverage + $12 * closeness END AS score
-    FROM (SELECT id, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage,
+_SCORED = """scored AS MATERIALIZED ( -- narrow: it is written for every row, and read twice
+  SELECT id, {coverage} AS coverage, {score} AS score
+    FROM (SELECT id, {coverages},
                  (expires_at IS NULL OR expires_at > now())
                  AND ($4::uuid IS NULL OR conversation_uid = $4)
                  AND ($5::text[] IS NULL OR type = ANY ($5))
@@ -153,8 +163,8 @@ _SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row, a
                  AND ($10::uuid IS NULL OR id < $10)
                  AND ($15::boolean OR NOT sensitive) AS fits
             FROM memories WHERE tenant_id = $1 AND owner = $2 OFFSET 0) m -- numbers alone, before they are joined
-         {{vectors}}
-   WHERE CASE WHEN fits THEN coverage > 0 OR closeness IS NOT NULL END
+         {vectors}
+   WHERE CASE WHEN fits THEN {coverage} > 0 OR closeness IS NOT NULL END
 )"""
 # A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
 # everything else stands alone. What a speaker said whom the query names, or in days that it names, counts for more.
@@ -208,9 +218,36 @@ SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.
 """
 
 
-# Search over one owner's rows: BM25 as an inner product, and with vectors closeness as another.
-BY_WORDS = ", ".join([_QUERY, _SCORED.format(vectors=_NO_VECTORS), _LIFTED, _RANKED])
-SEARCH = ", ".join([_QUERY, _CLOSENESS, _SCORED.format(vectors=_VECTORS), _LIFTED, _RANKED])
+@cache
+def statement(parts: int, *, vectors: bool) -> str:
+    """Return the search over one owner's rows for a query with so many parts besides itself.
+
+    BM25 is an inner product, and with vectors closeness is another. The whole and its parts are looked up in one scan,
+    and a memory scores as it does for the best of them.
+    """
+    last = 25 if vectors else 21
+    step = 2 if vectors else 1
+    names = ["", *(f"_{part}" for part in range(1, parts + 1))]
+    terms = ["$3::int[]", *(f"${last + 1 + step * part}::int[]" for part in range(parts))]
+    probes = ["$23", *(f"${last + 2 + step * part}" for part in range(parts))]
+    close = [_CLOSE.format(k=name) if vectors else f"NULL::float8 AS closeness{name}" for name in names]
+    scored = _SCORED.format(
+        coverage=_greatest([f"coverage{name}" for name in names]),
+        score=_greatest([_SCORE.format(k=name) for name in names]),
+        coverages=", ".join(_COVERAGE.format(k=name) for name in names),
+        vectors=(_VECTORS if vectors else _NO_VECTORS).format(closeness=", ".join(close)),
+    )
+    queries = [_QUERY.format(k=name, terms=of) for name, of in zip(names, terms, strict=True)]
+    near = [_CLOSENESS.format(k=name, vector=of) for name, of in zip(names, probes, strict=True)]
+    ways = [*queries, *([_SAMPLE, *near] if vectors else [])]
+    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, _LIFTED, _RANKED])
+
+
+def _greatest(expressions: Sequence[str]) -> str:
+    return expressions[0] if len(expressions) == 1 else f"greatest({', '.join(expressions)})"
+
+
+BY_WORDS, SEARCH = statement(0, vectors=False), statement(0, vectors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +257,14 @@ class Named:
     speakers: Sequence[int] = ()
     """The components of whatever could be a speaker's name."""
     times: Sequence[Favoured] = ()
+
+
+class Part(NamedTuple):
+    """A query beside the first one."""
+
+    terms: Sequence[int]
+    vector: str | None = None
+    """In pgvector's text form; not None where the first has a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +281,8 @@ class Scoring:
     telling: Sequence[int] = ()
     """The terms whose known part is measured."""
     named: Named = Named()
+    parts: Sequence[Part] = ()
+    """Queries that are searched for as well: a passage scores as it does for the best of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +332,9 @@ async def search(
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
-    rows = await connection.fetch(SEARCH if meaning is not None else BY_WORDS, *arguments)
+    for part in scoring.parts:
+        arguments += [part.terms] if meaning is None else [part.terms, part.vector]
+    rows = await connection.fetch(statement(len(scoring.parts), vectors=meaning is not None), *arguments)
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],

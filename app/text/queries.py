@@ -25,6 +25,19 @@ SMALL_TALK_CHARACTERS = 200
 ALIKE = 0.8
 """The share of terms that a text has in common with a query that it merely repeats."""
 
+PARTS_MAX, PARTS_CHARACTERS = 3, 600
+"""Parts of a query that are searched for besides the whole, the last ones; a longer text is not taken apart."""
+
+_SEAM = re.compile(
+    r"(?<=[。！？!?;；\n])|(?<=\w\w\w\.)(?<!\bmrs\.)(?=\s)|"
+    r"(?=另外|对了|顺便|话说|还有[,，])|\b(?=by the way\b|also,|anyway,)",
+    re.IGNORECASE,
+)
+_TURN = re.compile(r"^\W{0,3}[^\s:：][^:：\n]{0,39}[:：]", re.MULTILINE)
+_ASKS = re.compile(
+    r"[?？]\W*$|[吗呢]\W*$|什么|谁|哪|几[个号点月天年次种条]|多少|怎么|\b(?:who|whose|what|when|where|which|why|how)\b",
+    re.IGNORECASE,
+)
 _APOSTROPHE = str.maketrans("\u2019", "'")
 _PHRASES = re.compile(
     "|".join(
@@ -64,6 +77,20 @@ def has_subject(text: str) -> bool:
         return True
     rest = _PHRASES.sub(" ", fold(text).translate(_APOSTROPHE))
     return any(_is_subject(word) for word in words(rest))
+
+
+def parts(text: str) -> list[str]:
+    """Return what else to search for in a compound query: each of its questions; none if it is of one piece.
+
+    "I just had lunch. Where did I park? And who called?" has two, since what is said before a question only leads away
+    from it. If it has no question, its sentences are its parts. A dialogue is a piece: its turns mean little alone.
+    """
+    if len(text) > PARTS_CHARACTERS or len(_TURN.findall(text)) > 1:
+        return []
+    pieces = [piece for one in _SEAM.split(text) if has_subject(piece := one.strip())]
+    questions = [piece for piece in pieces if _ASKS.search(piece)]
+    found = questions or pieces
+    return found[-PARTS_MAX:] if found != [text.strip()] and len(pieces) > 1 else []
 
 
 def _is_subject(word: str) -> bool:

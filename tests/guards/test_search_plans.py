@@ -85,14 +85,19 @@ def vector(seed: str) -> str:
 @pytest.mark.parametrize("plan", ["custom", "generic"])
 @pytest.mark.parametrize("owner", [HUGE_OWNER, SMALL_OWNER])
 @pytest.mark.parametrize("name", ["BY_WORDS", "SEARCH"])
-async def test_a_search_reads_covering_indexes_once(connection: Connection, name: str, owner: UUID, plan: str) -> None:
+@pytest.mark.parametrize("parts", [0, 3])
+async def test_a_search_reads_covering_indexes_once(
+    connection: Connection, name: str, owner: UUID, plan: str, parts: int
+) -> None:
     terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou')))}}}'"
     arguments = [f"'{ANN}'", f"'{owner}'", terms, *ARGUMENTS]
     if name == "SEARCH":
         arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
+    arguments += ([terms] if name == "BY_WORDS" else [terms, f"'{vector('part')}'"]) * parts
+    searching = memories.statement(parts, vectors=name == "SEARCH")
     # Where one owner has most of a table, reading all of it is as good; that is not what is asked.
     await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
-    await connection.execute(f"PREPARE {name} AS {getattr(memories, name)}")
+    await connection.execute(f"PREPARE {name} AS {searching}")
     [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name}({', '.join(arguments)})")
     await connection.execute(f"DEALLOCATE {name}")
     plan_made = list(steps(json.loads(row[0])[0]["Plan"]))
@@ -132,7 +137,7 @@ async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
     await remember(superuser, ANN, new, size)
     arguments = [f"'{ANN}'", f"'{new}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
-    await connection.execute(f"PREPARE search AS {memories.SEARCH}")
+    await connection.execute(f"PREPARE search AS {memories.statement(0, vectors=True)}")
     [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
     await connection.execute("DEALLOCATE search")
     scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]

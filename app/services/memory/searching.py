@@ -31,10 +31,10 @@ from app.runtime import Runtime
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text
 from app.store import archives, conversations, embeddings, memories, messages, narrowing, remembered
-from app.store.memories import Hit, Hits, Meaning, Named, relevance
+from app.store.memories import Hit, Hits, Meaning, Named, Part, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
-from app.text.queries import telling, told_once
+from app.text.queries import parts, telling, told_once
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -129,6 +129,7 @@ class Query:
     warnings: list[dict[str, str]]
     named: Named
     """The speakers and the days that it names."""
+    parts: Sequence[Part] = ()
 
 
 async def ready(
@@ -147,7 +148,17 @@ async def ready(
     if mode != "keyword":
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
-    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named)
+    compound = await _parts(runtime, tenant, text, meaning)
+    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named, compound)
+
+
+async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[Part]:
+    """Make the parts of a compound query ready; those that get no vector are left out if the whole has one."""
+    found = [Part(bm25.query(part)) for part in parts(text)]
+    if meaning is None:
+        return found
+    meanings = [(await _meaning(runtime, tenant, part))[0] for part in parts(text)]
+    return [part._replace(vector=its.vector) for part, its in zip(found, meanings, strict=True) if its is not None]
 
 
 async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
@@ -216,7 +227,12 @@ async def _search(
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
     asked = memories.Scoring(
-        query.terms or keywords, query.meaning, query.weight, only_meaning=query.mode == "semantic", named=query.named
+        query.terms or keywords,
+        query.meaning,
+        query.weight,
+        only_meaning=query.mode == "semantic",
+        named=query.named,
+        parts=query.parts,
     )
     where = memories.Filter(
         among=await narrowing.among(connection, tenant, owner_of(scope), request.narrowing),
@@ -264,7 +280,9 @@ async def find(
     within: Narrowing = EVERYTHING,
 ) -> Hits:
     """The best passages for a query, the best first: of a message or an archive as many as match."""
-    asked = memories.Scoring(query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named)
+    asked = memories.Scoring(
+        query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
+    )
     among = await narrowing.among(connection, tenant, owner_of(scope), within)
     where = memories.Filter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
     return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
