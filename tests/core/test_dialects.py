@@ -7,6 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.dialects.asked_chat import chat_messages
 from app.core.dialects.compaction import opened, sealed
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.splicing import with_message
@@ -48,7 +49,10 @@ def test_messages_become_items_and_messages_again(turns: list[tuple[str, list[st
         said = {"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}
         results = [{"role": "tool", "tool_call_id": call["id"], "content": text} for call in made]
         listed += [{"role": "user", "content": text}, said, *results]
-    assert messages_of(items_of(listed, custom={"patch"})) == listed
+    items = items_of(listed, custom={"patch"})
+    assert messages_of(items) == listed
+    assert ('"custom"' in json.dumps(messages_of(items, apart=True))) == any("patch" in calls for _, calls in turns)
+    assert '"custom"' not in json.dumps(chat_messages(messages_of(items, apart=True)))
 
 
 @given(TEXT.filter(lambda text: text.isprintable()), st.integers(0), st.uuids(), st.uuids())

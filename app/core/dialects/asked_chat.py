@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.core.dialects.items import CUSTOM
 from app.core.dialects.question import Asked, Json, Question, Shown
 
 UNREADABLE = frozenset({"reasoning", "thinking", "redacted_thinking", "compaction"})
@@ -36,7 +37,7 @@ def chat_messages(messages: Sequence[Json]) -> list[Json]:
     """
     found: list[Json] = []
     beside: list[Json] = []
-    for message in messages:
+    for message in map(_unmarked, messages):
         if message["role"] != "tool" and beside:
             found.append({"role": "user", "content": beside})
             beside = []
@@ -50,6 +51,13 @@ def chat_messages(messages: Sequence[Json]) -> list[Json]:
             parts = [part for part in parts if part["type"] == "text"]
         found.append({**message, "content": parts or (None if message.get("tool_calls") else "")})
     return [*found, {"role": "user", "content": beside}] if beside else found
+
+
+def _unmarked(message: Json) -> Json:
+    """Return a message without the marks of custom tools, which no API knows."""
+    if calls := message.get("tool_calls"):
+        return {**message, "tool_calls": [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]}
+    return {n: value for n, value in message.items() if n != CUSTOM} if CUSTOM in message else message
 
 
 def _part(part: Json) -> list[Json]:

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from app.core import wording
-from app.core.dialects.items import items_of
+from app.core.dialects.items import CUSTOM, items_of
 from app.core.dialects.question import Json, Question
 from app.core.dialects.served_responses import ResponsesWriter
 from app.core.dialects.stored import chunks
@@ -70,7 +70,7 @@ def identified_items(draft: Draft, name: MessageName) -> list[Json]:
     """Return a message's items as a client of Conversations reads them."""
     if draft.role == "assistant":
         return _said(draft.original, name)
-    customs = frozenset(result.call_id for result in draft.results) if draft.original.get("custom") else frozenset()
+    customs = frozenset(result.call_id for result in draft.results) if draft.original.get(CUSTOM) else frozenset()
     kinds = {True: "custom_tool_call_output", False: "function_call_output"}
     found = [
         {**item, "type": kinds[result.call_id in customs]}
@@ -84,7 +84,7 @@ def identified_items(draft: Draft, name: MessageName) -> list[Json]:
 def _said(message: Mapping[str, Any], name: MessageName) -> list[Json]:
     """Return an answer's items, which are the same as when it was given."""
     calls = message.get("tool_calls") or []
-    customs = [call.get("function", call).get("name") for call in calls if call.get("custom")]
+    customs = [call.get("function", call).get("name") for call in calls if call.get(CUSTOM)]
     tools = [{"type": "custom", "name": custom} for custom in customs]
     writer = ResponsesWriter(f"{RESPONSE}{name.hex}", Question("responses", {"tools": tools}, [], {"model": ""}), 0)
     for chunk in chunks({**message, "tool_calls": [_call(call) for call in calls]}, {}):

@@ -43,6 +43,10 @@ def messages_of(items: Sequence[Any], field: str = "input", *, apart: bool = Fal
     return reading.done()
 
 
+CUSTOM = "custom"
+"""Marks a custom tool's call, and a message with its result, in messages that are read as items again."""
+
+
 class _Reading:
     """The messages so far, and the assistant's that is not whole yet."""
 
@@ -75,7 +79,7 @@ class _Reading:
             self._end()
             output = item.get("output")
             content = output if isinstance(output, str) else parts_of(output)
-            custom = {"custom": True} if kind == "custom_tool_call_output" else {}
+            custom = self._mark(kind == "custom_tool_call_output")
             self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content, **custom})
         elif kind in OPAQUE:
             self._waiting.append({"type": "reasoning", "item": dict(item)})
@@ -100,8 +104,12 @@ class _Reading:
         self._waiting = []
         arguments = item.get("arguments") or "{}" if item["type"] == "function_call" else wrapped(item.get("input"))
         function = {"name": item["name"], "arguments": arguments}
-        custom = {"custom": True} if item["type"] == "custom_tool_call" else {}
+        custom = self._mark(item["type"] == "custom_tool_call")
         self._calls.append({"id": item["call_id"], "type": "function", "function": function, **custom})
+
+    def _mark(self, is_custom: bool) -> Json:
+        """Return what tells a custom tool's call or result from a function's when it is read as an item again."""
+        return {CUSTOM: True} if is_custom and self._apart else {}
 
     def _end(self) -> None:
         parts = [*self._parts, *self._waiting]
