@@ -12,7 +12,8 @@ import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, log
+from datetime import datetime
+from math import ceil, log, sqrt
 from statistics import fmean, median
 from typing import Any
 
@@ -39,6 +40,7 @@ from bench.tables import Table
 from bench.talks import Question, Talk, TalkSet
 
 KS = (5, 10, 20)
+STRICT_K = 10
 DEPTH = 60
 BUDGETS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 128_000)
 UNASKED_BUDGET = 8_000
@@ -73,7 +75,7 @@ async def _run(opened: Harness, *, quick: bool) -> list[Table]:
             for talk in some.talks:
                 await _load(runtime, talk)
             await _embedded(runtime)
-            found += [await _recalls(runtime, some, asked), await _windows(runtime, some, asked)]
+            found += [*await _recalls(runtime, some, asked), await _windows(runtime, some, asked)]
             quiet += await _unasked(runtime, some)
         return [*found, _quiet(quiet)]
     finally:
@@ -107,30 +109,55 @@ Ranked = Sequence[int]
 Way = Callable[[Question], Awaitable[Ranked]]
 
 
-async def _recalls(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> Table:
+async def _recalls(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> list[Table]:
     baselines = _Baselines(runtime, {talk.id: talk for talk in some.talks})
     ways: dict[str, Way] = {"BM25 alone": baselines.bm25}
     if runtime.embedder is not None:
         ways |= {"vectors alone": baselines.vectors, "RRF of both": baselines.rrf}
-    ways["Quire, keyword"] = lambda question: _found(runtime, question, "keyword")
+    asked_at = {talk.id: talk.asked_at for talk in some.talks}
+    ways["Quire, keyword"] = lambda question: _found(runtime, question, "keyword", asked_at)
     if runtime.embedder is not None:
-        ways["Quire, semantic"] = lambda question: _found(runtime, question, "semantic")
-        ways["Quire, hybrid"] = lambda question: _found(runtime, question, "hybrid")
+        ways["Quire, semantic"] = lambda question: _found(runtime, question, "semantic", asked_at)
+        ways["Quire, hybrid"] = lambda question: _found(runtime, question, "hybrid", asked_at)
     categories = _categories(some, asked)
-    rows = []
+    rows, strictly = [], []
     for name, way in ways.items():
         scores: dict[str, list[list[float]]] = defaultdict(list)
+        shares: dict[str, list[float]] = defaultdict(list)
         for question in asked:
             ranked = await way(question)
+            share = len(question.evidence & set(ranked[:STRICT_K])) / len(question.evidence)
+            for category in _in(some, question):
+                shares[category].append(share)
             recall = [len(question.evidence & set(ranked[:k])) / len(question.evidence) for k in KS]
             for category in _in(some, question):
                 scores[category].append(recall)
         rows.append((name, *(_percent(scores[category]) for category in categories)))
+        strictly.append((name, *(strict_and_lax(shares[category]) for category in categories)))
     counts = "; ".join(f"{c} {sum(c in _in(some, q) for q in asked)}" for c in categories)
     notes = [f"Recall at {', '.join(map(str, KS))} in percent. Questions: {counts}."]
     if runtime.embedder is None:
         notes.append("The local embedding model is not installed: keyword search only.")
-    return Table(f"Evidence found: {some.name}", ("", *categories), rows, [*notes, GOALS])
+    intervals = (
+        f"All of a question's evidence / any of it among the first {STRICT_K}, in percent, each with half of its 95 % "
+        "interval (Wilson's)."
+    )
+    return [
+        Table(f"Evidence found: {some.name}", ("", *categories), rows, [*notes, GOALS]),
+        Table(f"All or any evidence found: {some.name}", ("", *categories), strictly, [intervals]),
+    ]
+
+
+def strict_and_lax(shares: Sequence[float]) -> str:
+    """Return how often all evidence, and any, is found, each with half of its interval."""
+    return " / ".join(_interval([share >= least for share in shares]) for least in (1.0, 1e-9))
+
+
+def _interval(flags: Sequence[bool]) -> str:
+    count, z = len(flags), 1.96
+    part = sum(flags) / count
+    half = z * sqrt(part * (1 - part) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return f"{100 * part:.1f} ± {100 * half:.1f}"
 
 
 def _percent(recalls: Sequence[Sequence[float]]) -> str:
@@ -152,8 +179,12 @@ def _categories(some: TalkSet, asked: Sequence[Question]) -> list[str]:
     return sorted(found, key=lambda c: (c in ("all", "not adversarial", "their half 1", "their half 2"), c))
 
 
-async def _found(runtime: Runtime, question: Question, mode: searching.Mode) -> Ranked:
-    request = SearchRequest(question.text[:10_000], user_id=question.talk, mode=mode, limit=DEPTH)
+async def _found(
+    runtime: Runtime, question: Question, mode: searching.Mode, asked_at: Mapping[str, datetime | None]
+) -> Ranked:
+    request = SearchRequest(
+        question.text[:10_000], user_id=question.talk, mode=mode, limit=DEPTH, asked_at=asked_at[question.talk]
+    )
     found = await searching.search(runtime, DEFAULT_TENANT, request)
     return [moment.hit.seq or 0 for moment in found.moments]
 

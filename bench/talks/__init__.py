@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ class Question:
 class Talk:
     id: str
     messages: tuple[dict[str, Any], ...]
+    """With `said_at` where the data tell it."""
+
+    @property
+    def asked_at(self) -> datetime | None:
+        """Return when its questions are asked: when its last message was said."""
+        said = self.messages[-1].get("said_at")
+        return datetime.fromisoformat(said) if said else None
 
 
 @dataclass(frozen=True)
@@ -80,8 +88,7 @@ def _read(folder: Path, name: str) -> TalkSet:
     places: dict[tuple[str, str], int] = {}
     languages: dict[str, str] = {}
     for talk in _lines(folder / "conversations.jsonl"):
-        kept = [{key: m[key] for key in ("role", "name", "content") if key in m} for m in talk["messages"]]
-        talks.append(Talk(talk["id"], tuple(kept)))
+        talks.append(Talk(talk["id"], tuple(_dated(talk["messages"]))))
         languages[talk["id"]] = talk["lang"]
         places |= {(talk["id"], m["dia_id"]): seq for seq, m in enumerate(talk["messages"], 1)}
     questions = []
@@ -92,6 +99,15 @@ def _read(folder: Path, name: str) -> TalkSet:
         if evidence:
             questions.append(Question(talk_id, asked["question"], evidence, category))
     return TalkSet(name, tuple(talks), tuple(questions))
+
+
+def _dated(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """As Quire takes them, no message said before the one before it."""
+    latest = datetime(1970, 1, 1, tzinfo=UTC)
+    for message in messages:
+        latest = max(latest, datetime.fromisoformat(message["timestamp"]).replace(tzinfo=UTC))
+        kept = {key: message[key] for key in ("role", "name", "content") if key in message}
+        yield kept | {"said_at": latest.isoformat()}
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
