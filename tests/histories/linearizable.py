@@ -10,6 +10,7 @@ given up at once if the next look at the conversation can no longer be reached f
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,9 +18,9 @@ from tests.histories.model import (
     ERASED,
     Answer,
     Append,
+    Done,
     EraseAll,
     EraseMessage,
-    Fork,
     History,
     Placed,
     Read,
@@ -27,6 +28,7 @@ from tests.histories.model import (
     Shown,
     State,
     Sync,
+    Unknown,
     Window,
     Write,
     allows,
@@ -35,7 +37,6 @@ from tests.histories.model import (
 from tests.histories.model import after as states_after
 
 NEVER = math.inf
-TURN = 2
 PLACES_MAX = 20_000
 """Places that a search looks at before it gives up: a history is then neither explained nor refuted."""
 
@@ -92,11 +93,14 @@ class _Search:
         self._by_begin = sorted(range(len(history)), key=lambda at: history[at].began)
         self._by_end = sorted(self._by_begin, key=lambda at: history[at].ended)
         self._answered = sum(1 << at for at, call in enumerate(history) if call.ended != NEVER)
-        lists = [call.what.marks for call in history if isinstance(call.what, Sync) and not _adds_little(call)]
-        self._listed = {mark for marks in lists for mark in marks}
+        brought = Counter(mark for call in history for mark in _marks_of(call))
+        self._listed = {mark for mark, times in brought.items() if times > 1}
         """What a list can bring again."""
         self._writers = {
-            mark: at for at, call in enumerate(history) for mark in marks_of(call.what) if mark not in self._listed
+            mark: at
+            for at, call in enumerate(history)
+            for mark in (() if isinstance(call.what, Sync) else _marks_of(call))
+            if mark not in self._listed
         }
         self.seen: set[_Place] = set()
         self._furthest = _Place(0, None)
@@ -190,17 +194,16 @@ def listed(calls: Sequence[Call]) -> str:
     return "\n".join(f"  [{c.began:.3f}, {c.ended:.3f}] {c.by} {c.what} -> {c.result}" for c in ordered)
 
 
-def marks_of(what: Write | Read) -> tuple[str, ...]:
-    """Return what an operation writes, once."""
-    match what:
-        case Append(marks):
+def _marks_of(call: Call) -> tuple[str, ...]:
+    """Return what an operation wrote, or can have written."""
+    match call.what, call.result:
+        case Append(marks), _:
             return marks
-        case Answer(_, mark):
+        case Answer(_, mark), _:
             return (mark,)
+        case Sync(marks), Placed(_, number):
+            return marks[len(marks) - number :]
+        case Sync(marks), Unknown() | Done():
+            return marks
         case _:
             return ()
-
-
-def _adds_little(call: Call) -> bool:
-    """Return whether a list brought the new turn at its end at most, and not what had been erased before."""
-    return call.result == Fork() or (isinstance(call.result, Placed) and call.result.number <= TURN)

@@ -100,6 +100,11 @@ def test_a_write_of_unknown_outcome_can_be_done_late_or_never_but_once() -> None
     assert refute([lost, Call(CD, Placed(3, 2), 2, 3), Call(History(), Shown(tuple("abcdab")), 5, 6)])
 
 
+def test_a_list_can_bring_back_what_was_erased_with_its_conversation() -> None:
+    sent_again = [FIRST, (EraseAll(), Done()), (Sync(("a",)), Placed(1, 1)), (History(), Shown(("a",)))]
+    assert refute(one_after_the_other(*sent_again)) is None
+
+
 def test_an_answer_comes_after_its_question_and_not_after_both_were_erased() -> None:
     ask = [Call(Append(("q",)), Done(), 0, 9), Call(Answer("q", "r"), Done(), 0, 9, follows=0)]
     erased = Call(EraseAll(), Done(), 3, 4)
