@@ -19,7 +19,6 @@ REFUSED = {
     **dict.fromkeys(("create_chat_completion", "create_embeddings", "list_models", "get_model"), (404, NO_MODEL)),
     **dict.fromkeys(("create_message", "count_message_tokens"), (404, NO_MODEL)),
     **dict.fromkeys(("create_response", "compact_response"), (404, NO_MODEL)),
-    **dict.fromkeys(("hear_claude_code", "hear_codex"), (422, "without a key or a default user nobody is named")),
     "create_key": (422, "the first key has to be confirmed: from then on every request needs one"),
 }
 """The operations whose examples are refused on a fresh service, and why."""
