@@ -200,7 +200,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
         for _ in range(CREATION_TRIES):
             known = await conversations.lock(connection, *task.place)
             check(known, task.request)
-            selection = await _select(task, connection, known)
+            selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
             if known is not None:
                 known = await changes.make(task.runtime, connection, task.tenant, known, task.request, selection)
             if known is not None and not selection.arrivals:
@@ -231,16 +231,8 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
     async with task.runtime.database.snapshot(task.tenant) as connection:
         known = await conversations.find(connection, *task.place)
         check(known, request)
-        selection = await _select(task, connection, known)
+        selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
         return known, selection, await _question(task, connection, known, selection)
-
-
-async def _select(task: _Task, connection: Connection, known: Conversation | None) -> Selection:
-    selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
-    if known is not None:
-        return selection
-    user_id = new_conversation_user(task.request)
-    return replace(selection, has_earlier=await conversations.has_any(connection, task.tenant, user_id))
 
 
 def _needs_question(task: _Task, known: Conversation, selection: Selection) -> bool:

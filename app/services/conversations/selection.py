@@ -29,8 +29,9 @@ from app.services.conversations.requests import (
     ProxyAnswer,
     ProxyQuestion,
     SyncedList,
+    new_conversation_user,
 )
-from app.store import messages
+from app.store import conversations, messages
 from app.store.messages import Told
 
 CONTINUED: errors.FieldError = {
@@ -92,12 +93,13 @@ async def select_new_messages(
     runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation | None, request: AppendRequest
 ) -> Selection:
     """Return what is left to append. Raises Fork, Invalid if it is too much at once, or UnchainedError."""
+    if known is None:
+        has_earlier = await conversations.has_any(connection, tenant, new_conversation_user(request))
+        return replace(_select_for_new(request), has_earlier=has_earlier)
     match request:
         case PostedMessages() | ProxyAnswer() | ImportedMessages():
             return select_all(request)
         case SyncedList() | ProxyQuestion():
-            if known is None:
-                return _from(request.messages, 0)
             if known.chain is None:
                 raise UnchainedError
             system = await _system(connection, tenant, known, request)
@@ -108,6 +110,11 @@ async def select_new_messages(
             return replace(selection, system=system)
         case _:
             assert_never(request)
+
+
+def _select_for_new(request: AppendRequest) -> Selection:
+    """Return what a conversation that does not exist yet begins with."""
+    return _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
 
 
 def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Selection:

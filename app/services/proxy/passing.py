@@ -152,7 +152,7 @@ async def _store(
         said = await anyio.to_thread.run_sync(_said, upstream, body, is_stream)
         if said is not None:
             await keep(runtime, asked, [said], text=str(said.get("content") or ""))
-    except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         _logger.warning("an answer that was passed through is not stored: %s", type(error).__name__)
 
 
