@@ -1,7 +1,7 @@
 """Many writers at once: appends to one conversation follow each other without a gap, and nothing is lost."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +12,22 @@ import pytest
 from app.postgres.database import Database
 from app.settings import Settings
 from app.text.tokens import TokenCounter
-from tests.api.kit import Json, append, assistant, call, created, history, ok, path, recall, result, turn, user, window
+from tests.api.kit import (
+    Json,
+    append,
+    assistant,
+    call,
+    created,
+    history,
+    ok,
+    path,
+    patient,
+    recall,
+    result,
+    turn,
+    user,
+    window,
+)
 from tests.guards.tenants import ANN, runtime, say
 
 Ask = Callable[[str], list[asyncpg.Record]]
@@ -39,6 +54,18 @@ SELECT c.last_seq = count(m) AND c.full_total = sum(m.full_tokens) AND c.short_t
   FROM conversations c JOIN messages m ON m.conversation_id = c.id WHERE c.id = '{0}'
  GROUP BY c.last_seq, c.full_total, c.short_total, c.last_page, c.history_total
 """
+
+
+@pytest.fixture
+def client(client: httpx.Client) -> Iterator[httpx.Client]:
+    with patient(client) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(other: httpx.Client) -> Iterator[httpx.Client]:
+    with patient(other) as opened:
+        yield opened
 
 
 def assert_consistent(ask: Ask, conversation: str) -> None:
