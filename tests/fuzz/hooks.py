@@ -71,6 +71,8 @@ IN_FORMS_OF_THEIR_OWN = {
     "messages",  # of two dialects: tests/core/test_messages.py
     "arguments",  # of a tool, which has a schema of its own: tests/tools
     *("prompt", "tool_name", "tool_use_id", "tool_response", "last_assistant_message"),  # by event: tests/hooks
+    "items",  # of Conversations: tests/proxy/test_openai_conversations.py
+    "pattern",  # of grep, a regular expression: tests/core/test_grep.py
     "line",  # of an import: tests/erasure/test_transfer.py
 }
 
@@ -84,7 +86,9 @@ def filter_failure(_: HookContext, failure: Failure, case: Case, response: Respo
         return response.content != TOO_LONG
     problem = response.json()
     if error := problem.get("error"):  # as OpenAI's or Anthropic's clients know them: its message says all
-        problem = {"detail": error["message"], "type": error.get("code") or error["type"]}
+        place = re.split(r"[.[]", str(error.get("param")))
+        said_of = [{"loc": place, "msg": error["message"]}]
+        problem = {"detail": error["message"], "type": error.get("code") or error["type"], "errors": said_of}
     found = problem.get("errors", [])
     said = [problem["detail"], *(error["msg"] for error in found)]
     known = problem["type"] in ("urn:quire:problem:budget-too-small", "context_length_exceeded")
