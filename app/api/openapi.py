@@ -41,6 +41,7 @@ SECURITY_SCHEMES = {
 EXAMPLES: dict[str, Any] = {
     "conversation_id": "demo", "user_id": "me", "query": "the weather in Hangzhou", "message": "1", "page": 1,
     "name": "recall_page", "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
     **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
 }  # fmt: skip
 """What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be
