@@ -9,7 +9,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from tests.conftest import serving
+from tests.conftest import patient, serving
 
 Rows = dict[str, int]
 
@@ -23,7 +23,7 @@ def other_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
 @pytest.fixture
 def other(other_url: str, client: httpx.Client) -> Iterator[httpx.Client]:
     """Speaks to the second server."""
-    with httpx.Client(base_url=other_url, timeout=30) as opened:
+    with patient(other_url) as opened:
         yield opened
 
 

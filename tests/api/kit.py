@@ -50,23 +50,6 @@ def created(client: httpx.Client, **body: Any) -> Json:
     return ok(client.post("/conversations", json=body), 201)
 
 
-class Patient(httpx.HTTPTransport):
-    """Repeats what a busy machine refuses: 503 `storage-unavailable`, which has stored nothing."""
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        answer = super().handle_request(request)
-        for _ in range(20):
-            if answer.status_code != 503 or b"storage-unavailable" not in answer.read():
-                break
-            answer = super().handle_request(request)
-        return answer
-
-
-def patient(client: httpx.Client) -> httpx.Client:
-    """A client of the same service for many writers at once, who wait for each other's locks."""
-    return httpx.Client(base_url=client.base_url, timeout=client.timeout, transport=Patient())
-
-
 def append(client: httpx.Client, conversation: str, messages: Sequence[Json], **body: Any) -> Json:
     """Append, creating the conversation where it is new."""
     sent = {"messages": messages, "user_id": "u", **body}

@@ -1,7 +1,7 @@
 """Many writers at once: appends to one conversation follow each other without a gap, and nothing is lost."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,7 +21,6 @@ from tests.api.kit import (
     history,
     ok,
     path,
-    patient,
     recall,
     result,
     turn,
@@ -54,18 +53,6 @@ SELECT c.last_seq = count(m) AND c.full_total = sum(m.full_tokens) AND c.short_t
   FROM conversations c JOIN messages m ON m.conversation_id = c.id WHERE c.id = '{0}'
  GROUP BY c.last_seq, c.full_total, c.short_total, c.last_page, c.history_total
 """
-
-
-@pytest.fixture
-def client(client: httpx.Client) -> Iterator[httpx.Client]:
-    with patient(client) as opened:
-        yield opened
-
-
-@pytest.fixture
-def other(other: httpx.Client) -> Iterator[httpx.Client]:
-    with patient(other) as opened:
-        yield opened
 
 
 def assert_consistent(ask: Ask, conversation: str) -> None:

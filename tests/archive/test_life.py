@@ -17,7 +17,7 @@ from app.ids import uuid7
 from app.main import runtime_of
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from tests.api.kit import Json, append, call, created, history, ok, path, patient, problem, result, turn, user, window
+from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Grep, Rows
 from tests.archive.made import all_text, archive, archived, listed, load_tool, loaded, looked_up, made
 
@@ -136,10 +136,10 @@ def test_concurrent_append_and_erasure_leave_no_dangling_reference(client: httpx
 
     def come_and_go(number: int) -> None:
         for turn_number in range(5):
-            uuid = archived(one_of_many, f"c{number}", turn_number, text)
-            ok(one_of_many.delete(f"/archive/{uuid}"))
+            uuid = archived(client, f"c{number}", turn_number, text)
+            ok(client.delete(f"/archive/{uuid}"))
 
-    with patient(client) as one_of_many, ThreadPoolExecutor(6) as pool:
+    with ThreadPoolExecutor(6) as pool:
         for done in [pool.submit(come_and_go, n) for n in range(6)]:
             done.result()
     assert run_as_superuser("SELECT 1 FROM archives") == run_as_superuser("SELECT 1 FROM archive_contents") == []

@@ -9,7 +9,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from tests.conftest import serving
+from tests.conftest import patient, serving
 from tests.keys.kit import Mint, minting
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -26,7 +26,7 @@ def locked_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
 
 @pytest.fixture
 def locked(locked_url: str, clean: None) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=locked_url, timeout=30) as opened:
+    with patient(locked_url) as opened:
         yield opened
 
 
@@ -43,7 +43,7 @@ def serve(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> Iterat
 
     def start(**changes: object) -> httpx.Client:
         running.append(serving(build_app(settings.model_copy(update=changes), postgres.app_dsn)))
-        clients.append(httpx.Client(base_url=next(running[-1]), timeout=30))
+        clients.append(patient(next(running[-1])))
         clients[-1].get("/nowhere")  # FastAPI makes its routes now: two servers in one process must not do so at once
         return clients[-1]
 
