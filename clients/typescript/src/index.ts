@@ -1,0 +1,5 @@
+// The TypeScript client of Quire, memory as a service for LLM agents.
+export { Quire } from "./client.js";
+export type * from "./client.js";
+export * from "./errors.js";
+export type { Retries } from "./retries.js";
