@@ -42,6 +42,7 @@ function partToWire(part: Wire): Wire {
   const { providerData: _, promptCacheBreakpoint: __, image, file, ...rest } = part;
   if (part["type"] === "input_image") return { ...rest, ...imageToWire(image) };
   if (part["type"] === "input_file") return { ...rest, ...fileToWire(file) };
+  if (part["type"] === "refusal") return { type: "output_text", text: part["refusal"] }; // Quire lists no refusals
   return { ...rest, ...(image !== undefined && { image }) };
 }
 
@@ -129,7 +130,6 @@ function message(item: Wire): Wire {
 }
 
 function said(part: Wire): Wire {
-  if (part["type"] === "refusal") return { type: "refusal", refusal: part["refusal"] };
   return part["type"] === "output_text" ? { type: "output_text", text: part["text"] } : part;
 }
 

@@ -17,7 +17,7 @@ after(() => played.stop());
 
 function remembering(conversation: string, more: Partial<MemoryOptions> = {}, service: Quire = quire) {
   const provider = createOpenAI({ baseURL: played.url, apiKey: "unused" });
-  const memory = new QuireMemory(service, { conversation, userId: "me", budget: 8000, ...more });
+  const memory = new QuireMemory(service, { conversation, userId: fresh("me"), budget: 8000, ...more });
   return { memory, model: wrapLanguageModel({ model: provider.chat("played"), middleware: memory.middleware }) };
 }
 
@@ -64,6 +64,31 @@ test("a whole list is stored once", async () => {
   assert.deepEqual((await history(conversation)).map(({ content }) => content), [
     "Hello", "Hi.", "Which tea?", "Longjing.", "Why?", "It is green.",
   ]);
+});
+
+test("a list that is asked again is another turn", async () => {
+  const conversation = fresh("again");
+  const { model } = remembering(conversation);
+  const messages: ModelMessage[] = [{ role: "user", content: "Which tea?" }];
+  played.says("Longjing.", "Biluochun.", "It is green.");
+  await generateText({ model, messages });
+  await generateText({ model, messages });
+  messages.push({ role: "assistant", content: "Biluochun." }, { role: "user", content: "Why?" });
+  await generateText({ model, messages });
+  const expected = ["Which tea?", "Longjing.", "Which tea?", "Biluochun.", "Why?"];
+  assert.deepEqual(shown(played.asked.at(-1)), expected);
+  assert.deepEqual((await history(conversation)).map(({ content }) => content), [...expected, "It is green."]);
+});
+
+test("a file is seen in its turn, and named afterwards", async () => {
+  const conversation = fresh("file");
+  const { model } = remembering(conversation);
+  played.says("A cup.", "Blue.");
+  const file = { type: "file" as const, mediaType: "image/png", data: "iVBORw0KGgo=" };
+  await generateText({ model, messages: [{ role: "user", content: [{ type: "text", text: "What?" }, file] }] });
+  assert.match(JSON.stringify(shown(played.asked.at(-1))[0]), /base64,iVBORw0KGgo=/);
+  await generateText({ model, prompt: "Its colour?" });
+  assert.equal(shown(played.asked.at(-1))[0], "What?\n[image/png]");
 });
 
 test("parallel calls stay with their results, and recall tools are run by the loop", async () => {
@@ -134,4 +159,15 @@ test("without Quire a call fails, or goes on without memory if that is allowed",
   const lenient = remembering(fresh("away"), { required: false }, away);
   played.says("Hi.");
   assert.equal((await generateText({ model: lenient.model, prompt: "Hello" })).text, "Hi.");
+});
+
+test("what the user said in another conversation comes in by itself, unless that is turned off", async () => {
+  const userId = fresh("me");
+  played.says("Noted.", "Longjing.", "Which one?");
+  await generateText({ model: remembering(fresh("first"), { userId }).model, prompt: "My favourite tea is longjing." });
+  await generateText({ model: remembering(fresh("second"), { userId }).model, prompt: "What is my favourite tea?" });
+  assert.match(JSON.stringify(shown(played.asked.at(-1))), /longjing/);
+  const { model } = remembering(fresh("third"), { userId, recallMaxTokens: null });
+  await generateText({ model, prompt: "What is my favourite tea?" });
+  assert.deepEqual(shown(played.asked.at(-1)), ["What is my favourite tea?"]);
 });

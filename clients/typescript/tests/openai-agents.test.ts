@@ -119,6 +119,32 @@ test("parts of a message and of a result come back as they were", async () => {
   assert.ok(kept.every((item) => session.prepareHistoryItemForModelInput(item).id === undefined));
 });
 
+test("what the model's API must see again unchanged is kept, and a refusal is text", async () => {
+  const session = new QuireSession(fresh("opaque"), quire, { userId: "me" });
+  const search = { type: "web_search_call", action: { type: "search", query: "tea" } };
+  await session.addItems([
+    user("Hello"),
+    {
+      type: "reasoning",
+      content: [{ type: "input_text", text: "Which?" }],
+      providerData: { encrypted_content: "sealed" },
+    },
+    { type: "hosted_tool_call", name: "web_search_call", status: "completed", providerData: search },
+    { type: "message", role: "assistant", status: "completed", content: [{ type: "refusal", refusal: "No." }] },
+  ]);
+  const [, reasoning, searched, refused] = (await session.getItems()).map((item) => {
+    return session.prepareHistoryItemForModelInput(item);
+  });
+  assert.deepEqual(reasoning, {
+    type: "reasoning",
+    content: [{ type: "input_text", text: "Which?" }],
+    providerData: { encrypted_content: "sealed" },
+  });
+  assert.ok(searched?.type === "hosted_tool_call" && searched.name === "web_search_call");
+  assert.deepEqual(searched.providerData?.["action"], search.action);
+  assert.deepEqual(texts(refused ? [refused] : []), [["No."]]);
+});
+
 test("an item that Quire cannot store is refused by name, and nothing is stored", async () => {
   const session = new QuireSession(fresh("refused"), quire, { userId: "me" });
   const shell: AgentInputItem = { type: "shell_call", callId: "s1", action: { commands: ["ls"] }, status: "completed" };
