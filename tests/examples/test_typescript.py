@@ -5,43 +5,19 @@ The generator and the compiler come from npm; where that cannot be reached there
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.examples.npm import ROOT, installed, run
+
 EXAMPLE = ROOT / "examples" / "typescript"
-INSTALL_SECONDS = 120
-
-
-def run(folder: Path, *command: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds, env=os.environ
-    )
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example beside the published API, as in the repository, with what it needs installed."""
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        pytest.skip("node and npm are not installed, so no TypeScript client can be generated")
-    root = tmp_path_factory.mktemp("typescript")
-    shutil.copytree(ROOT / "openapi", root / "openapi")
-    folder = root / "examples" / "typescript"
-    ignored = shutil.ignore_patterns("node_modules", "build", "quire.d.ts")
-    shutil.copytree(EXAMPLE, folder, ignore=ignored)
-    options = ("--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000")
-    try:
-        done = run(folder, "npm", "install", *options, seconds=INSTALL_SECONDS)
-    except subprocess.TimeoutExpired:
-        pytest.skip("npm did not install the generator in time")
-    if done.returncode != 0:
-        pytest.skip(f"npm cannot install the generator: {done.stderr[-300:]}")
-    return folder
+    return installed(tmp_path_factory.mktemp("typescript"), "examples/typescript")
 
 
 def test_the_generated_client_compiles_and_works(project: Path, client: httpx.Client, base_url: str) -> None:

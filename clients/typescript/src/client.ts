@@ -1,0 +1,189 @@
+// The client: a method for each call, typed from the OpenAPI document.
+import type { components } from "./api.js";
+import { ConnectionFailed, Invalid, problemOf } from "./errors.js";
+import { RETRIES, type Retries, pauseBeforeNext } from "./retries.js";
+
+type Schemas = components["schemas"];
+export type Message = Schemas["AppendBody"]["messages"][number];
+export type Appended = Schemas["Appended"];
+export type Synced = Schemas["Synced"];
+export type Window = Schemas["Context"];
+export type ToolSchemas = Schemas["ToolSchemas"];
+export type ToolResult = Schemas["ToolResult"];
+export type SearchResults = Schemas["SearchResults"];
+export type RecallResult = Schemas["RecallResult"];
+export type Erased = Schemas["Erased"];
+
+export interface Options {
+  apiKey?: string | undefined;
+  timeoutSeconds?: number;
+  retries?: Retries;
+}
+
+/** A request as a value. `key` is the Idempotency-Key of a write, which retries repeat. */
+export interface Call {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  path: string;
+  query?: Record<string, string | number | undefined>;
+  body?: unknown;
+  key?: string;
+  headers?: Record<string, string>;
+}
+
+/** With `key`, your own Idempotency-Key: the same write with the same key is done once. */
+export type Write<Body> = Body & { key?: string };
+
+const URL_BY_DEFAULT = "http://127.0.0.1:8000";
+const TIMEOUT_SECONDS = 60;
+
+/** Client of a Quire service. */
+export class Quire {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #timeoutSeconds: number;
+  readonly #retries: Retries;
+
+  constructor(url: string = URL_BY_DEFAULT, options: Options = {}) {
+    this.#url = url.replace(/\/+$/, "");
+    this.#headers = options.apiKey ? { authorization: `Bearer ${options.apiKey}` } : {};
+    this.#timeoutSeconds = options.timeoutSeconds ?? TIMEOUT_SECONDS;
+    this.#retries = options.retries ?? RETRIES;
+  }
+
+  // --- Conversations ---
+
+  /** Store messages, all or none. `user_id` creates a new conversation. */
+  append(
+    conversation: string,
+    messages: readonly Message[],
+    { key, ...body }: Write<Omit<Schemas["AppendBody"], "messages">> = {},
+  ): Promise<Appended> {
+    const path = pathOf("conversations", conversation, "messages");
+    return this.send(written("POST", path, { messages, ...body }, key));
+  }
+
+  /** Store what is new in your own message list. Long lists are stored in several steps. */
+  async sync(
+    conversation: string,
+    messages: readonly Message[],
+    options: Omit<Schemas["SyncBody"], "messages"> = {},
+  ): Promise<Synced> {
+    const path = pathOf("conversations", conversation, "sync");
+    const sync = (some: readonly Message[]) =>
+      this.send<Synced>(written("POST", path, { messages: some, ...options }));
+    for (;;) {
+      try {
+        return await sync(messages);
+      } catch (error) {
+        await sync(messages.slice(0, nextEnd(error)));
+      }
+    }
+  }
+
+  /** Get the window for the next model call. `query` brings in memories that answer it. */
+  context(conversation: string, options: Schemas["ContextBody"] = {}): Promise<Window> {
+    return this.send({ method: "POST", path: pathOf("conversations", conversation, "context"), body: options });
+  }
+
+  /** Erase a conversation. Returns the number of deleted rows per table. */
+  delete(conversation: string, { key }: Write<object> = {}): Promise<Erased> {
+    return this.send(written("DELETE", pathOf("conversations", conversation), undefined, key));
+  }
+
+  // --- Tools ---
+
+  /** Get the recall tools' schemas and their guide. */
+  tools(format: ToolSchemas["format"] = "openai"): Promise<ToolSchemas> {
+    return this.send({ method: "GET", path: "/tools", query: { format } });
+  }
+
+  /** Run a recall tool that the model called. The model's mistakes are in the result, not thrown. */
+  callTool(
+    conversation: string,
+    name: string,
+    args: Record<string, unknown> = {},
+    { key }: Write<object> = {},
+  ): Promise<ToolResult> {
+    const path = pathOf("conversations", conversation, "tools", name);
+    return this.send(written("POST", path, { arguments: args }, key));
+  }
+
+  // --- Memories ---
+
+  /** Search memories of a user or a conversation. */
+  search(query: string, options: Omit<Schemas["SearchBody"], "query"> = {}): Promise<SearchResults> {
+    return this.send({ method: "POST", path: "/memories/search", body: { query, ...options } });
+  }
+
+  /** Run the recall agent. */
+  recall(query: string, options: Omit<Schemas["RecallBody"], "query"> = {}): Promise<RecallResult> {
+    return this.send({ method: "POST", path: "/memories/recall", body: { query, ...options } });
+  }
+
+  // --- Any request ---
+
+  /** Send any request. Returns the response's JSON, or throws an error of `errors.ts`. */
+  async send<Answer>(call: Call): Promise<Answer> {
+    for (let failures = 1; ; failures++) {
+      let answer: Response | undefined;
+      let error: unknown;
+      try {
+        answer = await this.#fetch(call);
+        const text = await answer.text();
+        if (answer.ok) return (text ? JSON.parse(text) : undefined) as Answer;
+        error = problemOf(answer.status, parsed(text));
+      } catch (cause) {
+        answer = undefined;
+        error = new ConnectionFailed(`Quire at ${this.#url} did not answer: ${reason(cause)}`, { cause });
+      }
+      const pause = pauseBeforeNext(this.#retries, failures, answer);
+      if (pause === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pause * 1000));
+    }
+  }
+
+  #fetch({ method, path, query, body, key, headers }: Call): Promise<Response> {
+    const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
+    return fetch(`${this.#url}${path}${search && `?${search}`}`, {
+      method,
+      headers: {
+        ...this.#headers,
+        ...headers,
+        ...(key && { "idempotency-key": key }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(this.#timeoutSeconds * 1000),
+    });
+  }
+}
+
+/** Return a path of the API, its parts escaped. */
+export function pathOf(...parts: string[]): string {
+  return parts.map((part) => `/${encodeURIComponent(part)}`).join("");
+}
+
+/** Return a write, with an Idempotency-Key of its own unless one is given. */
+export function written(method: Call["method"], path: string, body?: unknown, key?: string): Call {
+  return { method, path, body, key: key ?? crypto.randomUUID() };
+}
+
+/** Where the next step of a list that is too long at once ends. Throws any other error. */
+function nextEnd(error: unknown): number {
+  if (!(error instanceof Invalid) || !("messages_max" in error.extra)) throw error;
+  return Number(error.extra["matched"]) + Number(error.extra["messages_max"]);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { detail: text.slice(0, 500) };
+  }
+}
+
+function reason(cause: unknown): string {
+  const inner = cause instanceof Error ? (cause.cause ?? cause) : cause;
+  return inner instanceof Error ? inner.message || inner.name : String(inner);
+}

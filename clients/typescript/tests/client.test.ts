@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+
+import { BudgetTooSmall, ConnectionFailed, Fork, Invalid, NotFound, Quire, Unavailable } from "../src/index.js";
+import { fresh, history, quire } from "./kit.js";
+
+test("what is appended is in the window, and is found", async () => {
+  const [conversation, user_id] = [fresh("tea/杭州"), fresh("me")];
+  const appended = await quire.append(conversation, [{ role: "user", content: "I like longjing tea." }], { user_id });
+  assert.equal(appended.messages[0]?.seq, 1);
+  const window = await quire.context(conversation, { budget: 8000 });
+  assert.equal(window.messages.at(-1)?.["content"], "I like longjing tea.");
+  assert.ok(window.usage.total <= 8000);
+  const found = await quire.search("longjing", { user_id });
+  assert.equal(found.results[0]?.summary, "I like longjing tea.");
+});
+
+test("the same write with the same key is done once", async () => {
+  const [conversation, key] = [fresh("once"), crypto.randomUUID()];
+  const append = () => quire.append(conversation, [{ role: "user", content: "Hello" }], { user_id: "me", key });
+  assert.deepEqual(await append(), await append());
+  assert.equal((await history(conversation)).length, 1);
+});
+
+test("a list of any length is synced, and a contradiction is a Fork", async () => {
+  const conversation = fresh("long");
+  const list = Array.from({ length: 1500 }, (_, n) => ({ role: "user" as const, content: `line ${n}` }));
+  await quire.sync(conversation, list, { user_id: "me" });
+  const window = await quire.context(conversation, { budget: 1_000_000 });
+  assert.equal(window.messages.at(-1)?.["content"], "line 1499");
+  const changed = list.map((message, n) => (n === 3 ? { ...message, content: "changed" } : message));
+  await assert.rejects(quire.sync(conversation, changed), (error) => error instanceof Fork && error.index === 3);
+});
+
+test("a recall tool answers, and a model's mistake is a result", async () => {
+  const conversation = fresh("tool");
+  await quire.append(conversation, [{ role: "user", content: "I like longjing." }], { user_id: "me" });
+  assert.ok((await quire.tools()).window.includes("recall_page"));
+  const page = await quire.callTool(conversation, "recall_page", { page: 1 });
+  assert.equal(page.is_error, false);
+  assert.match(page.content, /longjing/);
+  assert.equal((await quire.callTool(conversation, "recall_page", { page: 99 })).is_error, true);
+});
+
+test("an error has a class of its own and says what is wrong", async () => {
+  const conversation = fresh("small");
+  await assert.rejects(quire.context(fresh("nobody's")), NotFound);
+  await quire.append(conversation, [{ role: "user", content: "word ".repeat(500) }], { user_id: "me" });
+  await assert.rejects(
+    quire.context(conversation, { budget: 10 }),
+    (error) => error instanceof BudgetTooSmall && error.minimumBudget > 10,
+  );
+  await assert.rejects(quire.context(conversation, { budget: 0 }), (error) => {
+    return error instanceof Invalid && error.name === "Invalid" && /budget/.test(error.message);
+  });
+});
+
+test("an erased conversation is gone", async () => {
+  const conversation = fresh("gone");
+  await quire.append(conversation, [{ role: "user", content: "Hello" }], { user_id: "me" });
+  await quire.delete(conversation);
+  await assert.rejects(quire.context(conversation), NotFound);
+});
+
+/** Runs against a server that answers with each status in turn, and returns the keys it was sent. */
+async function keysSentTo(statuses: number[], use: (quire: Quire) => Promise<unknown>): Promise<unknown[]> {
+  const keys: unknown[] = [];
+  const server = createServer((request, response) => {
+    keys.push(request.headers["idempotency-key"]);
+    response.statusCode = statuses.shift() ?? 200;
+    if (response.statusCode === 500) return void request.socket.destroy();
+    return void response.setHeader("retry-after", "0").end("{}");
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  try {
+    const retries = { times: 2, pauseSeconds: 0.001, pauseMaxSeconds: 1 };
+    await use(new Quire(`http://127.0.0.1:${port}/`, { retries }));
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+  return keys;
+}
+
+test("a lost connection and a 503 are retried with the same key", async () => {
+  const keys = await keysSentTo([500, 503, 200], (service) => service.append("tea", []));
+  assert.equal(keys.length, 3);
+  assert.equal(new Set(keys).size, 1);
+  assert.ok(keys[0]);
+});
+
+test("after the last retry the failure is thrown, and nothing else is retried", async () => {
+  const rejects = (error: new (...args: never[]) => Error) => (service: Quire) =>
+    assert.rejects(service.append("tea", []), (thrown) => thrown instanceof error);
+  assert.equal((await keysSentTo([503, 503, 503], rejects(Unavailable))).length, 3);
+  assert.equal((await keysSentTo([500, 500, 500], rejects(ConnectionFailed))).length, 3);
+  assert.equal((await keysSentTo([404], rejects(NotFound))).length, 1);
+});
