@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,10 +25,11 @@ from app.postgres.database import Connection, Database
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
-from app.services.memory.searching import Query, SearchHit
+from app.services.memory.hits import SearchHit, worth_showing
+from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memories import Hit
-from app.text.queries import asks_for_value, has_subject, told_once
+from app.text.queries import asks_for_value, has_subject
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -181,9 +181,8 @@ async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query:
         if relevance.is_worth_it(one, least) and not _is_in_view(hit, search)
     ]
     moments = await searching.moments(connection, tenant, good, sensitive=sensitive)
-    texts = [hit.text for hit in moments]
-    places = await run_in_thread_if_large(sum(map(len, texts)), told_once, texts, query.text)
-    hits = [moments[place] for place in places]
+    size = sum(len(hit.text) for hit in moments)
+    hits = await run_in_thread_if_large(size, worth_showing, moments, query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
 
@@ -269,15 +268,11 @@ def _fitted(
     items: list[TailItem] = []
     newest = max((day for _, day in days), default="")
     is_dated = len({day for _, day in days}) > 1
-    for place, taken in sorted(days.items(), key=lambda day: min(_told(hit) for hit, _, _ in day[1])):
+    for place, taken in sorted(days.items(), key=lambda day: min(hit.told for hit, _, _ in day[1])):
         heading = moments_heading(place[1], place[0], language, is_newest=is_dated and place[1] == newest)
         more = runtime.tokens.count(heading) + 1
-        for hit, text, tokens in sorted(taken, key=lambda one: _told(one[0])):
+        for hit, text, tokens in sorted(taken, key=lambda one: one[0].told):
             shown = f"{heading}\n{text}" if more else text
             items.append(TailItem(shown, tokens + more, hit.hit.archive_id))
             more = 0
     return items
-
-
-def _told(hit: SearchHit) -> tuple[datetime, int, int]:
-    return hit.hit.created_at, hit.hit.seq or 0, hit.hit.start

@@ -36,8 +36,9 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
 from app.services.memory.archiving import Wanted
 from app.services.memory.grepping import GrepRequest
+from app.services.memory.hits import SearchHit
 from app.services.memory.recalling import clipped
-from app.services.memory.searching import SearchHit, SearchRequest
+from app.services.memory.searching import SearchRequest
 from app.services.tools.found_lines import first_within, found_title, hit_text, keywords_text
 from app.store import conversations, messages
 from app.text.language import language as language_of
