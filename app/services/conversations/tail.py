@@ -25,7 +25,7 @@ from app.postgres.database import Connection, Database
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
-from app.services.memory.hits import SearchHit, worth_showing
+from app.services.memory.hits import SearchHit, by_day, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memories import Hit
@@ -248,30 +248,26 @@ def _fitted(
     """The best passages that fit, by day and conversation, older ones before newer; each day has one heading, and
     the newest of several is marked.
     """
-    days: dict[tuple[str | None, str], list[tuple[SearchHit, str, int]]] = {}
-    headings: dict[tuple[str | None, str], int] = {}
+    taken: list[tuple[SearchHit, str, int]] = []
+    dated: set[tuple[str | None, str]] = set()
     for hit in relevant:
-        elsewhere = None if hit.hit.conversation_id == conversation.id else hit.hit.conversation_id
-        place = (elsewhere, hit.day)
-        if place not in headings:
-            heading = moments_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
-            headings[place] = runtime.tokens.count(heading) + 1
+        elsewhere = hit.elsewhere(conversation.id)
+        heading = moments_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
+        more = 0 if (elsewhere, hit.day) in dated else runtime.tokens.count(heading) + 1
         text = moment_line(hit.hit.page or 0, hit.role, hit.text)
         tokens = runtime.tokens.count(text) + 1
-        needed = tokens + (0 if place in days else headings[place])
-        if needed > free:
+        if tokens + more > free:
             continue
-        free -= needed
-        days.setdefault(place, []).append((hit, text, tokens))
+        free -= tokens + more
+        dated.add((elsewhere, hit.day))
+        taken.append((hit, text, tokens))
         if free < PASSAGE_TOKENS_MIN:
             break
     items: list[TailItem] = []
-    newest = max((day for _, day in days), default="")
-    is_dated = len({day for _, day in days}) > 1
-    for place, taken in sorted(days.items(), key=lambda day: min(hit.told for hit, _, _ in day[1])):
-        heading = moments_heading(place[1], place[0], language, is_newest=is_dated and place[1] == newest)
+    for day in by_day(taken, lambda one: one[0], conversation.id):
+        heading = moments_heading(day.day, day.elsewhere, language, is_newest=day.is_newest)
         more = runtime.tokens.count(heading) + 1
-        for hit, text, tokens in sorted(taken, key=lambda one: one[0].told):
+        for hit, text, tokens in day.told:
             shown = f"{heading}\n{text}" if more else text
             items.append(TailItem(shown, tokens + more, hit.hit.archive_id))
             more = 0

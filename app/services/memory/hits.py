@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from asyncpg import Record
@@ -52,6 +53,35 @@ class SearchHit:
     def told(self) -> tuple[datetime, int, int]:
         """Return its place in time."""
         return self.hit.created_at, self.hit.seq or 0, self.hit.start
+
+    def elsewhere(self, here: str | None) -> str | None:
+        """Return its conversation, if it is another than ``here``."""
+        return None if self.hit.conversation_id == here else self.hit.conversation_id
+
+
+T = TypeVar("T")
+
+
+class Day(NamedTuple, Generic[T]):
+    """What was said on a day, older before newer."""
+
+    elsewhere: str | None
+    """The conversation, if it is another one."""
+    day: str
+    is_newest: bool
+    """Whether it is the latest of several days."""
+    told: list[T]
+
+
+def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | None) -> list[Day[T]]:
+    """Return results by day and conversation, older before newer; ``here`` is the conversation that asks."""
+    days: dict[tuple[str | None, str], list[T]] = {}
+    for one in sorted(found, key=lambda one: hit_of(one).told):
+        hit = hit_of(one)
+        days.setdefault((hit.elsewhere(here), hit.day), []).append(one)
+    dates = {day for _, day in days}
+    newest = max(dates) if len(dates) > 1 else None
+    return [Day(elsewhere, day, day == newest, told) for (elsewhere, day), told in days.items()]
 
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:

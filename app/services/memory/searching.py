@@ -90,6 +90,8 @@ class Found:
     mode: Mode
     query_expanded: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
+    unanswered: Sequence[str] = ()
+    """The request's queries that found nothing, if others did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +177,17 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
         async with database.snapshot(tenant) as connection:
             return [await _search(connection, tenant, request, query, keywords) for query in queries]
 
-    found = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-    hits = found[0][0]
-    if len(found) > 1:
-        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in found], request)
-    total = max(len(hits), *(one for _, one in found))
+    answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    hits = answers[0][0]
+    if len(answers) > 1:
+        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in answers], request)
+    total = max(len(hits), *(one for _, one in answers))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    return Found(hits, total, queries[0].mode, request.expansion, warnings)
+    asked = [request.query, *request.queries]
+    unanswered = [text for text, (own, _) in zip(asked, answers, strict=False) if not own] if hits else []
+    return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
 def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchHit]:
