@@ -13,8 +13,8 @@ import unicodedata
 from app.text.chinese_scripts import simplified
 from app.text.language import HAN
 
-STATEMENT_CHARACTERS = 2_000
-"""A longer text is compared as it is."""
+STATEMENT_CHARACTERS = 300
+"""A longer text is compared as it is: a fact is told in less, and the work takes 0.6 microseconds a character."""
 
 _CAPITALS = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z][a-z']+|I(?='))(?![A-Za-z0-9+#])|(?<![A-Za-z0-9])I(?=\s)")
 """Written small; capitals stay in codes and names of one letter, because aB3 is not ab3."""
