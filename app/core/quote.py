@@ -60,9 +60,10 @@ def moments_heading(day: str, elsewhere: str | None, language: Language, *, is_n
     return wording.BY_DAY_ELSEWHERE.say(language, day=day, name=titled(elsewhere))
 
 
-def moment_line(page: int, role: str, text: str) -> str:
-    """A moment below its heading."""
-    quoted = f"{titled(role)}: {_said(role, text)}"
+def moment_line(page: int, role: str, text: str, name: str | None = None) -> str:
+    """A moment below its heading; ``name`` is the speaker's."""
+    who = role if name is None else f"{role} ({name})"
+    quoted = f"{titled(who)}: {_said(role, text)}"
     return f"[{page}] {quoted}" if page else quoted
 
 

@@ -110,30 +110,21 @@ def _tells(term: str) -> bool:
     return term not in bm25.STOP_WORDS and not is_date and not _GRAMMAR & set(term)
 
 
-def told_once(texts: Sequence[str], query: str) -> list[int]:
+def answers_first(texts: Sequence[str], query: str) -> list[int]:
     """Return the indexes of the texts worth showing for a query, in order.
 
-    Of texts with the same words only the first is kept. Texts that merely repeat the query come last, one of them at
-    most.
+    Texts that merely repeat the query come last, one of them at most.
     """
     query_terms = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
-    seen: set[tuple[str, ...]] = set()
-    places: list[int] = []
-    asked_again: list[int] = []
-    for place, text in enumerate(texts):
-        text_terms = (tuple(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else ()) or (text.strip(),)
-        if text_terms in seen:
-            continue
-        seen.add(text_terms)
-        (asked_again if _asks_again(text, set(text_terms), query_terms) else places).append(place)
-    return places + asked_again[:1]
+    asked_again = [place for place, text in enumerate(texts) if _asks_again(text, query_terms)]
+    return [place for place in range(len(texts)) if place not in asked_again] + asked_again[:1]
 
 
-def _asks_again(text: str, text_terms: set[str], query_terms: set[str]) -> bool:
-    return (
-        len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0
-        and _QUESTION.search(text) is not None
-    )
+def _asks_again(text: str, query_terms: set[str]) -> bool:
+    if _QUESTION.search(text) is None:
+        return False
+    text_terms = set(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else {text.strip()}
+    return len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0
 
 
 def asks_for_value(text: str) -> bool:

@@ -91,7 +91,7 @@ def test_the_memories_in_a_quotation_are_those_that_were_found(
     texts: list[str], elsewhere: str, tool: str, language: Language
 ) -> None:
     lines = [moment_text(0, f"tool {tool}", text, SINCE, elsewhere, language) for text in texts]
-    lines += [moment_line(4, "user", text) for text in texts] + [moment_line(0, f"tool {tool}", t) for t in texts]
+    lines += [moment_line(4, "user", text, tool) for text in texts] + [moment_line(0, f"tool {tool}", t) for t in texts]
     quoted = memories_text(tool, lines)
     assert frames(quoted) == 2
     assert len(headers(quoted, 1, -1)) == 3 * len(texts)

@@ -1,4 +1,6 @@
-"""Questions that were asked before do not crowd out what answers them."""
+"""Questions that were asked before, and facts told again, do not crowd out what else there is."""
+
+from typing import Any
 
 import httpx
 import pytest
@@ -27,3 +29,50 @@ def test_a_fact_ranks_above_repeated_questions(client: httpx.Client, language: s
     assert answer in ok(client.post(path("c0", "tools", "search_memories"), json=arguments))["content"].replace("*", "")
     window = ok(client.get(path("c0", "context"), params={"budget": 4000, "query": question}))
     assert answer in str(window["messages"][-1])
+
+
+TOLD_AGAIN = {
+    "en": ["My locker code is {}.", "Remember: my locker code is {}!", "My locker code: {}", "{} is my locker code"],
+    "zh": ["我的储物柜密码是{}。", "请记住，我的储物柜密码是{}", "对了，我的储物柜密码就是{}！", "{}是我的储物柜密码"],
+}
+ELSE = {"en": "The locker is in the red hall; its code came by letter.", "zh": "储物柜在红厅，密码是写信寄来的。"}
+
+
+def told(client: httpx.Client, day: int, text: str) -> None:
+    message = user(text) | {"said_at": f"2026-03-{day:02}T10:00:00Z"}
+    append(client, f"day {day}", [message, assistant("OK.")], user_id="u")
+
+
+def results(client: httpx.Client, query: str, **more: object) -> list[dict[str, Any]]:
+    found = ok(client.post("/memories/search", json={"user_id": "u", "query": query, **more}))
+    return [one for one in found["results"] if one["summary"] != "OK."]
+
+
+@pytest.mark.parametrize("language", TOLD_AGAIN)
+def test_a_fact_told_again_takes_one_place_and_its_repetitions_are_counted(client: httpx.Client, language: str) -> None:
+    phrases = TOLD_AGAIN[language]
+    for day in range(1, 9):
+        told(client, day, phrases[day % len(phrases)].format(4711))
+    told(client, 9, ELSE[language])
+    query = "locker code" if language == "en" else "储物柜的密码"
+    fact, other = sorted(results(client, query, limit=3), key=lambda one: -int(one["similar"]))
+    assert (fact["similar"], fact["conversation_id"]) == (7, "day 8")
+    assert (other["similar"], other["conversation_id"]) == (0, "day 9")
+    both = results(client, query, queries=[query, query[:6]])
+    assert sorted(one["similar"] for one in both) == [0, 7]
+
+
+@pytest.mark.parametrize("language", TOLD_AGAIN)
+def test_what_a_fact_was_last_is_shown_with_its_day(client: httpx.Client, language: str) -> None:
+    says = TOLD_AGAIN[language][0]
+    for day, code in enumerate((4711, 4712, 4711), 1):
+        told(client, day, says.format(code))
+    found = results(client, "locker code" if language == "en" else "储物柜的密码")
+    shown = {one["conversation_id"]: one["similar"] for one in found}
+    assert shown == {"day 3": 1, "day 2": 0}
+
+
+def test_what_another_speaker_says_is_no_repetition(client: httpx.Client) -> None:
+    said = [user("I live in Lisbon.") | {"name": name} for name in ("Ann", "Bob")]
+    append(client, "c", [*said, assistant("I live in Lisbon.")], user_id="u")
+    assert [one["similar"] for one in results(client, "Who lives in Lisbon?")] == [0, 0, 0]

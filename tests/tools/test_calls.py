@@ -37,12 +37,45 @@ def test_a_search_shows_previews_with_their_places_and_keys(seeded: httpx.Client
     text = said(seeded, "tea", "search_memories", query="favourite tea")
     assert text.startswith("<quire-memories ")
     assert text.endswith("</quire-memories>")
-    assert re.search(rf"\[page 1, \d{{4}}-\d\d-\d\d] user: .*Longjing.*\(memory_key {KEY}, 0\.\d+\)", text)
+    assert re.search(rf"\n\d{{4}}-\d\d-\d\d, by page:\n\[1] user: .*Longjing.*\(memory_key {KEY}, 0\.\d+\)", text)
     assert "another conversation, work" in said(seeded, "tea", "search_memories", query="vault code")
     nothing = said(seeded, "tea", "search_memories", query="vault code", this_conversation=True)
     assert nothing == "Nothing was found; try other words."
     assert said(seeded, "tea", "search_memories", query="tea", limit="1").count("memory_key") == 1
     assert said(seeded, "tea", "search_memories", query="tea", min_relevance_score=1).startswith("Nothing")
+
+
+DAYS = {
+    "en": (
+        "Ann",
+        "My locker code is {}.",
+        "locker code",
+        " (newest), by page:",
+        "(and 2 more like it)",
+        "Nothing was found for:",
+    ),
+    "zh": ("小安", "我的储物柜密码是{}。", "储物柜密码", "(最新),按页:", "(另有 2 条相近内容)", "没有找到:"),
+}
+
+
+@pytest.mark.parametrize("language", DAYS)
+def test_results_stand_by_day_with_speaker_and_repetitions(client: httpx.Client, language: str) -> None:
+    name, says, query, newest, more, nothing = DAYS[language]
+    for day, code in ((1, 1), (2, 1), (3, 2), (4, 1)):
+        spoken = user(says.format(code)) | {"name": name, "said_at": f"2026-03-0{day}T10:00:00Z"}
+        append(client, "c", [spoken, assistant("OK.")], user_id="u")
+    text = said(client, "c", "search_memories", query=query, queries=["zanzibar"], search_mode="keyword")
+    lines = text.splitlines()
+    assert [line[:10] for line in lines if line.startswith("2026")] == ["2026-03-03", "2026-03-04"]
+    assert lines[3] == f"2026-03-04{newest}"
+    assert f"user ({name}): " in lines[4]
+    assert more in lines[4]
+    assert lines[-1].startswith(nothing)
+    assert "zanzibar" in lines[-1]
+    full = said(client, "c", "recall_memory", query=query)
+    assert f"2026-03-04{newest}" in full
+    assert full.index(says.format(2)) < full.index(says.format(1))
+    assert more in full
 
 
 def test_the_best_passages_come_back_in_full(seeded: httpx.Client) -> None:
@@ -141,7 +174,7 @@ def test_mistakes_are_explained_in_the_conversations_language(client: httpx.Clie
     assert "应为不小于 1 的整数" in refused(client, "茶", "recall_page", page="x")
     assert "缺少 `query`" in refused(client, "茶", "search_memories")
     assert "龙井" in said(client, "茶", "search_memories", query="喜欢的茶")
-    assert "第1页" in said(client, "茶", "recall_memory", query="喜欢的茶")
+    assert ",按页:\n[1] user: " in said(client, "茶", "recall_memory", query="喜欢的茶")
 
 
 def test_a_tool_for_the_agent_alone_is_not_there(seeded: httpx.Client) -> None:

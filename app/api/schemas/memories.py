@@ -148,6 +148,10 @@ class MemoryResult(BaseModel):
     archive_id: UUID | None
 
 
+class FoundMemory(MemoryResult):
+    similar: int = Field(description="older results that say the same, which this one stands for")
+
+
 class MemoryDetail(MemoryResult):
     content: str = Field(description="up to 100 KB, with a mark where it is cut")
     is_cut: bool
@@ -178,7 +182,7 @@ class MemoryErased(BaseModel):
 
 
 class SearchResults(BaseModel):
-    results: list[MemoryResult]
+    results: list[FoundMemory]
     total_found: int
     mode: Literal["hybrid", "semantic", "keyword"]
     search_query_expanded: str | None

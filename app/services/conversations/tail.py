@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,10 +25,11 @@ from app.postgres.database import Connection, Database
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
-from app.services.memory.searching import Query, SearchHit
+from app.services.memory.hits import SearchHit, by_day, worth_showing
+from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memories import Hit
-from app.text.queries import asks_for_value, has_subject, told_once
+from app.text.queries import asks_for_value, has_subject
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -181,9 +181,8 @@ async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query:
         if relevance.is_worth_it(one, least) and not _is_in_view(hit, search)
     ]
     moments = await searching.moments(connection, tenant, good, sensitive=sensitive)
-    texts = [hit.text for hit in moments]
-    places = await run_in_thread_if_large(sum(map(len, texts)), told_once, texts, query.text)
-    hits = [moments[place] for place in places]
+    size = sum(len(hit.text) for hit in moments)
+    hits = await run_in_thread_if_large(size, worth_showing, moments, query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
 
@@ -249,35 +248,27 @@ def _fitted(
     """The best passages that fit, by day and conversation, older ones before newer; each day has one heading, and
     the newest of several is marked.
     """
-    days: dict[tuple[str | None, str], list[tuple[SearchHit, str, int]]] = {}
-    headings: dict[tuple[str | None, str], int] = {}
+    taken: list[tuple[SearchHit, str, int]] = []
+    dated: set[tuple[str | None, str]] = set()
     for hit in relevant:
-        elsewhere = None if hit.hit.conversation_id == conversation.id else hit.hit.conversation_id
-        place = (elsewhere, hit.day)
-        if place not in headings:
-            heading = moments_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
-            headings[place] = runtime.tokens.count(heading) + 1
+        elsewhere = hit.elsewhere(conversation.id)
+        heading = moments_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
+        more = 0 if (elsewhere, hit.day) in dated else runtime.tokens.count(heading) + 1
         text = moment_line(hit.hit.page or 0, hit.role, hit.text)
         tokens = runtime.tokens.count(text) + 1
-        needed = tokens + (0 if place in days else headings[place])
-        if needed > free:
+        if tokens + more > free:
             continue
-        free -= needed
-        days.setdefault(place, []).append((hit, text, tokens))
+        free -= tokens + more
+        dated.add((elsewhere, hit.day))
+        taken.append((hit, text, tokens))
         if free < PASSAGE_TOKENS_MIN:
             break
     items: list[TailItem] = []
-    newest = max((day for _, day in days), default="")
-    is_dated = len({day for _, day in days}) > 1
-    for place, taken in sorted(days.items(), key=lambda day: min(_told(hit) for hit, _, _ in day[1])):
-        heading = moments_heading(place[1], place[0], language, is_newest=is_dated and place[1] == newest)
+    for day in by_day(taken, lambda one: one[0], conversation.id):
+        heading = moments_heading(day.day, day.elsewhere, language, is_newest=day.is_newest)
         more = runtime.tokens.count(heading) + 1
-        for hit, text, tokens in sorted(taken, key=lambda one: _told(one[0])):
+        for hit, text, tokens in day.told:
             shown = f"{heading}\n{text}" if more else text
             items.append(TailItem(shown, tokens + more, hit.hit.archive_id))
             more = 0
     return items
-
-
-def _told(hit: SearchHit) -> tuple[datetime, int, int]:
-    return hit.hit.created_at, hit.hit.seq or 0, hit.hit.start

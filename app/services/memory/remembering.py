@@ -17,6 +17,7 @@ from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
+from app.services.memory.hits import SearchHit
 from app.store import conversations, memories
 from app.store.remembered import Remembered
 from app.text.language import fold
@@ -38,7 +39,7 @@ class MemoryRequest:
 
 async def remember(
     runtime: Runtime, connection: Connection, tenant: UUID, request: MemoryRequest
-) -> tuple[searching.SearchHit, Conversation | None]:
+) -> tuple[SearchHit, Conversation | None]:
     """Store a memory, in the caller's transaction; it, and its conversation. Raises NotFound for a conversation that
     is not there.
     """

@@ -28,13 +28,14 @@ from app.extractive.terms import key_terms
 from app.postgres.database import Connection, Database
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
+from app.services.memory.hits import SearchHit, worth_showing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.services.memory.recalling import said_text
+from app.services.memory.recalling import said_text, speaker
 from app.store import archives, conversations, embeddings, memories, messages, narrowing, remembered
 from app.store.memories import Hit, Hits, Meaning, Named, Part, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
-from app.text.queries import parts, telling, told_once
+from app.text.queries import parts, telling
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -81,32 +82,6 @@ class SearchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A passage that was found, with its text."""
-
-    hit: Hit
-    role: str
-    text: str
-    message_id: UUID | None = None
-    whole: Record | None = None
-    """The memory itself, if it has content of its own; ``text`` may then be a passage of it."""
-    line: str = ""
-    """The message's line, if ``text`` is the whole message."""
-
-    @property
-    def key(self) -> UUID:
-        return self.whole["key"] if self.whole is not None else self.hit.id
-
-    @property
-    def score(self) -> float:
-        return self.hit.score
-
-    @property
-    def day(self) -> str:
-        return self.hit.created_at.strftime("%Y-%m-%d")
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """The results of a search, best first."""
 
@@ -115,6 +90,8 @@ class Found:
     mode: Mode
     query_expanded: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
+    unanswered: Sequence[str] = ()
+    """The request's queries that found nothing, if others did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,20 +177,22 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
         async with database.snapshot(tenant) as connection:
             return [await _search(connection, tenant, request, query, keywords) for query in queries]
 
-    found = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-    hits = found[0][0]
-    if len(found) > 1:
-        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in found], request)
-    total = max(len(hits), *(one for _, one in found))
+    answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    hits = answers[0][0]
+    if len(answers) > 1:
+        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in answers], request)
+    total = max(len(hits), *(one for _, one in answers))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    return Found(hits, total, queries[0].mode, request.expansion, warnings)
+    asked = [request.query, *request.queries]
+    unanswered = [text for text, (own, _) in zip(asked, answers, strict=False) if not own] if hits else []
+    return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
 def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchHit]:
     expanded = found.pop() if request.expansion else []
-    return _each_once(found, request.query, expanded)[: request.limit]
+    return worth_showing(fused(found, expanded), request.query)[: request.limit]
 
 
 async def _search(
@@ -245,16 +224,10 @@ async def _search(
         hits, total, *_ = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
         all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
         size = sum(len(hit.text) for hit in all_moments)
-        distinct = await run_in_thread_if_large(size, _each_once, [all_moments], query.text)
+        distinct = await run_in_thread_if_large(size, worth_showing, all_moments, query.text)
         if len(distinct) == len(all_moments) or len(hits) < limit:
             break
     return distinct[: request.limit], total
-
-
-def _each_once(found: Sequence[Sequence[SearchHit]], query: str, expanded: Sequence[SearchHit] = ()) -> list[SearchHit]:
-    """Return the best passage of each memory, without repetitions; one that merely repeats the query comes last."""
-    once = fused(found, expanded)
-    return [once[place] for place in told_once([moment.text for moment in once], query)]
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:
@@ -325,6 +298,7 @@ def _told(
 ) -> list[SearchHit]:
     results = []
     texts = {place: said_text(row) for place, row in rows_by_place.items()}
+    names = {place: speaker(row) for place, row in rows_by_place.items()}
     own = {key: with_nul(row["content"], row["nul_offsets"]) for key, row in wholes.items()}
     for hit in hits:
         whole = contents.get(hit.id)
@@ -344,15 +318,17 @@ def _told(
             if whole is not None:
                 text = own[whole["key"]]
             line = row["line"] if text == said_all else ""
-            results.append(SearchHit(hit, row["role"], text, row["id"], line=line))
+            results.append(
+                SearchHit(hit, row["role"], text, row["id"], line=line, name=names[hit.conversation_id, hit.seq])
+            )
     return results
 
 
 DETAIL_BYTES = 100_000
 
 
-def result(moment: SearchHit, query: str) -> dict[str, Any]:
-    """A moment as a search answers it."""
+def fields(moment: SearchHit, query: str) -> dict[str, Any]:
+    """Return what a search and a memory in full have in common."""
     hit = moment.hit
     return {
         "memory_key": str(moment.key),
@@ -369,6 +345,11 @@ def result(moment: SearchHit, query: str) -> dict[str, Any]:
     }
 
 
+def result(moment: SearchHit, query: str) -> dict[str, Any]:
+    """A moment as a search answers it."""
+    return {**fields(moment, query), "similar": moment.similar}
+
+
 def size(moments: Sequence[SearchHit], query: str) -> int:
     """Return how many characters ``result`` will process in total."""
     return sum(len(moment.text) + len(query) for moment in moments)
@@ -382,7 +363,7 @@ def detail(moment: SearchHit) -> dict[str, Any]:
     shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
     whole = moment.whole
     return {
-        **result(moment, ""),
+        **fields(moment, ""),
         "content": shown,
         "is_cut": is_cut,
         "metadata": json.loads(whole["metadata"]) if whole else {},

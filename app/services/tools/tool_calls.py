@@ -24,7 +24,7 @@ from app.core.grep import Refused
 from app.core.model import Language
 from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.profile import policy_of
-from app.core.quote import archive_text, memories_text, moment_text
+from app.core.quote import archive_text, memories_text, moment_text, moments_heading
 from app.core.scope import scope_of
 from app.postgres.database import Connection
 from app.recall import tools
@@ -36,9 +36,18 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
 from app.services.memory.archiving import Wanted
 from app.services.memory.grepping import GrepRequest
+from app.services.memory.hits import SearchHit
 from app.services.memory.recalling import clipped
-from app.services.memory.searching import SearchHit, SearchRequest
-from app.services.tools.found_lines import first_within, found_title, hit_text, keywords_text
+from app.services.memory.searching import SearchRequest
+from app.services.tools.found_lines import (
+    first_within,
+    found_line,
+    found_title,
+    hit_text,
+    keywords_text,
+    moments_text,
+    search_text,
+)
 from app.store import conversations, messages
 from app.text.language import language as language_of
 
@@ -262,13 +271,12 @@ async def _search_memories(
     results = await run_in_thread_if_large(
         searching.size(search_results.moments, query), _results, search_results.moments, query
     )
-    lines = [
-        f"{_line(moment, shown['content_preview'], asking, language)} "
-        f"(memory_key {shown['memory_key']}, {shown['relevance_score']})"
-        for moment, shown in zip(search_results.moments, results, strict=True)
-    ]
-    of = wording.SOME_OF.say(language, count=len(lines), total=search_results.total)
-    return Answer(memories_text(of, lines), results)
+    text = search_text(search_results, results, _conversation(asking), language)
+    return Answer(text, results)
+
+
+def _conversation(asking: Asker) -> str | None:
+    return asking.conversation.id if asking.conversation is not None else None
 
 
 def _results(moments: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
@@ -287,8 +295,7 @@ async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[s
         )  # fmt: skip
     except Refused as refused:
         return Answer(refused.wording().say(language), is_error=True)
-    here = asking.conversation.id if asking.conversation else None
-    lines = [hit_text(hit, here, language) for hit in found.hits]
+    lines = [hit_text(hit, _conversation(asking), language) for hit in found.hits]
     tokens = await runtime.tokens.count_many(lines)
     fitting = first_within(tokens, epochs.room_for_recall(runtime, asking.conversation).usual)
     title = found_title(fitting, found, language)
@@ -300,7 +307,7 @@ async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[s
 def _here(runtime: Runtime, asking: Asker, arguments: Mapping[str, Any]) -> str | None:
     """Return the only conversation that a tool may look at; None for all of the user's."""
     here = asking.user_id is None or asking.is_alone(runtime) or arguments.get("this_conversation", False)
-    return asking.conversation.id if here and asking.conversation else None
+    return _conversation(asking) if here else None
 
 
 def _since(arguments: Mapping[str, Any]) -> datetime | None:
@@ -319,9 +326,11 @@ async def _recall_memory(
     if not results.moments:
         return _nothing(results.warnings, language)
     free = epochs.room_for_recall(runtime, asking.conversation).usual
+    here = _conversation(asking)
     taken: list[tuple[SearchHit, str]] = []
     for moment in results.moments:
-        line = _line(moment, moment.text, asking, language)
+        free -= await runtime.count(moments_heading(moment.day, moment.elsewhere(here), language, is_newest=True))
+        line = found_line(moment, moment.text, language)
         tokens = await runtime.count(line)
         if taken and tokens > free:
             break
@@ -329,18 +338,8 @@ async def _recall_memory(
             line = await clipped(runtime, line, free) + wording.CUT_PAGE.say(language)
         free -= tokens
         taken.append((moment, line))
-    taken.sort(key=lambda pair: (pair[0].hit.created_at, pair[0].hit.seq or 0, pair[0].hit.start))
-    title = wording.RELEVANT_PASSAGES.say(language)
-    text = memories_text(title, [line for _, line in taken])
+    text = moments_text(wording.RELEVANT_PASSAGES.say(language), taken, here, language)
     return Answer(text, text)
-
-
-def _line(moment: SearchHit, text: str, asking: Asker, language: Language) -> str:
-    """Format a memory for a model, with its origin."""
-    hit = moment.hit
-    here = asking.conversation is not None and hit.conversation_id == asking.conversation.id
-    elsewhere = None if here else hit.conversation_id
-    return moment_text(hit.page or 0, moment.role, text, hit.created_at, elsewhere, language)
 
 
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
@@ -360,7 +359,8 @@ async def _get_memory_detail(
     if moment is None:
         return Answer(wording.NO_MEMORY.say(language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, moment), "role": moment.role}
-    line = _line(moment, detail["content"], asking, language)
+    hit, elsewhere = moment.hit, moment.elsewhere(_conversation(asking))
+    line = moment_text(hit.page or 0, moment.role, detail["content"], hit.created_at, elsewhere, language)
     shown = await clipped(runtime, line, epochs.room_for_recall(runtime, asking.conversation).most)
     cut = "" if shown == line else wording.CUT.say(language)
     return Answer(memories_text(str(key), [shown + cut]), detail)

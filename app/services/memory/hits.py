@@ -1,0 +1,101 @@
+"""What a search found, with its text; of results that say the same, one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.repetitions import Repeated, Told, each_once
+from app.store.memories import Hit
+from app.text.queries import answers_first
+from app.text.statements import statement
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A passage that was found, with its text."""
+
+    hit: Hit
+    role: str
+    text: str
+    message_id: UUID | None = None
+    whole: Record | None = None
+    """The memory itself, if it has content of its own; ``text`` may then be a passage of it."""
+    line: str = ""
+    """The message's line, if ``text`` is the whole message."""
+    name: str | None = None
+    """The name that its message was sent with."""
+    alike: frozenset[UUID] = frozenset()
+    """Older results that say the same, which it stands for."""
+
+    @property
+    def similar(self) -> int:
+        return len(self.alike)
+
+    @property
+    def key(self) -> UUID:
+        return self.whole["key"] if self.whole is not None else self.hit.id
+
+    @property
+    def score(self) -> float:
+        return self.hit.score
+
+    @property
+    def day(self) -> str:
+        return self.hit.created_at.strftime("%Y-%m-%d")
+
+    @property
+    def told(self) -> tuple[datetime, int, int]:
+        """Return its place in time."""
+        return self.hit.created_at, self.hit.seq or 0, self.hit.start
+
+    def elsewhere(self, here: str | None) -> str | None:
+        """Return its conversation, if it is another than ``here``."""
+        return None if self.hit.conversation_id == here else self.hit.conversation_id
+
+
+T = TypeVar("T")
+
+
+class Day(NamedTuple, Generic[T]):
+    """What was said on a day, older before newer."""
+
+    elsewhere: str | None
+    """The conversation, if it is another one."""
+    day: str
+    is_newest: bool
+    """Whether it is the latest of several days."""
+    told: list[T]
+
+
+def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | None) -> list[Day[T]]:
+    """Return results by day and conversation, older before newer; ``here`` is the conversation that asks."""
+    days: dict[tuple[str | None, str], list[T]] = {}
+    for one in sorted(found, key=lambda one: hit_of(one).told):
+        hit = hit_of(one)
+        days.setdefault((hit.elsewhere(here), hit.day), []).append(one)
+    dates = {day for _, day in days}
+    newest = max(dates) if len(dates) > 1 else None
+    return [Day(elsewhere, day, day == newest, told) for (elsewhere, day), told in days.items()]
+
+
+def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
+    """Return results that say different things, best first; one that merely repeats the query comes last."""
+    told = [Told((one.role, one.name, statement(one.text)), one.told) for one in found]
+    once = [_standing(found, repeated) for repeated in each_once(told)]
+    return [once[place] for place in answers_first([one.text for one in once], query)]
+
+
+def _standing(found: Sequence[SearchHit], repeated: Repeated) -> SearchHit:
+    """Return the newest of some results that say the same, with the score of the best."""
+    shown = found[repeated.newest]
+    if not repeated.others:
+        return shown
+    others = [found[place] for place in repeated.others]
+    alike = shown.alike.union(*(other.alike | {other.key} for other in others)) - {shown.key}
+    return replace(shown, hit=replace(shown.hit, score=found[repeated.best].score), alike=alike)
