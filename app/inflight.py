@@ -83,12 +83,13 @@ class Turn:
             await self._more.wait()
 
     async def read(self) -> AsyncIterator[bytes]:
-        """Yield all parts, from the first. Raises the answer's failure."""
+        """Yield all parts, from the first; those that are there already as one. Raises the answer's failure."""
         at = 0
         while True:
-            while at < len(self.parts):
-                yield self.parts[at]
-                at += 1
+            if at < (there := len(self.parts)):
+                yield b"".join(self.parts[at:there])
+                at = there
+                continue
             if self.failure is not None:
                 raise self.failure
             if self.is_over:

@@ -15,7 +15,7 @@ DONE = b"data: [DONE]\n\n"
 def sent(event: Event) -> bytes:
     name, data = event
     named = f"event: {name}\n" if name else ""
-    return f"{named}data: {dumps(scalars(data))}\n\n".encode()
+    return f"{named}data: {scalar(dumps(data))}\n\n".encode()
 
 
 def scalars(value: Any) -> Any:

@@ -17,7 +17,8 @@ from app.core.dialects.served_messages import MessagesWriter
 from app.core.dialects.served_responses import ResponsesWriter
 from app.core.dialects.stored import chunks
 from app.inflight import Turn
-from app.services.proxy.events import DONE, scalars, sent
+from app.services.proxy.events import DONE, sent
+from app.text.language import scalar
 
 HEX = re.compile("[0-9a-f]{32}")
 
@@ -46,14 +47,14 @@ class Telling:
         self._question, self._writer, self._turn = question, writer, turn
 
     def feed(self, chunk: Mapping[str, Any]) -> None:
-        self._put(self._writer.feed(scalars(chunk)))
+        self._put(self._writer.feed(chunk))
 
     def end(self, chunk: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
         """Tell the answer's last chunk and its end."""
         self.feed(chunk)
         self._put(self._writer.end(usage))
         if not self._question.streams:
-            self._turn.put(dumps(scalars(self._writer.whole())).encode())
+            self._turn.put(scalar(dumps(self._writer.whole())).encode())
         elif self._question.dialect == "chat":
             self._turn.put(DONE)
         self._turn.end()
