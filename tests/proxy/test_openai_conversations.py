@@ -124,6 +124,13 @@ def test_conversations_of_every_form_are_items(chat: openai.OpenAI, client: http
     assert dumped(listed)[6]["output"] == long
 
 
+def test_an_answer_that_only_refuses_is_an_item(chat: openai.OpenAI, client: httpx.Client) -> None:
+    parts = [{"type": "refusal", "refusal": "I cannot say."}]
+    append(client, "tea", [user("Who is it?"), {"role": "assistant", "content": parts}])
+    items = dumped(chat.conversations.items.list("tea", order="asc"))
+    assert items[1]["content"] == parts
+
+
 def test_a_retry_and_a_key_store_once(chat: openai.OpenAI, client: httpx.Client) -> None:
     made = chat.conversations.create()
     new: Any = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]

@@ -102,6 +102,8 @@ def _deltas(part: Mapping[str, Any], calls: list[Json]) -> list[Json]:
     match part.get("type"):
         case "text":
             return [{"content": part["text"]}]
+        case "refusal" if isinstance(part.get("refusal"), str):
+            return [{"refusal": part["refusal"]}]
         case "tool_use":
             function = {"name": part["name"], "arguments": dumps(part.get("input") or {})}
             call = {"index": len(calls), "id": part["id"], "type": "function", "function": function}
