@@ -198,7 +198,9 @@ def test_a_request_that_is_no_request_is_left_to_the_models_api(
     assert api.chat.requests[-1].body == json.loads(body)
 
 
-UNTYPED = b'{"model":"fake","input":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"text":"no type"}]}]}'
+UNTYPED = (
+    b'{"model":"fake","input":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"text":"no type"}]}]}'
+)
 
 
 @pytest.mark.parametrize("body", [b'{"model":"fake","input":1}', b'{"model":"fake","input":"hi","tools":[1]}', UNTYPED])
