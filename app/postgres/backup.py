@@ -122,7 +122,8 @@ def _foreign(backup: Path) -> Callable[[str, list[str]], set[str]]:
     """Return what not to copy: another server's socket, and the log that follows."""
 
     def ignored(where: str, names: list[str]) -> set[str]:
-        return {name for name in names if Path(where) == backup and name.startswith((SOCKET_NAME, followed.LOG))}
+        foreign = (SOCKET_NAME, f"{SOCKET_NAME}.lock", followed.LOG)
+        return {name for name in names if Path(where) == backup and name in foreign}
 
     return ignored
 
