@@ -10,51 +10,91 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from app.postgres import embedded
+from app.postgres import embedded, followed, recovery
+from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.programs import POSTGRES_MAJOR, SOCKET_NAME, EmbeddedPostgresError, Layout, binary, locked
 
 MANIFEST = "backup_manifest"
 SEGMENT_BYTES = 16 * 1024 * 1024
 
 
-def back_up(data_dir: Path, folder: Path) -> int:
+def back_up(data_dir: Path, folder: Path, *, follows: bool = False) -> int:
     """Write a checked backup to a folder that does not exist yet, and return its bytes.
 
-    The folder appears when the backup is whole. Starts the server if it does not run. Raises EmbeddedPostgresError.
+    The folder appears when the backup is whole. Starts the server if it does not run. With ``follows`` the log is
+    copied into the folder from then on (see ``followed``). Raises EmbeddedPostgresError.
     """
+    folder = folder.expanduser().absolute()
     if folder.exists():
         raise EmbeddedPostgresError(f"{folder} exists already; name a new folder.")
     if not embedded.exists(data_dir):
         raise EmbeddedPostgresError(f"{data_dir} holds no database; set QUIRE_DATA_DIR to the folder that does.")
     folder.parent.mkdir(parents=True, exist_ok=True)
+    layout = Layout.under(data_dir)
+    server = embedded.start(data_dir)
+    try:
+        if follows:
+            _copy_and_follow(layout, server, folder)
+        else:
+            _copy(server, folder)
+    finally:
+        server.stop()
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _copy(server: EmbeddedPostgres, folder: Path, finish: Callable[[Path], None] = lambda _: None) -> None:
+    """Copy under another name, check the copy, finish it, and give it its name."""
     partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-", dir=folder.parent))  # nobody else's
     try:
-        _copy(data_dir, partial)
+        options = ("--wal-method=stream", "--checkpoint=fast", "--manifest-checksums=SHA256", "--no-password")
+        _run("pg_basebackup", "-d", server.superuser_dsn, "-D", str(partial), *options)
         _verify(partial)
+        finish(partial)
         partial.rename(folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _copy(data_dir: Path, folder: Path) -> None:
+def _copy_and_follow(layout: Layout, server: EmbeddedPostgres, folder: Path) -> None:
+    """Follow the copy before it is begun: until its folder appears the server keeps the log, so that none is missed.
+
+    If the copy fails, the server follows what it followed before, and has missed nothing there either.
+    """
+    followed.require_reach(layout, folder)
+    log, before = folder / followed.LOG, followed.folder(layout)
+    followed.follow(layout, log)
+    try:
+        _copy(server, folder, lambda partial: followed.make_log_folder(layout, partial))
+    except BaseException:
+        followed.follow(layout, before)
+        raise
+    followed.await_log(layout, log, last_segment(folder))
+
+
+def unfollow(data_dir: Path) -> Path | None:
+    """Follow no backup any more; return the one that was followed. Raises EmbeddedPostgresError."""
+    if not embedded.exists(data_dir):
+        raise EmbeddedPostgresError(f"{data_dir} holds no database; set QUIRE_DATA_DIR to the folder that does.")
+    layout = Layout.under(data_dir)
     server = embedded.start(data_dir)
     try:
-        options = ("--wal-method=stream", "--checkpoint=fast", "--manifest-checksums=SHA256", "--no-password")
-        _run("pg_basebackup", "-d", server.superuser_dsn, "-D", str(folder), *options)
+        log = followed.folder(layout)
+        followed.follow(layout, None)
     finally:
         server.stop()
+    return log and log.parent
 
 
-def restore(data_dir: Path, folder: Path) -> None:
-    """Put a backup into a data folder without a database. Raises EmbeddedPostgresError.
+def restore(data_dir: Path, folder: Path, to: datetime | Literal["latest"] | None = None) -> None:
+    """Put a backup into a data folder without a database: as it was at its end, or at a later moment of its log.
 
-    The database appears when it is whole; the next start replays the backup's log.
+    The database appears when it is whole. It is followed by no backup. Raises EmbeddedPostgresError.
     """
     _require_usable(folder)
     layout = Layout.under(data_dir)
@@ -67,13 +107,31 @@ def restore(data_dir: Path, folder: Path) -> None:
             )
         fresh = layout.root / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(folder, fresh, ignore=shutil.ignore_patterns(f"{SOCKET_NAME}*"))  # of another server
+        shutil.copytree(folder, fresh, ignore=_foreign(folder))
+        followed.forget(fresh)
         for path in (fresh, *fresh.rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)
-            if layout.user is not None:
-                os.chown(path, layout.user.pw_uid, layout.user.pw_gid)
+        layout.give(fresh)
+        if to is not None:
+            recovery.recover(layout, fresh, folder, to, last_segment(folder))
         os.sync()
         fresh.rename(layout.cluster)
+
+
+def _foreign(backup: Path) -> Callable[[str, list[str]], set[str]]:
+    """Return what not to copy: another server's socket, and the log that follows."""
+
+    def ignored(where: str, names: list[str]) -> set[str]:
+        foreign = (SOCKET_NAME, f"{SOCKET_NAME}.lock", followed.LOG)
+        return {name for name in names if Path(where) == backup and name in foreign}
+
+    return ignored
+
+
+def last_segment(backup: Path) -> str:
+    """Return the name of the log's file in which a backup ends."""
+    manifest = json.loads((backup / MANIFEST).read_bytes())
+    return list(_segments(manifest["WAL-Ranges"]))[-1]
 
 
 def _require_usable(folder: Path) -> None:

@@ -58,6 +58,9 @@ jit = off
 random_page_cost = 1.1
 timezone = 'UTC'
 log_timezone = 'UTC'
+# Copies of the log are wanted once `quire backup --follow` has set a command; a mode cannot be set while it runs.
+archive_mode = on
+archive_command = 'exit 0'
 """
 
 # Each statement is idempotent.

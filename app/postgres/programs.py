@@ -102,17 +102,40 @@ class Layout:
             os.chown(folder, self.user.pw_uid, self.user.pw_gid)
         folder.chmod(0o700)
 
+    def give(self, folder: Path) -> None:
+        """Make the server's user own a folder and all that is in it."""
+        if self.user is not None:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, self.user.pw_uid, self.user.pw_gid)
+
     def dsn(self, role: str) -> str:
         return f"postgresql://{role}@/quire?host={quote(str(self.sockets), safe='')}"
 
 
-def psql(layout: Layout, script: str) -> None:
-    command = ("-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", str(layout.sockets), "-U", "postgres", "-d", "postgres")
-    run(layout, "psql", *command, stdin=script)
+def psql(layout: Layout, script: str) -> str:
+    """Run a script as superuser; return the values that it selects, a row a line."""
+    command = (
+        "-X",
+        "-q",
+        "-A",
+        "-t",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-h",
+        str(layout.sockets),
+        "-U",
+        "postgres",
+        "-d",
+        "postgres",
+    )
+    return run(layout, "psql", *command, stdin=script)
 
 
-def run(layout: Layout, program: str, *arguments: str, stdin: str = "") -> None:
-    """Run one of PostgreSQL's programs as the server's user, in a session that Ctrl-C does not reach."""
+def run(layout: Layout, program: str, *arguments: str, stdin: str = "") -> str:
+    """Run one of PostgreSQL's programs as the server's user, in a session that Ctrl-C does not reach.
+
+    Return its output. Raises EmbeddedPostgresError if it fails.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     # The server that pg_ctl starts would hold a pipe open, and no other folder may be writable.
     with tempfile.TemporaryFile(dir=layout.root) as output:
@@ -133,6 +156,7 @@ def run(layout: Layout, program: str, *arguments: str, stdin: str = "") -> None:
         output_text = output.read().decode(errors="replace").strip()
     if done.returncode != 0:
         raise EmbeddedPostgresError(f"{program} failed: {output_text[-2000:]}\n{_last_lines(layout.log)}")
+    return output_text
 
 
 def _last_lines(log: Path) -> str:

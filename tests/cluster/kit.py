@@ -20,7 +20,6 @@ import httpx
 import psutil
 
 from app.postgres import passage, programs
-from app.postgres.embedded import EmbeddedPostgres
 from tests.conftest import wait_for
 from tests.test_embedded import servers_of
 
@@ -71,11 +70,12 @@ def ask(dsn: str, sql: str) -> list[asyncpg.Record]:
 class Standby:
     """A streaming copy of a server, with a socket of its own."""
 
-    def __init__(self, primary: EmbeddedPostgres, name: str = "standby") -> None:
+    def __init__(self, primary: str, name: str = "standby") -> None:
+        """Copy the server of a superuser's DSN, and follow it."""
         self.folder = folder()
         self.name = name
         self._cluster = self.folder / "cluster"
-        run_program("pg_basebackup", "-D", str(self._cluster), "-R", "-c", "fast", "-d", primary.superuser_dsn)
+        run_program("pg_basebackup", "-D", str(self._cluster), "-R", "-c", "fast", "-d", primary)
         self.start()
 
     def dsn(self, role: str) -> str:

@@ -40,7 +40,7 @@ def pair() -> Iterator[Pair]:
     data = folder()
     primary = embedded.start(data)
     migrate.upgrade(primary.owner_dsn)
-    standby = Standby(primary)
+    standby = Standby(primary.superuser_dsn)
     ask(primary.superuser_dsn, "ALTER SYSTEM SET synchronous_standby_names = 'standby'")
     ask(primary.superuser_dsn, "SELECT pg_reload_conf()")
     in_step = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"

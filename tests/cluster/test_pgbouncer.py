@@ -5,9 +5,6 @@ just used.
 """
 
 import asyncio
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,46 +14,24 @@ import asyncpg
 import httpx
 import pytest
 
-from app.postgres import database
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, assistant, ok, user, window
-from tests.cluster.kit import SERVER_USER, folder, quire
+from tests.cluster.kit import quire
+from tests.cluster.pooler import MISSING, POOLER, Pooler
 from tests.conftest import wait_for
 from tests.keys.kit import Sql, bearing, minting
 
-POOLER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 TENANTS, TURNS, CONNECTIONS = 6, 5, 3
-LIMITS = "; ".join(f"SET {name} = '{value}'" for name, value in database.SERVER_TIMEOUTS.items())
-CONFIGURATION = """\
-[databases]
-quire = host={server} dbname=quire user=quire_app pool_size={connections} connect_query='{limits}'
-[pgbouncer]
-pool_mode = transaction
-auth_type = any
-listen_addr =
-listen_port = 6432
-unix_socket_dir = {folder}
-logfile = {folder}/log
-max_client_conn = 500
-"""
 
-pytestmark = pytest.mark.skipif(POOLER is None, reason="pgbouncer is not installed (Debian: apt-get install pgbouncer)")
+pytestmark = pytest.mark.skipif(POOLER is None, reason=MISSING)
 
 
 @pytest.fixture(scope="module")
 def pooled(postgres: EmbeddedPostgres) -> Iterator[str]:
     """A DSN that goes through it."""
-    assert POOLER is not None
-    place = folder()
-    server = asyncio.run(_server_folder(postgres))
-    limits = LIMITS.replace("'", "''")
-    values = {"server": server, "folder": place, "connections": CONNECTIONS, "limits": limits}
-    (place / "ini").write_text(CONFIGURATION.format(**values))
-    with subprocess.Popen([POOLER, "-q", place / "ini"], user=SERVER_USER, group=SERVER_USER) as process:
-        wait_for(lambda: (place / ".s.PGSQL.6432").exists() or process.poll() is not None)
-        yield f"postgresql://quire_app@/quire?host={place}&port=6432"
-        process.terminate()
-    shutil.rmtree(place)
+    pooler = Pooler(asyncio.run(_server_folder(postgres)), CONNECTIONS)
+    yield pooler.dsn
+    pooler.close()
 
 
 async def _server_folder(postgres: EmbeddedPostgres) -> Path:

@@ -27,7 +27,7 @@ _budgets = itertools.count(6000)
 
 @pytest.fixture(scope="module")
 def standby(postgres: EmbeddedPostgres) -> Iterator[Standby]:
-    made = Standby(postgres)
+    made = Standby(postgres.superuser_dsn)
     yield made
     made.remove()
 
@@ -145,7 +145,7 @@ async def test_an_unsafe_or_false_replica_is_not_used(
 
 @pytest.fixture
 def promoted(postgres: EmbeddedPostgres) -> Iterator[Standby]:
-    made = Standby(postgres, "promoted")
+    made = Standby(postgres.superuser_dsn, "promoted")
     yield made
     made.remove()
 

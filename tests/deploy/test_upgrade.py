@@ -10,6 +10,7 @@ import asyncio
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from bench.crash import PROMISES
 from tests.api.kit import append, call, history, ok, path, result, turn, user, window
+from tests.cluster.kit import quire
 from tests.conftest import serve, wait_for
 from tests.test_embedded import servers_of
 
@@ -105,7 +107,10 @@ def test_everything_said_outlives_the_way_to_the_newest_schema(
 
 
 class Writer(threading.Thread):
-    """Appends until it is stopped; what was acknowledged, and the statuses of what was not."""
+    """Appends until it is stopped, and repeats what is refused.
+
+    Keeps what was acknowledged, the statuses of what was not, and the longest time without an acknowledgement.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -113,9 +118,11 @@ class Writer(threading.Thread):
         self.stop = threading.Event()
         self.acknowledged: list[str] = []
         self.refused: list[int] = []
+        self.gap_seconds = 0.0
 
     def run(self) -> None:
         with httpx.Client(base_url=self.url, timeout=30) as client:
+            last = time.monotonic()
             while not self.stop.is_set():
                 text = f"number {len(self.acknowledged)}"
                 headers = {"Idempotency-Key": text}
@@ -123,6 +130,7 @@ class Writer(threading.Thread):
                 answer = client.post(path("load", "messages"), json=body, headers=headers)
                 if answer.is_success:
                     self.acknowledged.append(text)
+                    self.gap_seconds, last = max(self.gap_seconds, time.monotonic() - last), time.monotonic()
                 else:
                     self.refused.append(answer.status_code)
 
@@ -131,10 +139,18 @@ class Writer(threading.Thread):
         return lambda: len(self.acknowledged) > before + 5
 
 
+def restart_seconds(server: EmbeddedPostgres) -> float:
+    """Return how long a process of `quire serve` takes until it serves: at least so long is the gap of a restart."""
+    began = time.monotonic()
+    with quire({"DATABASE_URL": server.app_dsn}):
+        return time.monotonic() - began
+
+
 def test_writes_go_on_while_the_schema_goes_back_one_and_forth(
     client: httpx.Client, url: str, server: EmbeddedPostgres
 ) -> None:
-    """Nothing is lost or doubled, and what is not stored meanwhile is 503."""
+    """Nothing is lost or doubled, what is not stored meanwhile is 503, and no gap is longer than a restart's."""
+    restarts = [restart_seconds(server) for _ in range(2)]
     writer = Writer(url)
     writer.start()
     try:
@@ -147,4 +163,5 @@ def test_writes_go_on_while_the_schema_goes_back_one_and_forth(
         writer.stop.set()
         writer.join()
     assert set(writer.refused) <= {503}
+    assert writer.gap_seconds < max(restarts), (writer.gap_seconds, restarts)
     assert [message["content"] for message in history(client, "load")] == writer.acknowledged

@@ -1,22 +1,30 @@
 """What clients were told under kills and network faults can be put in one order: nothing lost, doubled, stale or back.
 
-45 seconds of load, or two minutes with QUIRE_LONG; `make soak` takes as long as it is told (tests/histories/run.py).
+45 seconds of load on one PostgreSQL, and 20 each on a pair that fails over and behind PgBouncer; two minutes each with
+QUIRE_LONG. `make soak` takes as long as it is told (tests/histories/run.py).
 """
 
 import asyncio
 import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.cluster.pooler import MISSING, POOLER
+from tests.histories.databases import Alone, Database, Pair, Pooled
 from tests.histories.trial import trial
 
-SECONDS = 120.0 if os.environ.get("QUIRE_LONG") else 45.0
+IS_LONG = bool(os.environ.get("QUIRE_LONG"))
 SEED = 1
+POOLED = pytest.param(Pooled, 20.0, marks=pytest.mark.skipif(POOLER is None, reason=MISSING))
+
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
-def test_a_history_under_faults_is_linearizable() -> None:
-    report = asyncio.run(trial(SEED, SECONDS))
+@pytest.mark.parametrize(("database", "seconds"), [(Alone, 45.0), (Pair, 20.0), POOLED])
+def test_a_history_under_faults_is_linearizable(database: Callable[[Path], Database], seconds: float) -> None:
+    report = asyncio.run(trial(SEED, 120.0 if IS_LONG else seconds, database))
     assert report.problems == [], str(report)
     assert report.operations.total() > 100, str(report)
     assert report.faults.total() > 0, str(report)

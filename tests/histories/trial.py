@@ -1,7 +1,7 @@
 """A trial: clients, processes and faults for a time, by a seed; then every conversation's history is judged.
 
-Two API processes and a worker, each behind a network of its own, share one PostgreSQL. The seed decides what clients
-do and which faults come in which order; the machine decides how they fall together.
+Two API processes and a worker, each behind a network of its own, share one database (``databases``). The seed decides
+what clients do and which faults come in which order; the machine decides how they fall together.
 """
 
 from __future__ import annotations
@@ -9,26 +9,22 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
-from urllib.parse import parse_qs, urlsplit
 
-import asyncpg
 import httpx
 
-from app.postgres import embedded, migrate
-from app.postgres.embedded import EmbeddedPostgres
 from bench.crash import PROMISES
 from bench.crash_work import Program
-from tests.faults.lossy import SOCKET
 from tests.histories.clients import Client, Record, reply
+from tests.histories.databases import Alone, Database, fetch
 from tests.histories.linearizable import Undecided, listed, refute
 from tests.histories.network import Loss, Network
 from tests.providers.fake_openai import FakeOpenAI
@@ -71,8 +67,7 @@ judged in {self.judged_seconds:.1f} s: {len(self.problems)} problems, {self.unde
 class Scene:
     """The processes, and what stands between them and the database."""
 
-    folder: Path
-    servers: list[EmbeddedPostgres]
+    database: Database
     networks: list[Network]
     programs: list[Program]
     """APIs first, then the worker."""
@@ -84,17 +79,12 @@ class Scene:
         if is_api:
             self.record.urls[number] = said.split("/docs")[0].split()[-1]
 
-    def kill_postgres(self) -> None:
-        pid = (self.folder / "postgres/cluster/postmaster.pid").read_text().split("\n", 1)[0]
-        os.kill(int(pid), signal.SIGKILL)
-        self.servers.append(embedded.start(self.folder))
 
-
-async def trial(seed: int, seconds: float) -> Report:
-    """Run one, and judge it."""
+async def trial(seed: int, seconds: float, database: Callable[[Path], Database] = Alone) -> Report:
+    """Run one, and judge it. ``database`` makes one in a folder."""
     report = Report(seed, seconds)
     with _folder() as folder, FakeOpenAI(reply=reply) as provider:
-        async with _scene(folder, provider.url, seed) as scene:
+        async with _scene(folder, provider.url, seed, database) as scene:
             await _run(scene, report)
         record = scene.record
     report.operations, report.conversations = record.operations, len(record.calls)
@@ -127,12 +117,16 @@ async def _run(scene: Scene, report: Report) -> None:
 
 
 async def _disturb(scene: Scene, rng: Random, report: Report) -> None:
-    """One fault after the other, each for a moment, with a moment of peace between them."""
-    faults = _faults(scene, rng)
+    """One fault after the other, each for a moment, with a moment of peace between them; the database's own first."""
+    own: dict[str, Callable[[], Awaitable[object]]] = {
+        name: partial(asyncio.to_thread, fault) for name, fault in scene.database.faults(scene.networks).items()
+    }
+    faults = {**own, **_faults(scene, rng)}
+    first = list(own)
     deadline = time.monotonic() + report.seconds
     while time.monotonic() < deadline:
         await asyncio.sleep(rng.uniform(0.3, 1.5))
-        name = rng.choice(list(faults))
+        name = first.pop() if first else rng.choice(list(faults))
         report.faults[name] += 1
         await faults[name]()
 
@@ -177,7 +171,6 @@ def _faults(scene: Scene, rng: Random) -> dict[str, Callable[[], Awaitable[None]
     return {
         "kill of an API process": lambda: kill(rng.randrange(APIS)),
         "kill of the worker": lambda: kill(APIS),
-        "kill of PostgreSQL": lambda: asyncio.to_thread(scene.kill_postgres),
         "delay": delay,
         "connections refused": refuse,
         "black hole": swallow,
@@ -213,11 +206,7 @@ async def _is_ready(http: httpx.AsyncClient, url: str) -> bool:
 
 
 async def _broken_promises(scene: Scene) -> list[str]:
-    connection = await asyncpg.connect(scene.servers[-1].superuser_dsn)
-    try:
-        found = {promise: await connection.fetch(sql) for promise, sql in PROMISES.items()}
-    finally:
-        await connection.close()
+    found = {promise: await fetch(scene.database.superuser_dsn, sql) for promise, sql in PROMISES.items()}
     return [f"{promise}: {len(rows)} times" for promise, rows in found.items() if rows]
 
 
@@ -229,15 +218,16 @@ def _folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def _scene(folder: Path, provider: str, seed: int) -> AsyncIterator[Scene]:
-    postgres = embedded.start(folder)
-    await asyncio.to_thread(migrate.upgrade, postgres.owner_dsn)
-    [sockets] = parse_qs(urlsplit(postgres.app_dsn).query)["host"]
-    networks = [Network(Path(sockets) / SOCKET, Random(f"{seed} network {n}")) for n in range(APIS + 1)]
+async def _scene(folder: Path, provider: str, seed: int, make: Callable[[Path], Database]) -> AsyncIterator[Scene]:
+    database = await asyncio.to_thread(make, folder)
+    networks = [Network(database.socket, Random(f"{seed} network {n}")) for n in range(APIS + 1)]
     for network in networks:
         await network.open()
-    programs = [_program(folder, network.port, provider, number) for number, network in enumerate(networks)]
-    scene = Scene(folder, [postgres], networks, programs, Record([""] * APIS))
+    programs = [
+        _program(folder, network.port, provider, number, database.environment)
+        for number, network in enumerate(networks)
+    ]
+    scene = Scene(database, networks, programs, Record([""] * APIS))
     try:
         for number in range(len(programs)):
             await scene.start(number)
@@ -247,11 +237,10 @@ async def _scene(folder: Path, provider: str, seed: int) -> AsyncIterator[Scene]
             program.kill()
         for network in networks:
             await network.close()
-        for server in scene.servers:
-            server.stop()
+        await asyncio.to_thread(database.close)
 
 
-def _program(folder: Path, port: int, provider: str, number: int) -> Program:
+def _program(folder: Path, port: int, provider: str, number: int, more: Mapping[str, str]) -> Program:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))}
     environment = {
         **kept,
@@ -262,5 +251,6 @@ def _program(folder: Path, port: int, provider: str, number: int) -> Program:
         "QUIRE_WORKER_LEASE_SECONDS": "5",
         "QUIRE_PROXY_BASE_URL": provider,
         "MEMORY_EMBEDDING_MODEL": "none",
+        **more,
     }
     return Program(folder, environment, *(("-m", "app", "serve") if number < APIS else ("-m", "bench.soak_worker")))

@@ -198,7 +198,12 @@ def test_a_request_that_is_no_request_is_left_to_the_models_api(
     assert api.chat.requests[-1].body == json.loads(body)
 
 
-@pytest.mark.parametrize("body", [b'{"model":"fake","input":1}', b'{"model":"fake","input":"hi","tools":[1]}'])
+UNTYPED = (
+    b'{"model":"fake","input":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"text":"no type"}]}]}'
+)
+
+
+@pytest.mark.parametrize("body", [b'{"model":"fake","input":1}', b'{"model":"fake","input":"hi","tools":[1]}', UNTYPED])
 def test_a_request_of_responses_that_is_none_is_left_to_the_models_api_too(
     client: httpx.Client, speaking_responses: str, messages_api: FakeApi, body: bytes
 ) -> None:

@@ -188,8 +188,8 @@ def test_it_is_found_by_no_search_and_moves_with_an_export(
 # --- Messages and Responses -------------------------------------------------------------------------
 
 
-def of_messages(kind: str, status: int = 200) -> Refusal:
-    return Refusal({"type": "error", "error": {"type": kind, "message": "no"}}, status)
+def of_messages(kind: str, status: int = 200, message: str = "no") -> Refusal:
+    return Refusal({"type": "error", "error": {"type": kind, "message": message}}, status)
 
 
 def of_responses(code: str, status: int = 400) -> Refusal:
@@ -205,6 +205,7 @@ def failed(code: str) -> Refusal:
 REFUSALS_OF_MESSAGES = {
     "400": of_messages("invalid_request_error", 400),
     "413": of_messages("request_too_large", 413),
+    "content policy": of_messages("invalid_request_error", 400, "Output blocked by content filtering policy"),
     "400 in the stream": of_messages("invalid_request_error"),
     "413 in the stream": of_messages("request_too_large"),
 }

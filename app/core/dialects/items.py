@@ -62,7 +62,10 @@ class _Reading:
         """Read an item. Return the field that is wrong with it, and how, if any."""
         kind = str(item.get("type") or ("message" if "role" in item else None))
         if kind == "message" and item.get("role") == "assistant":
-            self._say(item)
+            parts = parts_of(item.get("content"))
+            if not all(isinstance(part.get("type"), str) for part in parts):
+                return "content", "must have parts with a `type`"
+            self._say(parts)
         elif kind == "message":
             if item.get("role") not in ROLES:
                 return "role", f"must be assistant, {', '.join(ROLES)}"
@@ -91,12 +94,12 @@ class _Reading:
         self._end()
         return self._found
 
-    def _say(self, item: Mapping[str, Any]) -> None:
+    def _say(self, parts: Sequence[Json]) -> None:
         if self._apart and not self._calls and any(part["type"] != "reasoning" for part in self._parts):
             waiting, self._waiting = self._waiting, []
             self._end()
             self._waiting = waiting
-        self._parts += [*self._waiting, *parts_of(item.get("content"))]
+        self._parts += [*self._waiting, *parts]
         self._waiting = []
 
     def _call(self, item: Mapping[str, Any]) -> None:
