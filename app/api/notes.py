@@ -20,8 +20,8 @@ from app.core.caller import Caller
 from app.core.topics import most_mentioned
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey
-from app.services.memory import noting
-from app.services.memory.noting import Noting
+from app.services.lifecycle import noting
+from app.services.lifecycle.noting import Noting
 from app.services.views.inspect import ALL
 from app.store import conversations, notes, page_index
 

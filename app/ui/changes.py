@@ -15,10 +15,10 @@ from app.api.paths import ConversationId
 from app.api.runtime import Wired
 from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
-from app.services.lifecycle import erasing, erasing_whole
+from app.services.lifecycle import erasing, erasing_whole, noting, rewording
 from app.services.lifecycle.erasing import Transaction
-from app.services.memory import noting, remembering, searching
-from app.services.memory.noting import Noting
+from app.services.lifecycle.noting import Noting
+from app.services.memory import searching
 from app.services.memory.remembering import OWN_TYPES
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
@@ -118,7 +118,7 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
         raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
     async with runtime.database.begin(viewer.tenant) as connection:
         tx = Transaction(runtime, connection, viewer.tenant)
-        key, done = await remembering.reword(tx, memory_key, viewer.scope, content, sensitive=viewer.sensitive)
+        key, done = await rewording.reword(tx, memory_key, viewer.scope, content, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("memories", key), 303)
 

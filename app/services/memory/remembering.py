@@ -15,8 +15,6 @@ from app.core.scope import owner_of, scope_of
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.runtime import Runtime
-from app.services.lifecycle import erasing
-from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
 from app.services.memory.hits import SearchHit
@@ -60,7 +58,7 @@ async def remember(
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
         scope, uid = conversation.scope, conversation.uid
-    new = await anyio.to_thread.run_sync(_prepared, request, owner_of(scope), uid)
+    new = await anyio.to_thread.run_sync(prepared, request, owner_of(scope), uid)
     await insertion.insert_remembered(runtime, connection, tenant, [new])
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
@@ -68,30 +66,8 @@ async def remember(
     return moment, conversation
 
 
-async def reword(
-    tx: Transaction, key: UUID, scope: str | None, content: str, *, sensitive: bool
-) -> tuple[UUID, Erasure]:
-    """Store a memory with another text in place of one that somebody stored, which is erased; its key, and the erasure.
-
-    ``scope``: the only one whose memories are there; None: all of the tenant's. Raises NotFound.
-    """
-    old = await searching.memory(*tx.at, key, scope, sensitive=sensitive)
-    if old is None or old.whole is None or old.hit.type not in OWN_TYPES:
-        raise errors.NotFound("There is no such memory.")
-    owner, done = await erasing.erase_memory(tx, key, scope, sensitive=sensitive)
-    place = old.hit.conversation_id
-    conversation = await conversations.hold(*tx.at, place) if place is not None else None
-    request = MemoryRequest(
-        content, old.hit.type, conversation_id=place, keywords=tuple(old.whole["keywords"]),
-        metadata=old.whole["metadata"], sensitive=old.whole["sensitive"], expires_at=old.whole["expires_at"],
-    )  # fmt: skip
-    new = await anyio.to_thread.run_sync(_prepared, request, owner, conversation.uid if conversation else None)
-    await insertion.insert_remembered(tx.runtime, *tx.at, [new])
-    return new.id, done
-
-
-def _prepared(request: MemoryRequest, owner: UUID, uid: UUID | None) -> Remembered:
-    """The rows of a memory. Takes long for a long one."""
+def prepared(request: MemoryRequest, owner: UUID, uid: UUID | None) -> Remembered:
+    """Return the rows of a memory. Takes long for a long one."""
     content, offsets = without_nul(request.content)
     passages = all_vectors(searchable(request.content, request.keywords))
     ids = [uuid7() for _ in passages]
