@@ -31,7 +31,7 @@ from app.ui.html import query_of
 from app.ui.jobs import grouped
 from app.ui.parts import window_messages
 
-Show = Literal["window", "messages", "pages", "archives", "memory", "requests", "work"]
+Show = Literal["window", "messages", "pages", "archives", "memory", "work"]
 """The views of a conversation, each a page of its own."""
 MADE: Final = ("window", "messages", "pages")
 """Views for which its window is put together."""
@@ -41,7 +41,6 @@ ENTRIES_SHOWN = 50
 """Entries of the contents page on one page."""
 PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
-REQUESTS_SHOWN = 50
 TOPICS_SHOWN = 30
 JOBS_READ = 400
 
@@ -131,8 +130,6 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
                 parts = await _archives(*at)
             case "memory":
                 parts = await _memory(*at)
-            case "requests":
-                parts = {}
             case "work":
                 parts = await _work(*at)
             case _:

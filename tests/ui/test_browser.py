@@ -67,7 +67,7 @@ def test_a_long_conversation(
 ) -> None:
     shipped(client)
     recalled(client)
-    for show in ("window", "messages", "pages", "archives", "memory", "requests", "work"):
+    for show in ("window", "messages", "pages", "archives", "memory", "work"):
         views(tab, client, f"long-{show}", f"/ui/conversations/release?show={show}")
         assert tab.ask("document.scrollingElement.scrollHeight") < 4_500, f"{show} is long"
     views(tab, client, "tried", "/ui/conversations/release?budget=3000&query=release+plan&format=anthropic")

@@ -17,7 +17,7 @@ EVERYWHERE = ("/ui", "/ui/search", "/ui/jobs")
 OF_ONE = (
     "", "/pages", "/pages/1", "/archives", "?budget=2500", "?query=tea&show=messages", "?show=messages&part=9",
     "?show=pages&budget=2500", "?format=anthropic", "?model=gpt-4o", "?budget=1", "?budget=x&model=nobody",
-    "/pages?before=2", "?show=pages", "?show=archives", "?show=memory", "?show=requests", "?show=work",
+    "/pages?before=2", "?show=pages", "?show=archives", "?show=memory", "?show=work",
 )  # fmt: skip
 
 
