@@ -91,7 +91,7 @@ def walk(folder: Path, data: Path, page: str) -> None:
         printed = shell(folder, env, "\necho\n".join(commands), page)
     assert '"seq":1' in printed, f"{page}: the first message is not acknowledged"
     assert '"usage":' in printed, f"{page}: there is no window"
-    print(f"{page}: {len(commands)} blocks ran")
+    sys.stdout.write(f"{page}: {len(commands)} blocks ran\n")
 
 
 def demo(folder: Path, data: Path) -> None:
@@ -100,7 +100,7 @@ def demo(folder: Path, data: Path) -> None:
         link = re.findall(rf"{env['QUIRE_URL']}/ui/conversations/\S+", printed)[-1]
         assert printed.rstrip().endswith(link), "the demo does not end with its link"
         assert httpx.get(link).raise_for_status().text.count("<svg"), "the link shows no window"
-    print(f"the demo ends with {link.replace(env['QUIRE_URL'], USUAL)}")
+    sys.stdout.write(f"the demo ends with {link.replace(env['QUIRE_URL'], USUAL)}\n")
 
 
 def main() -> None:
@@ -110,11 +110,12 @@ def main() -> None:
         for number, page in enumerate(PAGES):
             walk(folder, Path(made) / f"data{number}", page)
         demo(folder, Path(made) / "data-demo")
+        sys.stdout.flush()
         if "--tests" in sys.argv:
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *TESTS]
             env = {**os.environ, "PYTHONPATH": str(folder)}
             subprocess.run(command, cwd=folder, env=env, check=True, timeout=TESTS_SECONDS)
-    print("everything that a newcomer runs works")
+    sys.stdout.write("everything that a newcomer runs works\n")
 
 
 if __name__ == "__main__":
