@@ -170,7 +170,7 @@ def test_the_list_can_be_sorted_by_each_column(
     values = [int(one.replace(",", "")) for one in seen] if column in (2, 3, 4) else seen
     is_ascending = (column < 2) != sort.startswith("-")
     if sort.removeprefix("-") not in ("title", "activity"):  # of a title the list shows the id too; times show minutes
-        assert values == sorted(values, reverse=not is_ascending)  # type: ignore[type-var]
+        assert values == sorted(values, reverse=not is_ascending)
     heading = page(client, f"/ui?sort={sort}").one("thead").all("th")[column]
     assert heading.attributes["aria-sort"] == ("ascending" if is_ascending else "descending")
 
