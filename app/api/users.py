@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from app import errors
 from app.api.answers import json_text, json_value
-from app.api.body import is_media_type, parse, parse_model, require_plain
+from app.api.body import is_media_type, parse, parse_model, read_json, require_plain
 from app.api.paths import SLASH, ConversationId, check_id
 from app.api.policies import policy_text
 from app.api.runtime import Wired
@@ -114,40 +114,51 @@ def _encoded(line: str) -> bytes:
     return f"{line}\n".encode()
 
 
-@router.post(
-    "/import",
-    response_model=schemas.Imported,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                NDJSON: {
-                    "schema": {"type": "string"},
-                    "example": '{"type":"header","format":"quire","version":1}\n'
-                    '{"type":"conversation","id":"imported","user_id":"me"}\n'
-                    '{"type":"message","conversation_id":"imported","seq":1,'
-                    '"message":{"role":"user","content":"Hello"}}\n',
-                }
-            },
-        }
-    },
+IMPORTED = (
+    {"type": "header", "format": "quire", "version": 1},
+    {"type": "conversation", "id": "imported", "user_id": "me"},
+    {"type": "message", "conversation_id": "imported", "seq": 1, "message": {"role": "user", "content": "Hello"}},
 )
+LINES_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {  # the page at /docs sends the first
+        "application/json": {"schema": {"type": "array", "items": {"type": "object"}}, "example": IMPORTED},
+        NDJSON: {"schema": {"type": "string"}, "example": "".join(f"{dumps(line)}\n" for line in IMPORTED)},
+    },
+}
+
+
+@router.post("/import", response_model=schemas.Imported, openapi_extra={"requestBody": LINES_BODY})
 async def import_data(request: Request, runtime: Wired, caller: Writer) -> Response:
-    """Import the lines of an export, one JSON object per line, stored as they arrive.
+    """Import the lines of an export, one JSON object per line, stored as they arrive; or a JSON array of them.
 
     Repeating an import changes nothing: existing items count as `matched`. An invalid line (422), or one that
     contradicts what is stored (409), is named in the error; the lines before it stay.
     """
-    if not is_media_type(request, NDJSON, "application/jsonl"):
-        raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON}.")
-    require_plain(request.headers)
-    lines = _lines(request, runtime.defaults.limits.body_bytes)
+    limit = runtime.defaults.limits.body_bytes
+    if is_media_type(request, "application/json"):
+        lines = _items(await read_json(request, max_bytes=limit))
+    elif is_media_type(request, NDJSON, "application/jsonl"):
+        require_plain(request.headers)
+        lines = _lines(request, limit)
+    else:
+        raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON} or application/json.")
 
     def settings(value: dict[str, Any]) -> str:
         overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
         return policy_text(runtime.defaults, overrides, ["settings"])
 
     return json_value(await import_lines(runtime, caller.tenant, lines, Limit(settings, caller.user_id)))
+
+
+async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
+    """The lines in a JSON array, numbered as in a file."""
+    if not isinstance(value, list):
+        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
+    for number, item in enumerate(value, 1):
+        yield number, item
+        if number % LINES_IN_A_STEP == 0:
+            await asyncio.sleep(0)
 
 
 async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -190,11 +189,22 @@ UPDATE conversations
 """
 
 
-async def change(
-    connection: Connection, tenant: UUID, conversation_id: str, new: NewConversation, *, moves_zones: bool
-) -> None:
+def unchanged(conversation: Conversation) -> NewConversation:
+    """Return a conversation's own values, to be replaced one by one."""
+    return NewConversation(
+        id=conversation.id, uid=conversation.uid, title=conversation.title, system=conversation.system,
+        system_tokens=conversation.system_tokens, model=conversation.model, budget=conversation.budget,
+        policy=conversation.policy, metadata=conversation.metadata,
+    )  # fmt: skip
+
+
+async def change(connection: Connection, tenant: UUID, locked: Conversation, new: NewConversation) -> None:
+    """Change a locked conversation."""
+    moves_zones = (new.system, new.model, new.budget, new.policy) != (
+        locked.system, locked.model, locked.budget, locked.policy,
+    )  # fmt: skip
     await connection.execute(
-        CHANGE, tenant, conversation_id, new.title, new.system, new.system_tokens, new.model, new.budget,
+        CHANGE, tenant, locked.id, new.title, new.system, new.system_tokens, new.model, new.budget,
         new.policy, new.metadata, int(moves_zones),
     )  # fmt: skip
 
@@ -301,49 +311,6 @@ async def _erase_contents(connection: Connection, tenant: UUID, gone: Sequence[R
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
     if gone:
         await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
-
-
-# A page of conversations, latest activity first, after a cursor's (updated_at, uid).
-_LIST = """
-SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
-  FROM conversations c
- WHERE tenant_id = $1 AND {of}
-   AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
-         SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
-   AND ($4::timestamptz IS NULL OR (updated_at, uid) < ($4, $5::uuid))
- ORDER BY updated_at DESC, uid DESC
- LIMIT $6
-"""
-LIST = _LIST.format(of="$2::text IS NULL")
-# A statement of its own, so that any cached plan uses the user's index.
-LIST_OF_USER = _LIST.format(of="user_id = $2::text")
-
-
-async def browse(
-    connection: Connection,
-    tenant: UUID,
-    user_id: str | None,
-    text: str | None,
-    after: tuple[datetime, UUID] | None,
-    limit: int,
-) -> Sequence[Record]:
-    """List conversations by last activity; ``text`` is searched for in conversation and page titles and in ids."""
-    pattern = None
-    if text:
-        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        pattern = f"%{escaped}%"
-    when, uid = after or (None, None)
-    return await connection.fetch(LIST if user_id is None else LIST_OF_USER, tenant, user_id, pattern, when, uid, limit)
-
-
-COUNTED_MAX = 10_000
-# How many there are, no further than is worth counting.
-COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 LIMIT {COUNTED_MAX + 1}) c"
-
-
-async def count(connection: Connection, tenant: UUID) -> int:
-    """Count conversations up to ``COUNTED_MAX``; any larger number is returned as one more."""
-    return int(await connection.fetchval(COUNT, tenant))
 
 
 def policy_overrides(conversation: Conversation) -> dict[str, Any]:

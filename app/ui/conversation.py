@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Generic, Literal, TypeVar, assert_never
 from uuid import UUID
 
 from starlette.requests import Request
@@ -31,6 +31,14 @@ from app.ui.html import query_of
 from app.ui.jobs import grouped
 from app.ui.parts import window_messages
 
+Show = Literal["window", "messages", "pages", "archives", "memory", "work"]
+"""The views of a conversation, each a page of its own."""
+MADE: Final = ("window", "messages", "pages")
+"""Views for which its window is put together."""
+MESSAGES_SHOWN = 100
+"""Messages of a window on one page."""
+ENTRIES_SHOWN = 50
+"""Entries of the contents page on one page."""
 PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
 TOPICS_SHOWN = 30
@@ -77,26 +85,75 @@ class Made:
     minimum: int | None = None
 
 
-async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
-    """Return the values for the template."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A view, and which part of its list."""
+
+    show: Show = "window"
+    part: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[T]):
+    """Some items of a long list."""
+
+    items: Sequence[T]
+    number: int
+    count: int
+    """Parts in all."""
+
+    @staticmethod
+    def of(items: Sequence[T], number: int, size: int) -> Part[T]:
+        count = max(1, -(-len(items) // size))
+        number = min(number, count)
+        return Part(items[(number - 1) * size : number * size], number, count)
+
+
+async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Place) -> dict[str, Any]:
+    """Return the values for the template of a view."""
+    gathered = {"conversation": inspect.conversation_view(conversation), "show": place.show, "form": form}
+    windows = await _windows(runtime, tenant, conversation, form) if place.show in MADE else {}
+    async with runtime.database.snapshot(tenant) as connection:
+        at = runtime, connection, tenant, conversation
+        match place.show:
+            case "window":
+                points = await growing.last_turns(connection, tenant, conversation)
+                parts: dict[str, Any] = {"points": points, "chart": pictures.chart(points)}
+            case "messages":
+                parts = {}
+            case "pages":
+                parts = await _pages(*at, place.part)
+            case "archives":
+                parts = await _archives(*at)
+            case "memory":
+                parts = await _memory(*at)
+            case "work":
+                parts = await _work(*at)
+            case _:
+                assert_never(place.show)
+    if place.show == "messages":
+        shown: Made = windows["shown"]
+        size = len(shown.context.body) if shown.context else 0
+        listed = await run_in_thread_if_large(size, _messages, shown, form.request or ContextRequest())
+        parts = {"messages": Part.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
+    return {**gathered, **windows, **parts}
+
+
+async def _windows(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
     own = await _make("own", runtime, tenant, conversation, ContextRequest())
     tried = await _make("tried", runtime, tenant, conversation, form.request) if form.request else None
-    shown = tried or own
     made = [window for window in (own, tried) if window is not None]
     largest = max((window.answer["usage"]["total"] for window in made if window.answer), default=0)
-    parts = await _parts(runtime, tenant, conversation)
-    size = len(shown.context.body) if shown.context else 0
     return {
-        "conversation": inspect.conversation_view(conversation),
-        "form": form,
         "own": own,
         "tried": tried,
-        "shown": shown,
+        "shown": tried or own,
         "bars": {m.name: pictures.bar(m.answer["usage"], largest) for m in made if m.answer},
-        "messages": await run_in_thread_if_large(size, _messages, shown, form.request or ContextRequest()),
-        "zones": _zones(shown),
+        "zones": _zones(tried or own),
         "prefix": _common(own, tried),
-        **parts,
     }
 
 
@@ -140,25 +197,42 @@ def _count(made: Made) -> int:
     return len(made.answer["messages"]) if made.answer else 0
 
 
-async def _parts(runtime: Runtime, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
-    """Return everything on the page but the window, from one snapshot."""
-    async with runtime.database.snapshot(tenant) as connection:
-        points = await growing.last_turns(connection, tenant, conversation)
-        archived = await archives.browse(connection, tenant, archives.Filter(conversation.id), limit=ARCHIVES_SHOWN + 1)
-        return {
-            "points": points,
-            "chart": pictures.chart(points),
-            "contents": await inspect.contents_view(runtime, connection, tenant, conversation),
-            "pages": await newest_pages(connection, tenant, conversation, conversation.totals.last_page),
-            "archives": [archiving.view(row) for row in archived[:ARCHIVES_SHOWN]],
-            "more_archives": len(archived) > ARCHIVES_SHOWN,
-            "notes": await notes.browse(connection, tenant, conversation.id),
-            "summary": await inspect.summary_view(runtime, connection, tenant, conversation),
-            "topics": await _topics(connection, tenant, conversation),
-            "reach": conversation.indexed_through,
-            "working": await progress.status_view(connection, tenant, conversation),
-            "jobs": grouped(await table.browse(connection, tenant, conversation.id, JOBS_READ)),
-        }
+async def _pages(
+    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation, part: int
+) -> dict[str, Any]:
+    contents = await inspect.contents_view(runtime, connection, tenant, conversation)
+    return {
+        "contents": contents,
+        "entries": Part.of(contents["entries"], part, ENTRIES_SHOWN),
+        "pages": await newest_pages(connection, tenant, conversation, conversation.totals.last_page),
+    }
+
+
+async def _archives(_: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+    archived = await archives.browse(connection, tenant, archives.Filter(conversation.id), limit=ARCHIVES_SHOWN + 1)
+    return {
+        "archives": [archiving.view(row) for row in archived[:ARCHIVES_SHOWN]],
+        "more_archives": len(archived) > ARCHIVES_SHOWN,
+    }
+
+
+async def _memory(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+    return {
+        "notes": await notes.browse(connection, tenant, conversation.id),
+        "summary": await inspect.summary_view(runtime, connection, tenant, conversation),
+        "topics": await _topics(connection, tenant, conversation),
+    }
+
+
+async def _work(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+    summary = await inspect.summary_view(runtime, connection, tenant, conversation)
+    return {
+        "reach": conversation.indexed_through,
+        "summary_lag": summary["lag"],
+        "working": await progress.status_view(connection, tenant, conversation),
+        "has_embedder": runtime.embedder is not None,
+        "jobs": grouped(await table.browse(connection, tenant, conversation.id, JOBS_READ)),
+    }
 
 
 async def newest_pages(

@@ -25,10 +25,10 @@ from app.ui.words import translate
 
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would not say where our own forms come from
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -70,6 +70,8 @@ ENVIRONMENT = Environment(
     finalize=_finalize,
 )
 ENVIRONMENT.filters |= {"number": _number, "percent": _percent, "moment": _moment, "pretty": _pretty}
+ENVIRONMENT.tests["plain"] = lambda text: shown(text) == text
+"""A text that can be edited: it has no characters that pages spell out."""
 
 
 @dataclass(frozen=True, slots=True)

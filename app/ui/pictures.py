@@ -15,6 +15,8 @@ SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "rec
 GROWN = ("notes", "summary", "contents", "condensed", "recent")
 LABEL_SHARE = 7.0
 """Per cent of the width that a piece needs for its name to stand in it."""
+WIDE_SHARE = 24.0
+"""The same on a phone."""
 HEIGHT = 150.0
 
 
@@ -30,6 +32,10 @@ class Piece:
     @property
     def is_labelled(self) -> bool:
         return self.width >= LABEL_SHARE
+
+    @property
+    def is_wide(self) -> bool:
+        return self.width >= WIDE_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,15 @@ def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
         pieces.append(Piece(name, tokens, round(x, 3), round(width, 3), round(100 * tokens / max(total, 1), 1)))
         x += width
     return Bar(total, budget, round(min(100.0, 100 * total / max(budget, 1)), 3), round(100 * total / scale, 3), pieces)
+
+
+SCORE_FULL = 20.0
+"""The score that fills its bar: every word of a query, near in meaning, with neighbours that match too."""
+
+
+def strength(score: float) -> float:
+    """Return the part of its bar that a score fills."""
+    return min(1.0, max(0.0, score / SCORE_FULL))
 
 
 @dataclass(frozen=True, slots=True)

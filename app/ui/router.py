@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import parse_qs
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
@@ -17,17 +16,23 @@ from app.api.scope import knock
 from app.core.conversation import Conversation
 from app.postgres.database import Connection
 from app.queue import table
+from app.runtime import Runtime
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import Wanted
 from app.services.memory.searching import SearchRequest
 from app.services.views import inspect, progress
-from app.store import archives, conversations
+from app.store import archives, conversation_list, conversations
 from app.text import bm25
+from app.ui import changes
 from app.ui import conversation as one
 from app.ui.assets import ASSETS
+from app.ui.conversation import Show
+from app.ui.forms import read_form, require_own_form
 from app.ui.html import SECURITY, HtmlRoute, addresses, page, query_of
 from app.ui.jobs import grouped
+from app.ui.order import Order
 from app.ui.parts import stored_message
+from app.ui.pictures import strength
 from app.ui.session import Viewer, Viewing, check_own_user, checked_key, door_of, forget, remember
 from app.ui.shown import hidden, marked
 
@@ -43,6 +48,8 @@ JOBS_RETRIED = 1_000
 MESSAGES_SHOWN = 500
 """Messages shown of a page."""
 RESULTS_SHOWN = 30
+RELEVANCE_MIN = 0.2
+"""Results that are less relevant are not listed."""
 ARCHIVE_CHARACTERS = 20_000
 """Characters of an archive per page."""
 TYPES = ("episode", "passage", "preference", "fact", "general", "command_output")
@@ -55,31 +62,40 @@ async def front_page() -> Response:
 
 
 @router.get("")
-async def conversation_list(request: Request, runtime: Wired, viewer: Viewing, cursor: Cursor = None) -> Response:
-    params = query_of(request, {"user": 128, "q": 200})
+async def conversation_list_page(request: Request, runtime: Wired, viewer: Viewing, cursor: Cursor = None) -> Response:
+    params = query_of(request, {"user": 128, "q": 200, "sort": 20})
     user = viewer.user_id if viewer.user_id is not None else params["user"] or None
-    after = cursors.decode_time_and_id(cursor)
+    order = Order.read(params["sort"])
+    after = order.decode(cursor)
     async with runtime.database.snapshot(viewer.tenant) as connection:
-        rows = await conversations.browse(
-            connection, viewer.tenant, user, params["q"] or None, after, CONVERSATIONS_SHOWN + 1
-        )
-        count = await conversations.count(connection, viewer.tenant) if viewer.user_id is None else None
+        rows = await conversation_list.browse(
+            connection, viewer.tenant, user, params["q"] or None, after, CONVERSATIONS_SHOWN + 1, order.key,
+            ascending=order.ascending,
+        )  # fmt: skip
+        count = await conversation_list.count(connection, viewer.tenant) if viewer.user_id is None else None
+        users = await _users(connection, viewer)
     last = rows[CONVERSATIONS_SHOWN - 1] if len(rows) > CONVERSATIONS_SHOWN else None
-    older = cursors.encode(last["updated_at"].isoformat(), last["uid"]) if last else None
     return await page(
-        request, "conversations.html", section="conversations", viewer=viewer, asked=params, count=count,
-        rows=rows[:CONVERSATIONS_SHOWN], older=older, is_first=cursor is None, counted_max=conversations.COUNTED_MAX,
-        base=str(request.base_url).rstrip("/"),
+        request, "conversations.html", section="conversations", viewer=viewer, asked=params, count=count, order=order,
+        rows=rows[:CONVERSATIONS_SHOWN], older=order.encode(last) if last else None, is_first=cursor is None,
+        counted_max=conversation_list.COUNTED_MAX, base=str(request.base_url).rstrip("/"), users=users,
     )  # fmt: skip
+
+
+async def _users(connection: Connection, viewer: Viewer) -> list[str]:
+    """Return the users to choose from; a key that is bound to one has no choice."""
+    return [] if viewer.user_id is not None else await conversation_list.recent_users(connection, viewer.tenant)
 
 
 @router.get("/conversations/{conversation_id}")
 async def conversation_page(
-    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId
-) -> Response:
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, show: Show = "window",
+    part: Annotated[int, Query(ge=1, le=10_000)] = 1,
+) -> Response:  # fmt: skip
     conversation = await _conversation(runtime.database.snapshot(viewer.tenant), viewer, conversation_id)
-    view = await one.view(runtime, viewer.tenant, conversation, one.read_form(request, runtime))
-    return await page(request, "conversation.html", section="conversations", viewer=viewer, **view)
+    place = one.Place(show, part)
+    view = await one.view(runtime, viewer.tenant, conversation, one.read_form(request, runtime), place)
+    return await page(request, f"show_{show}.html", section="conversations", viewer=viewer, **view)
 
 
 async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Conversation:
@@ -172,24 +188,38 @@ async def archive_page(
 @router.get("/search")
 async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     params = query_of(request, {"query": 2_000, "user": 128, "conversation": 128, "type": 40})
+    async with runtime.database.snapshot(viewer.tenant) as connection:
+        users = await _users(connection, viewer)
     if viewer.user_id is not None:
         params["user"] = viewer.user_id
-    types = (params["type"],) if params["type"] in TYPES else ()
+    elif len(users) == 1 and not params["user"] and not params["conversation"]:
+        params["user"] = users[0]
     answer, problem = None, None
     if params["query"] and not params["user"] and not params["conversation"]:
         problem = "Specify a user or a conversation."
     elif params["query"]:
-        request_ = SearchRequest(
-            params["query"], params["user"] or None, params["conversation"] or None, types=types, limit=RESULTS_SHOWN
-        )  # fmt: skip
         try:
-            answer = searching.answer(await searching.search(runtime, viewer.tenant, request_), params["query"])
+            answer = await _found(runtime, viewer, params)
         except errors.NotFound as error:
             problem = error.detail
     return await page(
         request, "search.html", section="search", viewer=viewer, asked=params, found=answer, problem=problem,
-        types=TYPES, marked=marked, words=set(bm25.terms(params["query"])),
+        types=TYPES, marked=marked, words=set(bm25.terms(params["query"])), users=users, strength=strength,
     )  # fmt: skip
+
+
+async def _found(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> dict[str, Any]:
+    """Search as the API does, without what is hardly relevant. Raises NotFound."""
+    wanted = SearchRequest(
+        params["query"], params["user"] or None, params["conversation"] or None,
+        types=(params["type"],) if params["type"] in TYPES else (), limit=RESULTS_SHOWN,
+        relevance_min=RELEVANCE_MIN, sensitive=viewer.sensitive,
+    )  # fmt: skip
+    found = await searching.search(runtime, viewer.tenant, wanted)
+    scores = [round(moment.hit.score, 1) for moment in found.moments]
+    answer = searching.answer(found, params["query"])
+    answer["results"] = [{**one, "score": score} for one, score in zip(answer["results"], scores, strict=True)]
+    return answer
 
 
 @router.get("/jobs")
@@ -210,10 +240,9 @@ async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Respon
 @router.post("/jobs/retry")
 async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     """Requeue the dead jobs of one line of the page, or all of them. Idempotent."""
-    _require_own_form(request)
+    line = (await read_form(request)).get("line")
     if not viewer.may_retry:
         raise errors.Forbidden("Retrying jobs requires a key with the scope admin.")
-    line = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5).get("line", [None])[0]
     async with runtime.database.begin(viewer.tenant) as connection:
         if line is None:
             await table.retry_some(connection, viewer.tenant, JOBS_RETRIED)
@@ -240,9 +269,8 @@ async def sign_in_form(request: Request, runtime: Wired) -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request, runtime: Wired) -> Response:
     """Check the key and keep it in a cookie."""
-    _require_own_form(request)
-    form = parse_qs((await _form(request)).decode("utf-8", "replace"), max_num_fields=5)
-    key, target = form.get("key", [""])[0].strip(), form.get("next", [""])[0]
+    form = await read_form(request)
+    key, target = form.get("key", "").strip(), form.get("next", "")
     try:
         await door_of(request)(runtime, knock(request, checked_key(key)))
     except errors.Unauthorized:
@@ -255,28 +283,10 @@ async def sign_in(request: Request, runtime: Wired) -> Response:
 
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
-    _require_own_form(request)
+    require_own_form(request)
     response = RedirectResponse(addresses(request)("sign-in"), 303)
     forget(response, request)
     return response
-
-
-FORM_MAX = 8_192
-
-
-async def _form(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > FORM_MAX:
-            raise errors.PayloadTooLarge("The form is too long.", headers={"Connection": "close"})
-    return bytes(body)
-
-
-def _require_own_form(request: Request) -> None:
-    """Reject forms of other sites, which could sign somebody in or out."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise errors.Invalid("The form was not sent from this site.")
 
 
 def _next(request: Request, target: str) -> str:
@@ -295,6 +305,9 @@ async def asset(request: Request, name: str) -> Response:
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers, media_type=file.media_type)
+
+
+router.routes.extend(changes.router.routes)
 
 
 @router.get("/{rest:path}")

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from app import errors
 from app.api.runtime import Wired
 from app.api.scope import knock
+from app.core.scope import scope_of
 from app.runtime import Runtime
 from app.services import keys
 from app.services.keys import Knock
@@ -38,6 +39,15 @@ class Viewer:
     is_signed_in: bool = False
     may_retry: bool = False
     """Dead jobs: the API lets an admin retry them."""
+    may_write: bool = False
+    """Change and erase, as the API lets a key with the scope write."""
+    sensitive: bool = False
+    """Whether sensitive memories are there."""
+
+    @property
+    def scope(self) -> str | None:
+        """Return the scope of the visible memories; None: all of the tenant's."""
+        return scope_of(self.user_id, None) if self.user_id is not None else None
 
 
 Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
@@ -56,8 +66,14 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
             headers={"Retry-After": str(taken.retry_seconds)},
         )
     caller.require("read")
-    may_retry = "admin" in caller.scopes and caller.user_id is None
-    return Viewer(caller.tenant, caller.user_id, is_signed_in=caller.key is not None, may_retry=may_retry)
+    return Viewer(
+        caller.tenant,
+        caller.user_id,
+        is_signed_in=caller.key is not None,
+        may_retry="admin" in caller.scopes and caller.user_id is None,
+        may_write="write" in caller.scopes,
+        sensitive=caller.sensitive,
+    )
 
 
 def door_of(request: Request) -> Door:

@@ -16,8 +16,6 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"),
 ]
 
-DEFECTS = {"import_data": 422}
-"""Buttons that do not work yet: the page does not send the JSON Lines of this example as they stand."""
 SECONDS = 30
 """What an operation may take from the first click to its answer."""
 # Opens an operation, clicks both buttons, and returns the status that the page shows for the answer.
@@ -62,5 +60,5 @@ def test_every_button_works_on_a_fresh_service_or_is_refused_for_a_known_reason(
     tab.go(f"{client.base_url}/docs")
     shown = {name: tab.ask(TRY_OUT % (json.dumps(name), SECONDS * 1000)) for name in names}
     refused = {name: status for name, status in shown.items() if not 200 <= status < 300}
-    assert refused == {name: status for name, (status, _) in REFUSED.items()} | DEFECTS
+    assert refused == {name: status for name, (status, _) in REFUSED.items()}
     assert all(url.startswith((str(client.base_url), "data:")) for url in tab.requested)

@@ -224,7 +224,8 @@ def test_other_messages_in_the_same_places_are_a_conflict(client: httpx.Client) 
 
 
 def test_a_file_that_is_not_an_export_is_rejected(client: httpx.Client) -> None:
-    problem(client.post("/import", content="{}", headers={"content-type": "application/json"}), 415)
+    problem(client.post("/import", content="{}", headers={"content-type": "text/plain"}), 415)
+    problem(client.post("/import", json={"type": "header"}), 422)
     problem(client.post("/import", content=b"x" * (2 << 20), headers=NDJSON), 413)
     problem(client.get(path("none", "export")), 404)
     assert len(exported(client, "/users/nobody")) == 1

@@ -143,10 +143,10 @@ def test_the_mcp_client_lists_the_tools_and_recalls(client: httpx.Client, base_u
     assert (wrong.returncode, wrong.stdout) == (1, "There is no page 9; pages 1–1 exist.\n")
 
 
-@pytest.mark.parametrize("name", ["agent.py", "agent.mjs", "openai_proxy.py", "langgraph_agent.py", "mcp_client.py"])
+@pytest.mark.parametrize("name", sorted(file.name for file in EXAMPLES.glob("*.*") if file.suffix in (".py", ".mjs")))
 def test_an_example_without_arguments_prints_how_to_use_it(name: str) -> None:
     program = needs("node") if name.endswith(".mjs") else sys.executable
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(EXAMPLES.parent / "clients/python")}
+    env = {"PATH": os.environ["PATH"]}  # it says so even where its framework is not installed
     done = subprocess.run(
         [program, str(EXAMPLES / name)], env=env, capture_output=True, text=True, check=False, timeout=60
     )

@@ -25,6 +25,7 @@ from app.settings import Settings
 from app.store import (
     appending,
     archives,
+    conversation_list,
     conversations,
     embeddings,
     erasing,
@@ -52,8 +53,8 @@ from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    appending, archives, conversations, embeddings, erasing, grep, idempotency, kept_answers, keys, memories, messages,
-    narrowing, notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
+    appending, archives, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept_answers, keys,
+    memories, messages, narrowing, notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
@@ -63,8 +64,9 @@ KEY = UUID("cccccccc-0000-7000-8000-000000000003")
 READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "conversation": (conversations.FIND, ("c",)),
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
-    "list": (conversations.LIST, (None, None, None, None, 10)),
-    "list of a user": (conversations.LIST_OF_USER, ("u", None, None, None, 10)),
+    "list": (conversation_list.LIST, (None, None, None, None, 10)),
+    "list of a user": (conversation_list.LIST_OF_USER, ("u", None, None, None, 10)),
+    "users": (conversation_list.USERS, ()),
     "has any": (conversations.HAS_ANY, ("u",)),
     "history": (messages.HISTORY, ("c", 0, 100)),
     "a shown message": (messages.SHOWN, ("c", 1)),
@@ -315,7 +317,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
             assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
         counted = await connection.fetchrow(conversations.COUNT_ROWS, BOB, "c")
         assert set(dict(counted or {}).values()) == {0}
-        assert await connection.fetchval(conversations.COUNT, BOB) == 0
+        assert await connection.fetchval(conversation_list.COUNT, BOB) == 0
         found = await windows.stored_head(connection, BOB, "c", 31)
         assert found == Head()
 

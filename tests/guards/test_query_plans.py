@@ -13,6 +13,7 @@ import pytest
 from app.postgres.database import Connection, Database
 from app.store import (
     appending,
+    conversation_list,
     conversations,
     erasing,
     growth,
@@ -67,12 +68,13 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "recall": (messages.RECALL, (ANN, "c", 5000)),
     "turns": (growth.TURNS, (ANN, "c", 60)),
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
-    "list": (conversations.LIST, (ANN, None, None, None, None, 51)),
-    "list of a user": (conversations.LIST_OF_USER, (ANN, "u", None, None, None, 51)),
+    "list": (conversation_list.LIST, (ANN, None, None, None, None, 51)),
+    "list of a user": (conversation_list.LIST_OF_USER, (ANN, "u", None, None, None, 51)),
+    "users": (conversation_list.USERS, (ANN,)),
     "has any": (conversations.HAS_ANY, (ANN, "u")),
-    "list of a user of few": (conversations.LIST_OF_USER, (ANN, "few", None, None, None, 51)),
+    "list of a user of few": (conversation_list.LIST_OF_USER, (ANN, "few", None, None, None, 51)),
     "list of a user of few, from there": (
-        conversations.LIST_OF_USER,
+        conversation_list.LIST_OF_USER,
         (ANN, "few", None, "2100-01-01", UUID(int=0), 51),
     ),
     "what recall tools brought in": (erasing.LOADED, (ANN, False, "u", None, "", 0, 50)),

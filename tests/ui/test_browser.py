@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ import asyncpg
 import httpx
 import pytest
 
+from tests.api.kit import append, user
 from tests.ui.browser import PROGRAM, Browser, browser
 from tests.ui.made import DEAD, many, nasty, recalled, shipped
 
@@ -22,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"),
 ]
 
-SIZES = {"wide": 1280, "narrow": 375}
+SIZES = {"wide": 1280, "narrow": 390}
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,7 @@ def test_the_pages_of_a_conversation(tab: Browser, client: httpx.Client) -> None
     shipped(client, limit=6)
     views(tab, client, "one", "/ui")
     views(tab, client, "one-conversation", "/ui/conversations/release")
+    views(tab, client, "one-messages", "/ui/conversations/release?show=messages")
 
 
 def test_a_long_conversation(
@@ -64,7 +67,9 @@ def test_a_long_conversation(
 ) -> None:
     shipped(client)
     recalled(client)
-    views(tab, client, "long", "/ui/conversations/release")
+    for show in ("window", "messages", "pages", "archives", "memory", "work"):
+        views(tab, client, f"long-{show}", f"/ui/conversations/release?show={show}")
+        assert tab.ask("document.scrollingElement.scrollHeight") < 4_500, f"{show} is long"
     views(tab, client, "tried", "/ui/conversations/release?budget=3000&query=release+plan&format=anthropic")
     views(tab, client, "page", "/ui/conversations/release/pages/2")
     views(tab, client, "pages", "/ui/conversations/release/pages")
@@ -86,6 +91,8 @@ def test_hostile_text_does_nothing(tab: Browser, client: httpx.Client) -> None:
     archive = client.get("/archive", params={"user_id": "<i>u</i>"}).json()["items"][0]["uuid"]
     views(tab, client, "hostile-list", "/ui")
     views(tab, client, "hostile", f"/ui/conversations/{name}")
+    views(tab, client, "hostile-messages", f"/ui/conversations/{name}?show=messages")
+    views(tab, client, "hostile-memory", f"/ui/conversations/{name}?show=memory")
     views(tab, client, "hostile-page", f"/ui/conversations/{name}/pages/1")
     views(tab, client, "hostile-archive", f"/ui/archives/{archive}")
     assert tab.ask("document.querySelectorAll('main img, main script, main b, main i').length") == 0
@@ -99,7 +106,7 @@ def test_the_keyboard_is_enough(tab: Browser, client: httpx.Client) -> None:
     """Every stop is seen, the first one leads past the header, and messages open without a mouse."""
     shipped(client, limit=20)
     tab.look()
-    tab.go(f"{client.base_url}/ui/conversations/release")
+    tab.go(f"{client.base_url}/ui/conversations/release?show=messages")
     tab.press("Tab")
     assert focused(tab) == "Skip to the content"
     assert tab.ask("document.activeElement.getBoundingClientRect().left") >= 0
@@ -117,7 +124,7 @@ def test_the_keyboard_is_enough(tab: Browser, client: httpx.Client) -> None:
 def test_one_button_opens_every_message_and_closes_them_again(tab: Browser, client: httpx.Client) -> None:
     shipped(client, limit=20)
     tab.look()
-    tab.go(f"{client.base_url}/ui/conversations/release")
+    tab.go(f"{client.base_url}/ui/conversations/release?show=messages")
     count = "document.querySelectorAll('#messages details:not([open])').length"
     assert tab.ask(count) > 0
     tab.ask("document.querySelector('button[data-toggle]').click()")
@@ -135,3 +142,53 @@ def test_the_box_tries_a_window(tab: Browser, client: httpx.Client) -> None:
     tab.wait_for("Page.loadEventFired")
     assert tab.ask("document.querySelectorAll('svg.bar').length") == 2
     assert tab.ask("location.hash") == "#window"
+
+
+def test_times_are_in_the_readers_zone(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=6)
+    tab.look()
+    tab.send("Emulation.setTimezoneOverride", timezoneId="Asia/Shanghai")
+    tab.go(f"{client.base_url}/ui")
+    utc, shown, zone = tab.ask(
+        "[...document.querySelectorAll('time, [data-zone]')].flatMap(t => t.dateTime ? [t.dateTime, t.innerText]"
+        " : [t.innerText])"
+    )
+    tab.send("Emulation.setTimezoneOverride", timezoneId="")
+    assert datetime.fromisoformat(utc).astimezone(timezone(timedelta(hours=8))).strftime("%Y-%m-%d %H:%M") == shown
+    assert zone == "Times are in your zone, Asia/Shanghai."
+
+
+LOOK_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
+"""The page looks again when somebody comes back to it."""
+# Waits until an expression is true on the page.
+UNTIL = """new Promise((done, fail) => {
+  const deadline = Date.now() + 20000;
+  const look = () => (%s) ? done(true) : Date.now() > deadline ? fail(new Error("not in time")) : setTimeout(look, 20);
+  look();
+})"""
+
+
+def test_the_list_follows_what_happens(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=6)
+    tab.look()
+    tab.go(f"{client.base_url}/ui")
+    tab.ask("document.getElementById('q').focus(); document.getElementById('q').value = 'half a word'")
+    append(client, "another", [user("hello")])
+    tab.ask(LOOK_AGAIN)
+    assert tab.ask(UNTIL % "document.querySelectorAll('tbody tr').length === 2")
+    assert tab.ask("[document.activeElement.id, document.activeElement.value]") == ["q", "half a word"]
+    tab.ask("document.querySelector('[data-live-switch]').click()")
+    assert tab.ask("document.querySelector('[data-live-switch]').ariaPressed") == "false"
+
+
+def test_what_somebody_types_is_not_replaced(tab: Browser, client: httpx.Client) -> None:
+    append(client, "c", [user("hello")])
+    tab.look()
+    tab.go(f"{client.base_url}/ui/conversations/c?show=memory")
+    opened = "document.querySelector('#memory details.change').open = true"
+    tab.ask(f"{opened}; const note = document.getElementById('new-note'); note.value = 'Answer in'; note.focus()")
+    client.post("/conversations/c/messages", json={"messages": [user("hello again")]})
+    tab.ask(LOOK_AGAIN)
+    assert tab.ask(UNTIL % "document.getElementById('facts').innerText.replace(/\\s+/g, ' ').includes('Messages 2')")
+    assert tab.ask("document.getElementById('new-note').value") == "Answer in"
+    assert tab.ask("document.querySelector('#memory details.change').open") is True

@@ -15,8 +15,9 @@ from tests.ui.made import DEAD, many, nasty, recalled, shipped
 
 EVERYWHERE = ("/ui", "/ui/search", "/ui/jobs")
 OF_ONE = (
-    "", "/pages", "/pages/1", "/archives", "?budget=2500", "?query=tea", "?format=anthropic", "?model=gpt-4o",
-    "?budget=1", "?budget=x&model=nobody", "/pages?before=2",
+    "", "/pages", "/pages/1", "/archives", "?budget=2500", "?query=tea&show=messages", "?show=messages&part=9",
+    "?show=pages&budget=2500", "?format=anthropic", "?model=gpt-4o", "?budget=1", "?budget=x&model=nobody",
+    "/pages?before=2", "?show=pages", "?show=archives", "?show=memory", "?show=work",
 )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_the_window_is_the_one_that_the_api_gives(client: httpx.Client) -> None:
 def test_the_messages_are_those_that_the_model_gets_with_their_zones(client: httpx.Client, form: str) -> None:
     shipped(client, limit=150)
     given = window(client, "release", format=form, query="orders")
-    found = page(client, f"/ui/conversations/release?format={form}&query=orders")
+    found = page(client, f"/ui/conversations/release?show=messages&format={form}&query=orders")
     shown = [item.one("summary") for item in found.one("ol", class_="messages").all("li") if item.all("summary")]
     roles = [item.one("span", class_="role").words for item in shown]
     beside = ["system"] if form == "anthropic" else []
@@ -152,6 +153,37 @@ def test_ten_thousand_conversations_are_paginated(
     assert "search" in links(page(client, "/ui?q=zebra").one("main"))[-1]
 
 
+@pytest.mark.parametrize("sort", ["title", "-title", "user", "messages", "-messages", "pages", "tokens", "-activity"])
+def test_the_list_can_be_sorted_by_each_column(
+    client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]], sort: str
+) -> None:
+    many(run_as_superuser, 120)
+    column = ("title", "user", "messages", "pages", "tokens", "activity").index(sort.removeprefix("-"))
+    seen, ids, path = list[str](), set[str](), f"/ui?sort={sort}"
+    while path:
+        found = page(client, path)
+        rows = found.one("tbody").all("tr")
+        seen += [[row.one("th"), *row.all("td")][column].words for row in rows]
+        ids |= {row.one("th").one("a").attributes["href"] for row in rows}
+        path = next((node.attributes["href"] for node in found.all("a", rel="next")), "")
+    assert (len(seen), len(ids)) == (120, 120)
+    values = [int(one.replace(",", "")) for one in seen] if column in (2, 3, 4) else seen
+    is_ascending = (column < 2) != sort.startswith("-")
+    if sort.removeprefix("-") not in ("title", "activity"):  # of a title the list shows the id too; times show minutes
+        assert values == sorted(values, reverse=not is_ascending)
+    heading = page(client, f"/ui?sort={sort}").one("thead").all("th")[column]
+    assert heading.attributes["aria-sort"] == ("ascending" if is_ascending else "descending")
+
+
+def test_search_offers_the_users_and_takes_the_only_one(client: httpx.Client) -> None:
+    append(client, "a", [user("The kettle whistles")], user_id="ann")
+    assert page(client, "/ui/search?query=kettle").one("ol", class_="results").all("li")
+    append(client, "b", [user("The kettle is quiet")], user_id="bob")
+    found = page(client, "/ui/search?query=kettle")
+    assert [node.attributes["value"] for node in found.all("option") if "ann" in node.attributes["value"]] == ["ann"]
+    assert "Specify a user or a conversation." in found.one("main").words
+
+
 def test_a_search_leads_to_the_page_and_marks_what_it_found(client: httpx.Client) -> None:
     append(client, "a/b", [user("The kettle whistles **loudly** at noon")], user_id="ann")
     found = page(client, "/ui/search?query=kettle&user=ann")
@@ -199,7 +231,16 @@ def test_missing_resources_get_an_error_page(client: httpx.Client, path: str) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["/ui?cursor=x", "/ui/conversations/c/pages/x", "/ui/archives/x", "/ui?q=%00", f"/ui?user={'u' * 200}"]
+    "path",
+    [
+        "/ui?cursor=x",
+        "/ui?cursor=x&sort=tokens",
+        "/ui/conversations/c?show=x",
+        "/ui/conversations/c/pages/x",
+        "/ui/archives/x",
+        "/ui?q=%00",
+        f"/ui?user={'u' * 200}",
+    ],
 )
 def test_an_address_that_is_not_usable_is_a_page_too(client: httpx.Client, path: str) -> None:
     created(client, id="c")
@@ -237,7 +278,7 @@ def test_every_answer_has_the_policy(client: httpx.Client) -> None:
         assert "unsafe" not in policy
         assert "http" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         if "static" not in path:
             assert answer.headers["cache-control"] == "no-store"
 
@@ -276,7 +317,7 @@ def test_hostile_text_stays_text_on_every_page(client: httpx.Client) -> None:
 
 def test_invisible_characters_are_spelled_out(client: httpx.Client) -> None:
     append(client, "c", [user("hello\U000e0068\U000e0069\u200b there\u202e \x00\x1b")])
-    found = page(client, "/ui/conversations/c").one("section", id="messages")
+    found = page(client, "/ui/conversations/c?show=messages").one("section", id="messages")
     assert "hello‹tags: hi›‹U+200B› there‹U+202E› \ufffd␛" in found.text
     warning = found.one("p", class_="warning").words
     assert "U+200B zero width space × 1" in warning

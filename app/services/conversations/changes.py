@@ -71,11 +71,8 @@ async def _change_system(
     runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, system: str
 ) -> Conversation:
     [tokens] = await runtime.tokens.count_many([system])
-    changed = conversations.NewConversation(
-        id=known.id, uid=known.uid, title=known.title, system=system, system_tokens=tokens + FRAME_TOKENS,
-        model=known.model, budget=known.budget, policy=known.policy, metadata=known.metadata,
-    )  # fmt: skip
-    await conversations.change(connection, tenant, known.id, changed, moves_zones=True)
+    changed = replace(conversations.unchanged(known), system=system, system_tokens=tokens + FRAME_TOKENS)
+    await conversations.change(connection, tenant, known, changed)
     return replace(_of_next_generation(known), system=system, system_tokens=changed.system_tokens)
 
 

@@ -22,6 +22,9 @@ from app.store import conversations, memories
 from app.store.remembered import Remembered
 from app.text.language import fold
 
+OWN_TYPES = ("preference", "fact", "general", "command_output")
+"""Types of memories that have a text of their own; the others are what was said or archived."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryRequest:
@@ -55,7 +58,7 @@ async def remember(
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
         scope, uid = conversation.scope, conversation.uid
-    new = await anyio.to_thread.run_sync(_prepared, request, scope, uid)
+    new = await anyio.to_thread.run_sync(prepared, request, owner_of(scope), uid)
     await insertion.insert_remembered(runtime, connection, tenant, [new])
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
@@ -63,13 +66,13 @@ async def remember(
     return moment, conversation
 
 
-def _prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:
-    """The rows of a memory. Takes long for a long one."""
+def prepared(request: MemoryRequest, owner: UUID, uid: UUID | None) -> Remembered:
+    """Return the rows of a memory. Takes long for a long one."""
     content, offsets = without_nul(request.content)
     passages = all_vectors(searchable(request.content, request.keywords))
     ids = [uuid7() for _ in passages]
     return Remembered(
-        id=ids[0], owner=owner_of(scope), type=request.memory_type, content=content,
+        id=ids[0], owner=owner, type=request.memory_type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
         source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
         passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],

@@ -1,0 +1,36 @@
+"""Give a memory another text: it is stored anew, and the old one is erased."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import anyio.to_thread
+
+from app import errors
+from app.services.lifecycle import erasing
+from app.services.lifecycle.erasing import Erasure, Transaction
+from app.services.memory import insertion, searching
+from app.services.memory.remembering import OWN_TYPES, MemoryRequest, prepared
+from app.store import conversations
+
+
+async def reword(
+    tx: Transaction, key: UUID, scope: str | None, content: str, *, sensitive: bool
+) -> tuple[UUID, Erasure]:
+    """Store a memory with another text in place of one that somebody stored, which is erased; its key, and the erasure.
+
+    ``scope``: the only one whose memories are there; None: all of the tenant's. Raises NotFound.
+    """
+    old = await searching.memory(*tx.at, key, scope, sensitive=sensitive)
+    if old is None or old.whole is None or old.hit.type not in OWN_TYPES:
+        raise errors.NotFound("There is no such memory.")
+    owner, done = await erasing.erase_memory(tx, key, scope, sensitive=sensitive)
+    place = old.hit.conversation_id
+    conversation = await conversations.hold(*tx.at, place) if place is not None else None
+    request = MemoryRequest(
+        content, old.hit.type, conversation_id=place, keywords=tuple(old.whole["keywords"]),
+        metadata=old.whole["metadata"], sensitive=old.whole["sensitive"], expires_at=old.whole["expires_at"],
+    )  # fmt: skip
+    new = await anyio.to_thread.run_sync(prepared, request, owner, conversation.uid if conversation else None)
+    await insertion.insert_remembered(tx.runtime, *tx.at, [new])
+    return new.id, done

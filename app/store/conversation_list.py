@@ -1,0 +1,116 @@
+"""Lists of conversations, and of the users who had them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.postgres.database import Connection
+
+
+class _Key(NamedTuple):
+    expression: str
+    """Never null, so that a cursor can continue after any row."""
+    type: str
+
+
+ORDERS: Final = {
+    "activity": _Key("updated_at", "timestamptz"),
+    "title": _Key("coalesce(title, id)", "text"),
+    "user": _Key("coalesce(user_id, '')", "text"),
+    "messages": _Key("last_seq", "int"),
+    "pages": _Key("last_page", "int"),
+    "tokens": _Key("history_total", "bigint"),
+}
+"""What a list can be sorted by. All but the first read every conversation of the tenant or user."""
+
+
+# A page of conversations in an order, after a cursor's (value, uid).
+_LIST = """
+SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
+  FROM conversations c
+ WHERE tenant_id = $1 AND {of}
+   AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
+         SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
+   AND ($4::{type} IS NULL OR ({key}, uid) {beyond} ($4, $5::uuid))
+ ORDER BY {key} {direction}, uid {direction}
+ LIMIT $6
+"""
+_OF_ALL = "$2::text IS NULL"
+_OF_USER = "user_id = $2::text"
+"""A statement of its own, so that any cached plan uses the user's index."""
+
+
+def _statement(of: str, order: str, *, ascending: bool) -> str:
+    key = ORDERS[order]
+    beyond, direction = (">", "ASC") if ascending else ("<", "DESC")
+    return _LIST.format(of=of, key=key.expression, type=key.type, beyond=beyond, direction=direction)
+
+
+LIST = _statement(_OF_ALL, "activity", ascending=False)
+LIST_OF_USER = _statement(_OF_USER, "activity", ascending=False)
+
+
+async def browse(
+    connection: Connection,
+    tenant: UUID,
+    user_id: str | None,
+    text: str | None,
+    after: tuple[datetime | str | int, UUID] | None,
+    limit: int,
+    order: str = "activity",
+    *,
+    ascending: bool = False,
+) -> Sequence[Record]:
+    """List conversations, the latest activity first unless told otherwise; ``text`` is searched for in conversation and
+    page titles and in ids. ``after``: the last row's value of ``order`` (see ``value_of``), and its uid.
+    """
+    pattern = None
+    if text:
+        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        pattern = f"%{escaped}%"
+    when, uid = after or (None, None)
+    statement = _statement(_OF_ALL if user_id is None else _OF_USER, order, ascending=ascending)
+    return await connection.fetch(statement, tenant, user_id, pattern, when, uid, limit)
+
+
+def value_of(row: Record, order: str) -> datetime | str | int:
+    """Return what a row is sorted by."""
+    values: dict[str, datetime | str | int] = {
+        "activity": row["updated_at"],
+        "title": row["title"] if row["title"] is not None else row["id"],
+        "user": row["user_id"] or "",
+        "messages": row["last_seq"],
+        "pages": row["last_page"],
+        "tokens": row["history_total"],
+    }
+    return values[order]
+
+
+COUNTED_MAX = 10_000
+# How many there are, no further than is worth counting.
+COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 LIMIT {COUNTED_MAX + 1}) c"
+
+
+async def count(connection: Connection, tenant: UUID) -> int:
+    """Count conversations up to ``COUNTED_MAX``; any larger number is returned as one more."""
+    return int(await connection.fetchval(COUNT, tenant))
+
+
+USERS_AMONG, USERS_MAX = 500, 50
+# The users of the newest conversations, the latest first.
+USERS = f"""
+SELECT user_id FROM (
+  SELECT user_id, updated_at FROM conversations WHERE tenant_id = $1 ORDER BY updated_at DESC, uid DESC
+   LIMIT {USERS_AMONG}) c
+ WHERE user_id IS NOT NULL GROUP BY user_id ORDER BY max(updated_at) DESC LIMIT {USERS_MAX}
+"""
+
+
+async def recent_users(connection: Connection, tenant: UUID) -> list[str]:
+    """Return the users who were active last."""
+    return [row["user_id"] for row in await connection.fetch(USERS, tenant)]

@@ -1,0 +1,134 @@
+"""What the inspector changes, with a key that can write: by the API's services, and then back to a page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import anyio.to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from app import errors
+from app.api.body import parse_model
+from app.api.paths import ConversationId
+from app.api.runtime import Wired
+from app.api.schemas.conversations import ConversationChange
+from app.api.schemas.parts import NoteBody
+from app.services.lifecycle import erasing, erasing_whole, noting, rewording
+from app.services.lifecycle.erasing import Transaction
+from app.services.lifecycle.noting import Noting
+from app.services.memory import searching
+from app.services.memory.remembering import OWN_TYPES
+from app.store import conversations
+from app.ui.forms import TEXT_MAX, read_form
+from app.ui.html import HtmlRoute, addresses, page
+from app.ui.session import Viewer, Viewing
+
+router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
+
+
+def _require_write(viewer: Viewer) -> None:
+    if not viewer.may_write:
+        raise errors.Forbidden("Changing and deleting requires a key with the scope write.")
+
+
+@router.post("/conversations/{conversation_id}/rename")
+async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
+    """Give a conversation another title; a blank one takes its title away."""
+    form = await read_form(request)
+    _require_write(viewer)
+    title = " ".join(form.get("title", "").split()) or None
+    parse_model(ConversationChange, {"title": title})
+    async with runtime.database.begin(viewer.tenant) as connection:
+        found = await conversations.lock(connection, viewer.tenant, conversation_id, bound_to=viewer.user_id)
+        if found is None:
+            raise conversations.unknown()
+        await conversations.change(
+            connection, viewer.tenant, found, replace(conversations.unchanged(found), title=title)
+        )
+    runtime.caches.forget_conversation(viewer.tenant, conversation_id)
+    return RedirectResponse(addresses(request).conversation(conversation_id), 303)
+
+
+@router.post("/conversations/{conversation_id}/delete")
+async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
+    """Erase a conversation and everything derived from it."""
+    await read_form(request)
+    _require_write(viewer)
+    async with runtime.database.begin(viewer.tenant) as connection:
+        found = await erasing.lock(connection, viewer.tenant, conversation_id, bound_to=viewer.user_id)
+        done = await erasing_whole.erase_conversation(Transaction(runtime, connection, viewer.tenant), found)
+    runtime.forget_erased(viewer.tenant, {conversation_id, *done.touched})
+    return RedirectResponse(addresses(request)(), 303)
+
+
+@router.post("/conversations/{conversation_id}/notes")
+async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
+    """Add a note, or edit the one that the form names."""
+    form = await read_form(request, TEXT_MAX)
+    _require_write(viewer)
+    body = parse_model(NoteBody, {"text": form.get("text", "")})
+    wanted = Noting(viewer.tenant, conversation_id, _note(form), bound_to=viewer.user_id)
+    await noting.write(runtime, wanted, body.text)
+    return _to_notes(request, conversation_id)
+
+
+@router.post("/conversations/{conversation_id}/notes/delete")
+async def delete_note(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
+    form = await read_form(request)
+    _require_write(viewer)
+    note = _note(form)
+    if note is None:
+        raise errors.NotFound("There is no such note.")
+    await noting.erase(runtime, Noting(viewer.tenant, conversation_id, note, bound_to=viewer.user_id))
+    return _to_notes(request, conversation_id)
+
+
+def _note(form: dict[str, str]) -> UUID | None:
+    """Return the note that a form names. Raises NotFound for what is no id."""
+    try:
+        return UUID(form["note"]) if form.get("note") else None
+    except ValueError as error:
+        raise errors.NotFound("There is no such note.") from error
+
+
+def _to_notes(request: Request, conversation_id: str) -> Response:
+    return RedirectResponse(addresses(request).conversation(conversation_id, show="memory"), 303)
+
+
+@router.get("/memories/{memory_key}")
+async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
+    async with runtime.database.snapshot(viewer.tenant) as connection:
+        moment = await searching.memory(connection, viewer.tenant, memory_key, viewer.scope, sensitive=viewer.sensitive)
+    if moment is None:
+        raise errors.NotFound("There is no such memory.")
+    memory = await anyio.to_thread.run_sync(searching.detail, moment)
+    can_edit = viewer.may_write and memory["memory_type"] in OWN_TYPES and not memory["is_cut"]
+    return await page(request, "memory.html", section="search", viewer=viewer, memory=memory, can_edit=can_edit)
+
+
+@router.post("/memories/{memory_key}")
+async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
+    """Store a memory with another text in the place of this one, which is erased."""
+    form = await read_form(request, TEXT_MAX)
+    _require_write(viewer)
+    content = form.get("content", "").replace("\r\n", "\n")
+    if not content.strip():
+        raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
+    async with runtime.database.begin(viewer.tenant) as connection:
+        tx = Transaction(runtime, connection, viewer.tenant)
+        key, done = await rewording.reword(tx, memory_key, viewer.scope, content, sensitive=viewer.sensitive)
+    runtime.forget_erased(viewer.tenant, done.touched)
+    return RedirectResponse(addresses(request)("memories", key), 303)
+
+
+@router.post("/memories/{memory_key}/delete")
+async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
+    await read_form(request)
+    _require_write(viewer)
+    async with runtime.database.begin(viewer.tenant) as connection:
+        tx = Transaction(runtime, connection, viewer.tenant)
+        _, done = await erasing.erase_memory(tx, memory_key, viewer.scope, sensitive=viewer.sensitive)
+    runtime.forget_erased(viewer.tenant, done.touched)
+    return RedirectResponse(addresses(request)("search"), 303)
