@@ -6,7 +6,6 @@ stores them, so that two versions can be compared; `--demo` prints those of the 
 """
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -106,7 +105,9 @@ def shown(one: Transcript, half: str = "") -> Shown:
     lines: dict[int, list[Line]] = {}
     for row in append.messages:
         if row.line and row.kind != "prompt" and len(lines.setdefault(row.page, [])) < MESSAGES_A_PAGE:
-            lines[row.page].append(Line(row.seq, "tool" if row.kind == "result" else row.role, row.line, row.line_tokens))
+            lines[row.page].append(
+                Line(row.seq, "tool" if row.kind == "result" else row.role, row.line, row.line_tokens)
+            )
     counted: dict[str, Topic] = {}
     for page in append.pages:
         here = lines.get(page.page, [])
@@ -140,10 +141,10 @@ def _tokens(text: str) -> int:
 
 
 def _print(one: Shown) -> None:
-    print(f"\n=== {one.id} ({one.half}, {one.language})\ntitle:   {one.title}\ntopics:  {' · '.join(one.topics)}")
+    click.echo(f"\n=== {one.id} ({one.half}, {one.language})\ntitle:   {one.title}\ntopics:  {' · '.join(one.topics)}")
     for name, texts_ in (("summary", one.summary), ("archive", one.archives), ("note", one.notes)):
         for text in texts_:
-            print(f"{name}: {' ' * (7 - len(name))}{text}")
+            click.echo(f"{name}: {' ' * (7 - len(name))}{text}")
 
 
 @click.command()
@@ -157,7 +158,7 @@ def main(half: str | None, demo: bool, path: Path | None) -> None:
         _print(one)
     if path is not None:
         path.write_text(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=1), "utf-8")
-    print(f"\n{len(found)} conversations, {sum(one.seconds for one in found):.2f} s of CPU", file=sys.stderr)
+    click.echo(f"\n{len(found)} conversations, {sum(one.seconds for one in found):.2f} s of CPU", err=True)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,11 @@ def extracted(
     if room < ROOM_LEAST:
         return []
     each = max(LINES_PER_PAGE, LINES // max(1, len(pages)))
-    spoken = [(line, dates.get(page, ""), tells) for page in sorted(pages) for line, tells in _telling(pages[page], each, reader)]
+    spoken = [
+        (line, dates.get(page, ""), tells)
+        for page in sorted(pages)
+        for line, tells in _telling(pages[page], each, reader)
+    ]
     lines = [SummaryLine(line.text, line.tokens, day) for line, day, _ in spoken]
     whole = [at for at, (_, _, tells) in enumerate(spoken) if tells is Tells.WHOLE]
     items = min(LINES, max(1, room // 25))

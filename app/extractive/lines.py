@@ -212,7 +212,7 @@ def _user_score(seen: patterns.Seen) -> float:
     score = 2.2 * patterns.QUESTION.found(seen) + 2.4 * asks
     score += 1.2 * patterns.PROBLEM.found(seen) + 1.2 * patterns.LASTING.found(seen)
     score -= 3.0 * patterns.PLEASANTRY.found(seen) + 2.5 * patterns.is_boilerplate(seen)
-    score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text)) + 1.5 * bool(patterns.INTRODUCTION.match(seen.text))
+    score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text)) + 3.0 * bool(patterns.INTRODUCTION.match(seen.text))
     return score + _substance(seen)
 
 

@@ -106,7 +106,7 @@ EMPTY_REQUEST = re.compile(
 # Who speaks, before what they want.
 INTRODUCTION = re.compile(
     r"^\W*(?:i'?m|i am|my name is|this is)\s+(?-i:[A-Z])|^\W*we(?:'ll| will| are going to) be working\b"
-    r"|^\W*(?:大家好)?[，,！!]?(?:我叫|我的名字是|我是)",
+    r"|^\W*(?:大家好)?[，,！!]?(?:我叫|我的名字是|我是|中英文)",
     _I,
 )
 REQUEST = Cue(

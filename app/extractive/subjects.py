@@ -35,12 +35,16 @@ _MODEL = re.compile(r"(?:[A-Z][a-z]{2,14}|[A-Z]{1,4})-?\d{1,2}$")
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s?$")
 _NOUN_TAGS = frozenset(("n", "nr", "ns", "nt", "nz", "vn", "an", "j", "nrt", "ng"))
 _HAN_EMPTY = frozenset(
-    "时候 感觉 事情 东西 方法 办法 大家 人 样子 时间 地方 问题 情况 内容 部分 方面 结果 原因 意思 机会 关系 过程 结论"
-    " 好处 帮助 建议 需要 准备 看法 特点 信息 目的 工具 用户 样式 名字 名称 选择 超级 心情 心里 想法 小时 分钟 星期"
-    " 伤心 开心 感兴趣 做作业 写作业 家养 大人 发给 交给 送给 带给 回事 对方 本人 先生 女士 个人 程度 期间 之类 一下 话 事 段 份 句 上面 下面 里面 后面 前面 旁边 外面 哥们 老兄".split()
+    """
+    时候 感觉 事情 东西 方法 办法 大家 人 样子 时间 地方 问题 情况 内容 部分 方面 结果 原因 意思 机会 关系 过程 结论 好处 帮助 建议 需要 准备 看法 特点 信息
+    目的 工具 用户 样式 名字 名称 选择 超级 心情 心里 想法 小时 分钟 星期 伤心 开心 感兴趣 做作业 写作业 家养 大人 发给 交给 送给 带给 回事 对方 本人 先生
+    女士 个人 程度 期间 之类 一下 话 事 段 份 句 上面 下面 里面 后面 前面 旁边 外面 哥们 老兄
+    """.split()
 )
-
-_HAN_GUESSED = re.compile("^[我你他她它您有没做发给先被把想去来说看吃是在让要会能可很太真最更不都就还再也跟和对点个几]|[了过着的给吗呢吧啊试到]$")
+_HAN_GUESSED = re.compile(
+    "^[我你他她它您有没做发给先被把想去来说看吃是在让要会能可很太真最更不都就还再也跟和对点个几]"
+    "|[了过着的给吗呢吧啊试到]$"
+)
 """Words that the dictionary lacks, and that the tagger has put together from parts of a sentence."""
 
 
@@ -144,12 +148,18 @@ def _runs(run: Sequence[str]) -> Iterator[tuple[str, int, float]]:
 
 
 def _phrase(words: Sequence[str]) -> Iterator[tuple[str, int, float]]:
-    if all(word.lower() in COMMON or word.lower() in GENERIC or len(word) < 3 and not word.isupper() for word in words):
+    if all(_is_vague(word) for word in words):
         return
     first = words[0]
     is_name = len(words) > 1 and words[1][:1].isupper()
     shown = [first.lower() if not is_name and first.istitle() and first.lower() in COMMON else first, *words[1:]]
     yield " ".join(shown), len(words), max(rarity(word) for word in words)
+
+
+def _is_vague(word: str) -> bool:
+    """Return whether a word names no subject without others."""
+    lower = word.lower()
+    return lower in COMMON or lower in GENERIC or (len(word) < 3 and not word.isupper())
 
 
 # --- Chinese, and English within it ----------------------------------------------------------------------
@@ -160,6 +170,8 @@ def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
     for word, tag in (*_tagged(text), ("", "x")):
         if _is_part(word, tag):
             run.append((word, tag))
+            continue
+        if word == " " and run and not is_han(run[-1][0]):  # "G2 夹爪"
             continue
         if run:
             yield from _han_phrase(run)

@@ -15,14 +15,17 @@ _NO_PROSE = re.compile(
 _OFFER = re.compile(
     r"^\W*(?:if (?:you|there)\b.{0,80}\b(?:let me know|feel free|please|i can)|(?:here(?:'s| is| are)|below is)\b"
     r"|calling \w+|(?:please )?(?:let me|allow me)\b|(?:could|can|would|may) (?:you|i)\b|i(?:'ll| will)\b"
-    r"|i(?:'d| would) be (?:glad|happy)|i(?: also| now)? (?:need to|understand|see\b(?! that)|have (?:retrieved|the))|now that\b"
-    r"|(?:we|you) (?:are now|need to)\b|the response was\b|once (?:i|you)\b|how can i\b|is there\b|(?:great|good) (?:question|idea)s?\b[^,]*$)"
+    r"|i(?:'d| would) be (?:glad|happy)|i(?: also| now)? (?:need to|understand|see\b(?! that)|have (?:retrieved|the))"
+    r"|now that\b"
+    r"|(?:we|you) (?:are now|need to)\b|the response was\b|once (?:i|you)\b|how can i\b|is there\b"
+    r"|(?:great|good) (?:question|idea)s?\b[^,]*$)"
     r"|^\W*(?:如果您?你?(?:还|需要|有)|好的|让我|我来|我将|接下来)|请问",
     re.IGNORECASE,
 )
 """What an assistant says of itself or asks for, instead of what it found."""
 _ASSENT = re.compile(
-    r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",
+    r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$"
+    r"|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",
     re.IGNORECASE,
 )
 """Leave that a user gives to what was said before."""
@@ -36,7 +39,12 @@ def tells(role: str, line: str) -> Tells:
     if not _is_prose(role, line):
         return Tells.NOTHING
     seen = patterns.look(line)
-    if patterns.is_filler(line) or patterns.PLEASANTRY.found(seen) or patterns.EMPTY_REQUEST.match(line) or _ASSENT.match(line):
+    if (
+        patterns.is_filler(line)
+        or patterns.PLEASANTRY.found(seen)
+        or patterns.EMPTY_REQUEST.match(line)
+        or _ASSENT.match(line)
+    ):
         return Tells.NOTHING
     if role == "assistant" and (_OFFER.match(line) or patterns.PLAN.match(line) or line.endswith(("?", "？"))):
         return Tells.NOTHING

@@ -8,7 +8,8 @@ import re
 
 _VERBS = """
     accept access achieve add address adjust afford agree aim allow analyze analyse announce answer apologize apologise
-    appear apply appreciate approve arrange arrive ask assist assume assure attach attempt attend avoid base become begin
+    appear apply appreciate approve arrange arrive ask assist assume assure attach attempt attend avoid base become
+    begin
     believe belong blame book borrow break bring browse build buy calculate call cancel care carry catch cause celebrate
     change charge chat check cheer choose claim clarify clean clear click close collect combine come compare complete
     compute concern confirm connect consider contact contain continue contribute convert copy correct cost count cover
@@ -22,13 +23,15 @@ _VERBS = """
     investigate invite involve join judge jump keep kill know last laugh launch lead learn leave lend let lie lift like
     limit list listen live load locate log look lose love lower maintain make manage mark match mean measure meet merge
     mention miss modify monitor motivate move need note notice obtain occur offer open operate optimize order organize
-    overcome own pack paint parse participate pass pay perform pick place plan play point practice prefer prepare present
+    overcome own pack paint parse participate pass pay perform pick place plan play point practice prefer prepare
+    present
     press prevent print proceed process produce promise promote prompt protect prove provide publish pull purchase push
     put qualify question quit raise reach react read realize reason recall receive recognize recommend record recover
     reduce refer reflect refund refuse regard relate relax release remain remember remind remove rename repeat replace
     reply report represent request require rescue research reset resolve respond rest result resume retrieve return
     reveal review ride rise run save say scan schedule search see seek seem select sell send separate serve set settle
-    share shift shine ship shop show sign simplify sing sit sketch skip sleep solve sort sound speak specify spend spread
+    share shift shine ship shop show sign simplify sing sit sketch skip sleep solve sort sound speak specify spend
+    spread
     stand start state stay step stick stop store strive struggle study submit succeed suffer suggest suit summarize
     summarise support suppose surprise survive take talk teach tell tend test thank think throw touch track trade train
     transfer transform translate travel treat trigger trust try turn understand update upgrade upload use validate value
@@ -46,7 +49,8 @@ NOUNS = frozenset(
     """
     access address answer attempt book call care change charge check claim contact cost cover deal design detail display
     download draft drive drop end estimate exchange export feature feed figure filter fix focus format fuel guide help
-    import increase launch lead limit list load log look love match measure merge mention move note offer order pass pick
+    import increase launch lead limit list load log look love match measure merge mention move note offer order pass
+    pick
     place plan play point practice present press print process promise prompt purchase question reason record release
     refund rename reply report request rescue research rest result return review ride rise run sale schedule search set
     share shift ship shop show sign sketch sleep sound spread start state step store struggle study support surprise
@@ -72,7 +76,8 @@ _DESCRIBING = frozenset(
     double due early easy effective entire exact excellent excited exciting extra fair fantastic far fast favorite
     favourite final fine firm flexible free fresh friendly full fun funny general glad global good grateful great happy
     hard healthy heavy helpful high hot huge ideal immediate important impressive inspiring interested interesting
-    invalid kind large late latest lazy legal light likely local long loud lovely low lucky main major many miscellaneous
+    invalid kind large late latest lazy legal light likely local long loud lovely low lucky main major many
+    miscellaneous
     modern multiple narrow natural necessary new next nice normal obvious odd official old ongoing only open original
     other overall own perfect personal pleased poor popular positive possible powerful preferred present pretty previous
     primary private proper proud public quick quiet rare ready real recent red regular related relevant reliable rich
@@ -103,7 +108,8 @@ _CALENDAR = frozenset(
 )
 _NOUNS_IN_ING = frozenset(
     """
-    accounting advertising banking beginning billing booking boxing briefing building camping ceiling clothing clustering
+    accounting advertising banking beginning billing booking boxing briefing building camping ceiling clothing
+    clustering
     coaching computing consulting cooking counseling counselling cycling dancing drawing engineering evening feeling
     fencing fishing funding gaming gardening greeting hearing hiking hosting housing knitting learning lighting listing
     logging manufacturing marketing meaning meeting mentoring networking offering opening outing packaging painting
@@ -126,7 +132,7 @@ _IVES = frozenset("archive detective executive initiative native olive perspecti
 
 def _forms(verb: str) -> set[str]:
     """Return a verb in its regular forms."""
-    stem = verb[:-1] if verb.endswith("e") else verb
+    stem = verb.removesuffix("e")
     forms = {verb, f"{verb}s", f"{verb}es", f"{stem}ed", f"{stem}ing"}
     if verb.endswith("y") and verb[-2] not in "aeiou":
         forms |= {f"{verb[:-1]}ies", f"{verb[:-1]}ied"}
@@ -142,7 +148,7 @@ def is_verb(word: str) -> bool:
     """Return whether a word in lower case is a form of a verb; some are nouns as well (``NOUNS``)."""
     if word in _NOUNS_IN_ING or word in _NOUNS_IN_ED:
         return False
-    if len(word) > 5 and (word.endswith("ing") or word.endswith("ed")) and "-" not in word:
+    if len(word) > 5 and word.endswith(("ing", "ed")) and "-" not in word:
         return True
     return word in _ALL_VERBS
 
