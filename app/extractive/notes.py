@@ -69,6 +69,17 @@ _TOLD_HAN = re.compile(
 _LETTERS = re.compile("[a-z]+")
 
 
+_NARRATED = re.compile(
+    r"\b(?:told me|says? (?:to|that)|said|used to|last (?:year|month|week|night|time|summer|winter)|yesterday|once"
+    r"|years ago|when i was|was|were|did|had|felt|loved|together|growing up|these days|again)\b"
+    r"|\b(?:yourself|your (?:dreams?|heart|own pace)|you are (?:loved|enough|strong)|count on|believe in|be there for)\b"
+    r"|上次|上周|去年|昨天|前天|那时|当时|小时候|刚才|看到了|一起(?:玩|去|吃|看)|我们?(?:每次|总|一直)都?|这一刻|这份|快乐|开心|难过"
+    r"|幸福|梦想|加油|支持你|爱你|以后(?:你|我|我们|咱们|他们)?(?:会|还会|还能|想|能|可以|有|再也|一定要?(?:带|去|来|看))|[她他](?:说|讲)",
+    re.IGNORECASE,
+)
+"""A story, a feeling or cheer, which only sounds like an order; one of today does not name a day gone by."""
+
+
 def _wording(words: str, pattern: str) -> tuple[frozenset[str], re.Pattern[str]]:
     """Return a pattern with the words that must occur for it to match; searching for every pattern would dominate the
     cost.
@@ -82,14 +93,14 @@ _ENGLISH = [
         "always never ever",
         r"^\W*(?:please )?(?:always|never)\s+(?!(?:have|had|has|did|do|was|were|is|are)"
         r" (?:i|we|you|he|she|it|they)\b)[a-z]+"
-        r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please"
+        r"|\byou (?:must|should|are to|have to) (?:always|never)\b|\b(?:please"
         r"|(?:sure|remember|careful|(?:want|need|like) you) to) (?:always|never) (?!be\b)[a-z]+"
         r"|^\W*(?:we|all|any|each|every|answers?|replies|responses?|code)\b.{0,40}\b(?:must|should)"
         r" (?:always|never)\b"
         r"|\b(?:can|could|would|will) you (?:please )?(?:always|never)\b"
         r"|^\W*(?:please )?(?:don'?t|do not) ever\b"
         r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push"
-        r"|commit|release|ship|write|buy|pay|stay|answer|schedule|want|need|like|accept|do|go|have)\b",
+        r"|commit|release|ship|write|pay|answer|schedule|accept)\b",
     ),
     _wording(
         "now here forward point all rest until",
@@ -132,7 +143,7 @@ _ENGLISH = [
     _wording(
         "eat drink",
         r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b(?!.*\b(?:another|anymore|any more|today|tonight"
-        r"|tomorrow|now|yet|this|that|breakfast|lunch|dinner|bite)\b)",
+        r"|tomorrow|now|yet|this|that|breakfast|lunch|dinner|bite|much|when|if|well|enough|like|because)\b)",
     ),
     _wording(
         "call",
@@ -218,7 +229,7 @@ def _holds_for_good(sentence: str) -> bool:
         holds = not asks and _CHINESE.search(sentence) is not None and _TOLD_HAN.search(sentence) is None
     else:
         holds = _holds_for_good_in_english(sentence)
-    return holds and _NOT_STANDING.search(sentence) is None
+    return holds and _NOT_STANDING.search(sentence) is None and _NARRATED.search(sentence) is None
 
 
 def _holds_for_good_in_english(sentence: str) -> bool:
