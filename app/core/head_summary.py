@@ -121,5 +121,7 @@ def extracted(
 
 def _telling(lines: Sequence[Line], at_most: int, reader: Reader) -> list[tuple[Line, Tells]]:
     """Return the question and the answer of a page: its first lines that tell something, and its last."""
-    found = [(line, tells) for line in lines if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING]
+    found: list[tuple[Line, Tells]] = [
+        (line, tells) for line in lines if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING
+    ]
     return found if len(found) <= at_most else [*found[: at_most - 1], found[-1]]
