@@ -104,7 +104,7 @@ def test_of_labelled_messages_nearly_all_that_become_notes_are_some(spoken: str)
 WRITTEN = [
     line.split("\t") for line in (Path(__file__).parent / "standing_notes_heldout.tsv").read_text("utf-8").splitlines()
 ]
-"""Sentences written for this test, half of them to fool the search: `tuned` ones mended the rules, `untouched` ones were
+"""Sentences written for this test, half to fool the search: `tuned` ones mended the rules, `untouched` ones were
 written after that. (role, label, language, text)
 """
 
