@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from app.core import head
@@ -17,10 +18,19 @@ from app.core.head import SummaryLine
 PAGES = 10
 """Pages that an extractive summary looks at: half of them the newest, the others evenly before those."""
 LINES_PER_PAGE = 3
+"""Lines that a summary looks at of each page, at least; more where there are few pages."""
 LINES = 12
 ROOM_LEAST = 30
 """A smaller room holds no summary."""
 EXTRACTIVE = "extractive"
+
+
+class Tells(Enum):
+    """What a line tells a reader who sees nothing else of its message."""
+
+    WHOLE = "a whole sentence about the matter"
+    IN_PART = "the beginning of one"
+    NOTHING = "no sentence, or nothing about the matter: a call, data, a greeting, an offer"
 
 
 class Pick(Protocol):
@@ -37,6 +47,8 @@ class Reader:
     pick: Pick
     topics: Topics
     sentences: Callable[[str], list[str]]
+    tells: Callable[[str, str], Tells]
+    """Of a role and its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +96,32 @@ def _counted(texts: Sequence[str], reader: Reader) -> list[SummaryLine]:
 def extracted(
     pages: Mapping[int, Sequence[Line]], dates: Mapping[int, str], room: int, reader: Reader
 ) -> list[SummaryLine]:
-    """Return the most informative lines of some pages, in their order; where they say less than a summary has at
-    least, the newest others too.
+    """Return the most informative sentences of some pages, in their order; where they say less than a summary has at
+    least, the newest others too, and then the beginnings of longer ones. Nothing else is ever in a summary.
     """
     if room < ROOM_LEAST:
         return []
-    spoken = [(line, dates.get(page, "")) for page in sorted(pages) for line in _telling(pages[page])]
-    lines = [SummaryLine(line.text, line.tokens, day) for line, day in spoken]
+    each = max(LINES_PER_PAGE, LINES // max(1, len(pages)))
+    spoken = [
+        (line, dates.get(page, ""), tells)
+        for page in sorted(pages)
+        for line, tells in _telling(pages[page], each, reader)
+    ]
+    lines = [SummaryLine(line.text, line.tokens, day) for line, day, _ in spoken]
+    whole = [at for at, (_, _, tells) in enumerate(spoken) if tells is Tells.WHOLE]
     items = min(LINES, max(1, room // 25))
-    best = reader.pick([(line.role, line.text) for line, _ in spoken], max_items=items, max_chars=room * 6)
+    said = [(spoken[at][0].role, spoken[at][0].text) for at in whole]
+    best = [whole[at] for at in reader.pick(said, max_items=items, max_chars=room * 6)]
     chosen = head.picked(lines, best, room)
     if sum(line.tokens for line in chosen) >= head.SUMMARY_TOKENS_MIN:
         return chosen
-    return head.picked(lines, [*best, *reversed(range(len(lines)))], min(room, head.SUMMARY_ROOM_MIN))
+    others = [*reversed(whole), *reversed(range(len(lines)))]
+    return head.picked(lines, [*best, *others], min(room, head.SUMMARY_ROOM_MIN))
 
 
-def _telling(lines: Sequence[Line]) -> list[Line]:
-    """Return the question and the answer of a page: its first lines and its last."""
-    spoken = [line for line in lines if line.role in ("user", "assistant")]
-    if len(spoken) <= LINES_PER_PAGE:
-        return spoken
-    return [*spoken[: LINES_PER_PAGE - 1], spoken[-1]]
+def _telling(lines: Sequence[Line], at_most: int, reader: Reader) -> list[tuple[Line, Tells]]:
+    """Return the question and the answer of a page: its first lines that tell something, and its last."""
+    found: list[tuple[Line, Tells]] = [
+        (line, tells) for line in lines if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING
+    ]
+    return found if len(found) <= at_most else [*found[: at_most - 1], found[-1]]

@@ -24,6 +24,8 @@ _QUESTION_KEYS = re.compile(
 )
 _SECRET_KEYS = re.compile(r"api_?key|password|passwd|secret|access_token|authorization|credential", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z_][\w-]{0,40}>")
+_CALL = re.compile(r"([A-Za-z_][\w.:/-]{0,80})\((?=[\w.-]{1,40}=|\)|…|[\[{\"']|.*\)$)")
+_RESULT = re.compile(r"([A-Za-z_][\w.:/-]{0,80}): ")
 
 
 def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_chars: int = 110) -> str:
@@ -58,6 +60,16 @@ def query_summary(tool_name: str, arguments: Mapping[str, object] | str) -> str:
             shown = one_line(_TAG.sub(" ", question[:2000]), 120)
             return one_line(f"{name}: {shown}" if name else shown, 120)
     return call_line(tool_name, parsed, max_chars=120)
+
+
+def tools_in(role: str, line: str) -> list[str]:
+    """Return the tools that a line names as ``call_line`` or ``result_line`` write it; none in what somebody said."""
+    if role in ("tool", "function"):
+        named = _RESULT.match(line)
+        return [named[1]] if named else []
+    if role != "assistant" or _CALL.match(line) is None:
+        return []
+    return [match[1] for match in _CALL.finditer(line)]
 
 
 def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | str:

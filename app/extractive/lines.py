@@ -25,6 +25,8 @@ _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
 _SEEN = 400
 _CANDIDATES = 4
+_LINE_CHARS = 110
+"""A longer sentence would be cut, so that a shorter one is preferred if it tells nearly as much."""
 
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
@@ -210,7 +212,7 @@ def _user_score(seen: patterns.Seen) -> float:
     score = 2.2 * patterns.QUESTION.found(seen) + 2.4 * asks
     score += 1.2 * patterns.PROBLEM.found(seen) + 1.2 * patterns.LASTING.found(seen)
     score -= 3.0 * patterns.PLEASANTRY.found(seen) + 2.5 * patterns.is_boilerplate(seen)
-    score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text))
+    score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text)) + 3.0 * bool(patterns.INTRODUCTION.match(seen.text))
     return score + _substance(seen)
 
 
@@ -226,7 +228,8 @@ def _assistant_score(seen: patterns.Seen) -> float:
 
 def _substance(seen: patterns.Seen) -> float:
     size = _size(seen.text)
-    score = 0.35 * min(patterns.specifics(seen.text), 5) + min(size, 12) / 10
+    too_long = 0.8 * (len(seen.text) > _LINE_CHARS)
+    score = -too_long + 0.35 * min(patterns.specifics(seen.text), 5) + min(size, 12) / 10
     # "Origin: DEN" in a list, or a heading over one.
     is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
     if size < 10 and _FIELD.match(seen.text):

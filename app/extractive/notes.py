@@ -69,6 +69,30 @@ _TOLD_HAN = re.compile(
 _LETTERS = re.compile("[a-z]+")
 
 
+_ORDERS = (
+    r"(?:accept|add|address|answer|ask|assume|attach|avoid|back|begin|book|bring|buy|call|cc|change|charge|check|cite"
+    r"|close|commit|confirm|contact|convert|copy|count|create|delete|deploy|describe|disclose|edit|email|end|explain"
+    r"|expose|export|format|give|guess|hide|include|install|invent|keep|leave|link|list|log|make|mark|mention"
+    r"|merge|message"
+    r"|name|offer|open|order|overwrite|pay|post|print|promise|propose|publish|push|put|quote|read|recommend"
+    r"|release|remind"
+    r"|reply|report|respond|restart|reveal|round|run|save|schedule|send|set|share|show|sign|skip|sort|speak|start|state"
+    r"|store|suggest|summari[sz]e|tell|test|text|touch|translate|turn|use|validate|verify|write)"
+)
+"""What somebody can order an assistant to do for good."""
+_NARRATED = re.compile(
+    r"\b(?:told me|says? (?:to|that)|said|used to|last (?:year|month|week|night|time|summer|winter)|yesterday|once"
+    r"|years ago|when i was|was|were|did|had|felt|loved|together|growing up|these days|again|any ?more|haha\w*|lol)\b"
+    r"|\b(?:yourself|your (?:dreams?|heart|own pace)|you are (?:loved|enough|strong)|count on|believe in"
+    r"|be there for)\b"
+    r"|上次|上周|去年|昨天|前天|那时|当时|小时候|刚才|看到了|一起(?:玩|去|吃|看)|我们?(?:每次|总|一直)都?|这一刻|这份|快乐|开心|难过"
+    r"|的时候|幸福|梦想|加油|以后的(?:路|日子|事|人生|生活)|我叫(?:妈|爸|爷|奶|哥|姐|弟|妹|老师|朋友|同事|[^，。,！!]{1,6}[了来去])|支持你|爱你|以后(?:你|我|我们|咱们"
+    r"|他们)?(?:会|还会|还能|想|能|可以|有|再也|一定要?(?:带|去|来|看))|[她他](?:说|讲)",
+    re.IGNORECASE,
+)
+"""A story, a feeling or cheer, which only sounds like an order; one of today does not name a day gone by."""
+
+
 def _wording(words: str, pattern: str) -> tuple[frozenset[str], re.Pattern[str]]:
     """Return a pattern with the words that must occur for it to match; searching for every pattern would dominate the
     cost.
@@ -80,22 +104,23 @@ _ENGLISH = [
     # Orders for good.
     _wording(
         "always never ever",
-        r"^\W*(?:please )?(?:always|never)\s+(?!(?:have|had|has|did|do|was|were|is|are)"
-        r" (?:i|we|you|he|she|it|they)\b)[a-z]+"
-        r"|\byou (?:must|should|can|may|are to|have to) (?:always|never)\b|\b(?:please"
+        r"^\W*(?:please )?(?:always|never) (?:ever )?" + _ORDERS + r"\b"
+        r"|\byou (?:must|should|are to|have to) (?:always|never)\b|\b(?:please"
         r"|(?:sure|remember|careful|(?:want|need|like) you) to) (?:always|never) (?!be\b)[a-z]+"
         r"|^\W*(?:we|all|any|each|every|answers?|replies|responses?|code)\b.{0,40}\b(?:must|should)"
         r" (?:always|never)\b"
         r"|\b(?:can|could|would|will) you (?:please )?(?:always|never)\b"
         r"|^\W*(?:please )?(?:don'?t|do not) ever\b"
-        r"|\b(?:i|we) (?:always|never|only ever) (?:use|eat|drink|fly|deploy|work|take|sit|book|travel|merge|push"
-        r"|commit|release|ship|write|buy|pay|stay|answer|schedule|want|need|like|accept|do|go|have)\b",
+        r"|\bi (?:always|never|only ever) (?:eat|drink|fly|book|accept)\b(?!.*\b(?:when|if|because|after he|with my)\b)"
+        r"|\bwe (?:always|never|only ever) (?:use|deploy|merge|push|commit|release|ship|write|pay|answer"
+        r"|schedule|accept|book)\b",
     ),
     _wording(
         "now here forward point all rest until",
         r"\b(?:(?:from now on|from here on|going forward|from this point on)(?!,? (?:it|this|that|there|things"
         r"|life|he|she"
-        r"|they|nothing|everything|nobody|everyone|the|my|is|was|means|what|how|who|when|where|why|which)\b)"
+        r"|they|nothing|everything|nobody|everyone|the|my|i'?m|i am|i'?ll|i will|i want|we'?re|we'?ll|is|was"
+        r"|means|what|how|who|when|where|why|which)\b)"
         r"|in all (?:future|your)|for all future"
         r"|for the rest of (?:this|our)|until (?:i|we) (?:say|tell you) otherwise)\b.{6}"
         r"|\b(?:can|could|would|will) you (?:please )?from now on\b",
@@ -109,7 +134,7 @@ _ENGLISH = [
     _wording(
         "remember mind note",
         r"^\W*(?:please )?(?:remember|keep in mind|note for (?:the )?future|bear in mind)(?: that|:|,)?"
-        r" (?:i|i'm|i've|my|we|our|to (?:always|never))\b.{4}",
+        r" (?:i (?:have|need|work|live|can'?t|cannot|don'?t|prefer|want)|my|we|our|to (?:always|never))\b.{4}",
     ),
     _wording(
         "answer reply respond speak talk communicate",
@@ -131,8 +156,9 @@ _ENGLISH = [
     ),
     _wording(
         "eat drink",
-        r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b(?!.*\b(?:another|anymore|any more|today|tonight"
-        r"|tomorrow|now|yet|this|that|breakfast|lunch|dinner|bite)\b)",
+        r"\bi (?:can'?t|cannot|don'?t|do not|never) (?:eat|drink)\b(?= [a-z])(?!.*\b(?:another|anymore|any more"
+        r"|today|tonight"
+        r"|tomorrow|now|yet|this|that|breakfast|lunch|dinner|bite|much|out|when|if|well|enough|like|because)\b)",
     ),
     _wording(
         "call",
@@ -146,12 +172,12 @@ _ENGLISH = [
         r"|preferred \w+(?: \w+)? is"
         r"|preference is (?!not|un)|favou?rite (?!of\b|among\b|part|bit|scene|line|moment|thing|one|quote|chapter"
         r"|episode)\w+(?: \w+){0,3}"
-        r" (?:is|are))\b|\bi go by [A-Z]?\w+\W*$",
+        r" (?:is|are) (?!\w+ing\b))\b|\bi go by [A-Z]?\w+\W*$",
     ),
     _wording(
         "prefer",
         r"\bi (?:strongly |really |always |generally |usually |much |personally )?prefer (?!.*\b(?:until|today"
-        r"|tonight|tomorrow|this time|for this|for now)\b|not to say|to (?:cancel"
+        r"|tonight|tomorrow|this time|for this|for now)\b|not to say|to\b|the\b|one\b|my\b|when\b|to (?:cancel"
         r"|change|book|keep|do (?:that|it))|that\b|this\b|it\b|the (?:first|second|third|last|latter|former)\b)"
         r".{4}",
     ),
@@ -162,16 +188,16 @@ _ENGLISH = [
     ),
 ]
 _CHINESE = re.compile(
-    r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后(?!.{0,3}[年月天周])|往后|从现在起|从现在开始|从今以后|从今往后"
+    r"(?:^|[，,。；;：:！!\s])(?:请|那)?(?:你|您|我们|咱们)?(?:以后|今后(?!.{0,2}[年月天])|往后|从现在起|从现在开始|从今以后|从今往后"
     r"|从今天起|从此)(?:，|,)?(?:请|你|您|我们|咱们|的|所有|每次|凡是|回答|回复|跟我|和我|给我|代码|涉及|遇到"
-    r"|任何)*(?:.{0,12}?)(?:都|请|不要|别|不准|不能|一律|必须|务必|记得|统一|用|叫我|称呼|只|始终|不用|无需|默认|先)"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|我们|必须|务必|一定)*(?:始终|永远|一律|(?<=[请须])总是|每次都|自始至终|在任何情况下"
-    r"|任何时候)(?:都|要|请|不要|别|不能|不得|不许|不准|用|使用|以|保持|先|必须|给|把|在|记得|附上|说|称呼)"
-    r"|(?:^|[，,。；;：:！!\s])(?:我们?|团队|公司)(?:从不|从来不|绝不|永远不|总是|一般都|通常都|习惯|一向|只)(?:用"
+    r"|任何)*(?:.{0,12}?)(?:都|请|不要|别|不准|不能|一律|必须|务必|记得|统一|用|叫我|称呼|只|始终|不用|无需|默认|先|控制|保持|保留)"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|我们|必须|务必|一定)*(?:始终|永远|一律|(?<=[请须])总是|自始至终|在任何情况下"
+    r"|任何时候)(?:都|要|请|不要|别|不能|不得|不许|不准|用|使用|以|保持|先|必须|给|把|在|记得|附上|说|称呼|保留|按|选|写)"
+    r"|(?:^|[，,。；;：:！!\s])(?:我们?|团队|公司)(?:从不|从来不|绝不|永远不)(?:用"
     r"|吃|喝|坐|住|在|会|接受|买|要|穿|部署|发布|上线|合并|做|去|于|选|订|看)"
     r"|我(?:还|也)?(?:是)?(?:对|有)[^，。,！!？?]{1,12}过敏|我(?:是)?(?:素食|吃素|吃纯素|纯素|糖尿病|色盲|色弱|左撇子"
     r"|乳糖不耐|回族|清真)|我(?:有|得了)(?:糖尿病|高血压|乳糖不耐|色盲|哮喘)|我(?:不|不能|从不|从来不)(?:吃"
-    r"|喝)(?!饭|早|午|晚|了|完|完了|下|的|[^，。]*了[。！!]?$)"
+    r"|喝)(?![，。,！!？?.\s]|$|饭|早|午|晚|了|完|完了|下|的|[^，。]*了[。！!]?$)"
     r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|可以|就|直接|大家都|大家|平时|以后)*(?:叫我|称呼我为?|喊我)(?!去|来|做"
     r"|干|帮|把|吃|起|回|过|一|怎|什|的|不|别|在|先|加|写|改|到)[^，。,！!？?\s]{1,8}(?:就好|就行|吧|即可"
     r"|就可以)?[。.！!，,\s]*$"
@@ -180,12 +206,11 @@ _CHINESE = re.compile(
     r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|只|麻烦|只能|必须|全程|统一)*(?:用|使用|以)"
     + _LANGUAGES_HAN
     + r"(?:来|跟我|和我|给我)?(?:回答|回复|交流|沟通|对话|答复|作答|聊天)(?!.{0,4}(?:这|下面|以下|上面|如下))"
-    r"|我(?:个人|平时|一般|通常|一直|还是)?(?:更喜欢|更偏好|偏好|比较喜欢|习惯于?用?|更习惯)(?!这|那|你刚|第)[^？?]{2}"
-    r"|我最(?:喜欢|爱)的[^，。,]{1,12}是"
+    r"|我(?:个人|平时|一般|通常|一直|还是)?(?:更喜欢|更偏好|偏好|比较喜欢|更习惯)(?![跟和听看玩吃去在]|这|那|你刚|第|上一|下一)[^？?]{2}"
+    r"|我最(?:喜欢|爱)的(?!老师|人|同学|朋友|季节|歌|电影)[^，。,]{1,12}是"
     r"|(?:^|[，,。；;：:！!\s])(?:请|你)*(?:不要|别)再(?:用|使用|给我|发|提|推荐|称呼|叫我|加|写|说)(?!了)[^？?]{2}"
-    r"|(?:^|[，,。；;：:！!\s])(?:请|你|要|一定)*(?:记住|牢记|切记|请记得)[，,：:]?\s*(?!密码|了|没"
-    r"|吗)[^，。,！!？?]{4}"
-    r"|(?:^|[，,。；;：:！!\s])(?:每次|每当|凡是|只要)[^，。,？?]{2,24}[，,]?(?:都要|都请|请|必须|务必|都得|都先"
+    r"|(?:^|[，,。；;：:！!\s])(?:请|你|要|一定)*(?:记住|牢记|切记|请记得)[，,：:]?\s*(?:我|公司|以后|今后|不要|别|必须|每次|所有|凡是)[^，。,！!？?]{3}"
+    r"|(?:^|[，,。；;：:！!\s])(?:每次|每当|凡是|只要)[^，。,？?]{2,24}[，,]?(?:都要(?:先|附|写|注明|问|告诉|检查|给|发|用)|都请|请|必须|务必|都得|都先"
     r"|都用|一律)"
 )
 _ASKED_FOR_GOOD = re.compile(
@@ -218,7 +243,7 @@ def _holds_for_good(sentence: str) -> bool:
         holds = not asks and _CHINESE.search(sentence) is not None and _TOLD_HAN.search(sentence) is None
     else:
         holds = _holds_for_good_in_english(sentence)
-    return holds and _NOT_STANDING.search(sentence) is None
+    return holds and _NOT_STANDING.search(sentence) is None and _NARRATED.search(sentence) is None
 
 
 def _holds_for_good_in_english(sentence: str) -> bool:

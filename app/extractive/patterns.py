@@ -103,6 +103,12 @@ EMPTY_REQUEST = re.compile(
     r"|^\W*我(?:这边|这里)?(?:有|遇到了?)一?个?(?:问题|疑问|小问题)\W*$",
     _I,
 )
+# Who speaks, before what they want.
+INTRODUCTION = re.compile(
+    r"^\W*(?:i'?m|i am|my name is|this is)\s+(?-i:[A-Z])|^\W*we(?:'ll| will| are going to) be working\b"
+    r"|^\W*(?:大家好)?[，,！!]?(?:我叫|我的名字是|我是|中英文)",
+    _I,
+)
 REQUEST = Cue(
     "can could would will please help like i'm am need want have possible there show tell give send find get make "
     "write explain teach remind let's lets task goal job",

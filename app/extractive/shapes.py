@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -14,6 +14,7 @@ from app.extractive import patterns
 from app.extractive.blocks import code_language, definitions, looks_like_code, looks_like_log
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.markup import page_headings, page_title, visible_text
+from app.extractive.members import TITLE_KEYS, brief, entries, fitted, keys_of, members_line, telling_first
 from app.extractive.salient import best_sentences
 from app.text.language import Language, clip, one_line, squeeze
 
@@ -23,19 +24,12 @@ _MAX_LINES = 4_000
 _SEEN = 300
 
 _HTML = re.compile(r"<!doctype html|<html[\s>]|<(?:head|body|div|table|article|section|main)[\s>]", re.IGNORECASE)
-_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:[:|\t]|→| {2,})")
+_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?::(?!\d\d[:.])|[|\t]|→| {2,})")
 _QUOTED_FIELD = re.compile(r'"[^"\n]*"')
 _MARKDOWN_RULE = re.compile(r"[\s|:-]+$")
-_IDENTIFYING = re.compile(
-    r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id"
-    r"|number|code|key)$|url|date|status|message|type|symbol",
-    re.IGNORECASE,
-)
-_TITLE_KEYS = re.compile(
-    r"title|name|full_?name|.*_name$|subject|headline|question|display_?name|label|login", re.IGNORECASE
-)
 _ERROR_KEYS = re.compile(r"errors?|error_?message|exception|traceback|stderr|detail", re.IGNORECASE)
 _RAISED = re.compile(r"\s*(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:")
+_ENDS = (".", "!", "?", ":", ",", ";", "。", "！", "？", "：", "，", "；", "…")
 _PAIR = re.compile(r"\s*(?:[-*•]\s*)?([A-Za-z\u4e00-\u9fff][\w ./-]{0,30})[:：=]\s*(\S.*)")
 
 
@@ -121,58 +115,24 @@ def _json_list(items: list[object], room: int, language: Language, *, more: bool
     count = f"{len(items)}{'+' if more else ''}"
     objects = [item for item in items[:200] if isinstance(item, Mapping)]
     if not objects:
-        values = _fitted((_brief(item) for item in items[:30]), room - 24)
+        values = fitted((brief(item) for item in items[:30]), room - 24)
         return _say(language, f"JSON 数组，{count} 项：{values}", f"JSON list, {count} items: {values}")
-    keys = _fitted(_keys(objects[0]), max(room // 3, 24))
-    names = _fitted(dict.fromkeys(_identity(item) for item in objects[:30]), max(room - len(keys) - 30, 24))
-    return _say(
-        language, f"JSON 数组，{count} 个对象（{keys}）：{names}", f"JSON list, {count} objects ({keys}): {names}"
-    )
+    keys = fitted(keys_of(objects[0]), max(room // 4, 24))
+    size = _say(language, f"JSON 数组，{count} 个对象（{keys}）：", f"JSON list, {count} objects ({keys}): ")
+    return size + entries(objects, max(room - len(size), 24))
 
 
 def _json_object(value: Mapping[str, object], room: int, language: Language) -> str:
     main = _main_text(value)
-    parts: list[str] = []
-    for key, item in _telling_first(value):
-        if isinstance(item, (list, Mapping)):
-            parts.append(_container(key, item))
-        elif item is not None and item != "" and key != (main and main[0]):
-            parts.append(f"{key}={_brief(item)}")
+    members = [(key, item) for key, item in telling_first(value) if key != (main and main[0])]
     # On a short line the members say that it is JSON.
-    head = _say(language, f"JSON 对象，{len(value)} 键：", f"JSON object, {len(value)} keys: ") if room >= 140 else ""
+    head = "JSON: " if room >= 140 else ""
+    room -= len(head)
     if main:
-        shown = _fitted(parts, max(room // 3 - len(head), 20))
-        inner = describe(
-            examine(main[1]), max_chars=max(room - len(head) - len(shown) - len(main[0]) - 4, 20), language=language
-        )
+        shown = members_line(members, max(room // 3, 20))
+        inner = describe(examine(main[1]), max_chars=max(room - len(shown) - len(main[0]) - 4, 20), language=language)
         return f"{head}{shown}{'; ' if shown else ''}{one_line(main[0], 30)}: {inner}"
-    return head + _fitted(parts, room - len(head))
-
-
-def _container(key: str, item: list[object] | Mapping[str, object]) -> str:
-    """A nested list or object in a few words: flights (2: HAT028, HAT277)."""
-    name = one_line(key, 30)
-    if not item:
-        return f"{name} (0)"
-    if isinstance(item, Mapping):
-        inside = [f"{key}={_brief(value)}" for key, value in item.items() if not isinstance(value, (list, Mapping))]
-        return f"{name} ({_fitted(inside or _keys(item), 48)})"
-    named = [_identity(part) if isinstance(part, Mapping) else _brief(part) for part in item[:4]]
-    return f"{name} ({len(item)}: {_fitted(named, 56)})"
-
-
-def _telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Return the members in order, with identifying ones first and flags last."""
-
-    def rank(member: tuple[str, object]) -> int:
-        key, item = member
-        if item is None or item == "" or isinstance(item, bool):
-            return 3
-        if isinstance(item, (list, Mapping)):
-            return 1 if item else 3
-        return 0 if _IDENTIFYING.match(str(key)) else 2
-
-    return sorted(((str(key)[:80], item) for key, item in islice(value.items(), 200)), key=rank)
+    return head + members_line(members, room)
 
 
 def _main_text(value: Mapping[str, object]) -> tuple[str, str] | None:
@@ -182,24 +142,6 @@ def _main_text(value: Mapping[str, object]) -> tuple[str, str] | None:
         return None
     key, longest = max(texts, key=lambda member: len(member[1]))
     return key, longest[:WINDOW]
-
-
-def _identity(item: Mapping[str, object]) -> str:
-    """The value by which a reader would know this object."""
-    members = [
-        (str(key), value)
-        for key, value in islice(item.items(), 40)
-        if isinstance(value, (str, int)) and not isinstance(value, bool)
-    ]
-    for pattern in (_TITLE_KEYS, _IDENTIFYING):
-        for key, value in members:
-            if pattern.match(key[:80]) and value != "":
-                return _brief(value)
-    return f"{one_line(members[0][0], 20)}={_brief(members[0][1])}" if members else "{…}"
-
-
-def _keys(item: Mapping[str, object]) -> Iterator[str]:
-    return (one_line(str(key), 24) for key in islice(item, 40))
 
 
 def _error_in(value: object, depth: int = 3) -> str:
@@ -216,31 +158,6 @@ def _error_in(value: object, depth: int = 3) -> str:
     return _error_in(value.get("result"), depth - 1)
 
 
-def _brief(value: object) -> str:
-    if isinstance(value, str):
-        return one_line(value, 48)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value) if value.bit_length() <= 200 else "…"
-    if isinstance(value, (list, Mapping)):
-        return f"[{len(value)}]" if isinstance(value, list) else "{…}"
-    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
-
-
-def _fitted(parts: Iterable[str], room: int) -> str:
-    """The parts that fit, and "…" where some do not; the first is cut rather than left out."""
-    shown: list[str] = []
-    left = room
-    omitted = False
-    for part in islice(parts, 60):
-        if shown and len(part) + 5 > left:
-            omitted = True
-            continue
-        fitting = part if shown else clip(part, max(left, 8))
-        shown.append(fitting)
-        left -= len(fitting) + 2
-    return ", ".join([*shown, "…"] if omitted else shown)
-
-
 # --- tables -------------------------------------------------------------------
 
 
@@ -253,6 +170,8 @@ def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
         widths = [_QUOTED_FIELD.sub("", line[:2000]).count(delimiter) for line in lines]
         usual = widths[0] if widths else 0
         least = 1 if delimiter == "\t" else 2
+        if usual > 2 and " " not in lines[0]:  # column names, and a last column that may hold the delimiter
+            widths = [min(width, usual) for width in widths]
         if (
             len(lines) >= 3
             and usual >= least
@@ -279,11 +198,11 @@ def _table(shape: Shape, max_chars: int, language: Language) -> str:
     if shape.lines > _MAX_LINES and delimiter != "|":
         count = shape.lines - 1
     size = _say(language, f"表格，{count} 行 × {len(columns)} 列：", f"Table, {count} rows × {len(columns)} columns: ")
-    names = _fitted(columns, max(max_chars // 2, 20))
+    names = fitted(columns, max(max_chars // 2, 20))
     room = max_chars - len(size) - len(names) - 16
     if len(rows) < 2 or room < 20:
         return size + names
-    first = _fitted((cell for cell in _cells(rows[1], delimiter) if cell), room)
+    first = fitted((cell for cell in _cells(rows[1], delimiter) if cell), room)
     return size + names + _say(language, f"；首行：{first}", f"; first row: {first}")
 
 
@@ -299,12 +218,12 @@ def _cells(row: str, delimiter: str) -> list[str]:
 def _log(shape: Shape, max_chars: int, language: Language) -> str:
     lines = [line for line in _lines(shape.body) if line.strip()]
     errors = [line for line in lines if patterns.ERROR_LINE.search(line[:_SEEN])]
-    warnings = sum(1 for line in lines if patterns.WARNING_LINE.search(line[:_SEEN]))
+    warned = [line for line in lines if patterns.WARNING_LINE.search(line[:_SEEN])]
     more = "+" if shape.cut or shape.lines > _MAX_LINES else ""
     size = _say(
         language,
-        f"日志，{shape.lines} 行，{len(errors)}{more} 个错误，{warnings}{more} 个警告",
-        f"Log, {shape.lines} lines, {len(errors)}{more} errors, {warnings}{more} warnings",
+        f"日志，{shape.lines} 行，{len(errors)}{more} 个错误，{len(warned)}{more} 个警告",
+        f"Log, {shape.lines} lines, {len(errors)}{more} errors, {len(warned)}{more} warnings",
     )
     last = lines[-1] if lines else ""
     room = max_chars - len(size) - 24
@@ -312,6 +231,10 @@ def _log(shape: Shape, max_chars: int, language: Language) -> str:
         first = one_line(first_error(lines), max(room * 2 // 3, 20))
         size += _say(language, f"；首个错误：{first}", f"; first error: {first}")
         room -= len(first) + 14
+    elif warned:
+        first = one_line(warned[0], max(room // 2, 20))
+        size += _say(language, f"；首个警告：{first}", f"; first warning: {first}")
+        room -= len(first) + 16
     if last and room >= 20 and (not errors or errors[0] is not last):
         size += _say(language, f"；末行：{one_line(last, room)}", f"; last line: {one_line(last, room)}")
     return size
@@ -326,7 +249,7 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
     room = max_chars - len(size) - len(header) - 4
     defined = definitions(source, limit=24)
     if defined:
-        return f"{header}{size}{_say(language, '：', ': ')}{_fitted(defined, max(room, 20))}"
+        return f"{header}{size}{_say(language, '：', ': ')}{fitted(defined, max(room, 20))}"
     first = next((line for line in lines if line.strip() and not line.startswith("[")), "")
     return f"{header}{size}{_say(language, '：', ': ')}{one_line(_unnumbered(first), max(room, 20))}"
 
@@ -336,7 +259,7 @@ def _html(shape: Shape, max_chars: int, language: Language) -> str:
     name = one_line(page_title(body), max_chars // 2)
     head = _say(language, f"网页“{name}”" if name else "网页", f"HTML page “{name}”" if name else "HTML page")
     heading_texts = (one_line(heading, 60) for heading in page_headings(body))
-    headings = _fitted(
+    headings = fitted(
         (heading for heading in dict.fromkeys(heading_texts) if heading and heading != name), max_chars - len(head) - 12
     )
     if headings:
@@ -355,7 +278,11 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
         return one_line(error, max_chars)
     if listed := _listing(shape, lines, max_chars, language):
         return listed
-    return " ".join(best_sentences(body, max_chars, limit=2))
+    name = lines[0].lstrip("# ").strip("*") if len(lines) > 3 else ""
+    is_name = 0 < len(name) <= min(80, max_chars // 3) and not name.endswith(_ENDS)
+    name = f"{name}{_say(language, '：', ': ')}" if is_name else ""
+    rest = body.partition(lines[0])[2] if is_name else body
+    return name + " ".join(best_sentences(rest, max_chars - len(name), limit=4))
 
 
 def first_error(lines: list[str]) -> str:
@@ -376,14 +303,14 @@ def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language)
     size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")
     names = [line for line in lines if " " not in line and len(line) <= (120 if line.isascii() else 20)]
     if len(names) >= 0.7 * len(lines):
-        return size + _fitted(names, max_chars - len(size))
+        return size + fitted(names, max_chars - len(size))
     pairs = [match.groups() for line in lines if (match := _PAIR.match(line[:_SEEN]))]
     if len(pairs) < 0.6 * len(lines):
         return ""
-    values = [one_line(value, 48) for key, value in pairs if _TITLE_KEYS.match(key.strip())]
+    values = [one_line(value, 48) for key, value in pairs if TITLE_KEYS.match(key.strip())]
     if len(values) < 2:
         values = [f"{key.strip()}={one_line(value, 40)}" for key, value in pairs]
-    return size + _fitted(dict.fromkeys(values), max_chars - len(size))
+    return size + fitted(dict.fromkeys(values), max_chars - len(size))
 
 
 def _say(language: Language, chinese: str, english: str) -> str:

@@ -1,20 +1,16 @@
-"""Summarise a run of pages: informative lines, topics and standing notes."""
+"""Summarise a run of pages: informative lines and standing notes."""
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 
 from app.extractive import patterns
 from app.extractive.notes import standing_note
 from app.extractive.salient import choose
-from app.extractive.terms import content_words, key_terms, rarity
-from app.text.language import clip, fold, squeeze
+from app.text.language import clip, squeeze
 
-__all__ = ["pick_lines", "standing_note", "summarize_lines", "topics"]
+__all__ = ["pick_lines", "standing_note", "summarize_lines"]
 
 _MAX_LINES = 80
 _LINE_CHARS = 400
-_MAX_TEXTS = 400
 # Whose words are worth keeping, other things being equal.
 _ROLE_WEIGHT = {"user": 1.25, "assistant": 1.0, "tool": 0.75, "function": 0.75, "system": 0.6, "developer": 0.6}
 
@@ -50,24 +46,3 @@ def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: i
         max_chars=max_chars,
     )
     return [candidates[at] for at in chosen]
-
-
-def topics(texts: Sequence[str], n: int = 6) -> list[str]:
-    """Return up to ``n`` terms shared by several titles or lines, best first; then the most telling other ones."""
-    seen = [text[:_LINE_CHARS] for text in texts[-_MAX_TEXTS:]]
-    spread: Counter[str] = Counter()
-    for text in seen:
-        spread.update(list(dict.fromkeys(fold(word) for word in content_words(text))))
-    joined = "\n".join(seen)
-    candidates = key_terms(joined, max(n, 0) * 5)
-    scored = sorted(((_topic_score(term, spread), -rank, term) for rank, term in enumerate(candidates)), reverse=True)
-    return [term for _, _, term in scored[: max(n, 0)]]
-
-
-def _topic_score(term: str, spread: Counter[str]) -> float:
-    """Score a topic by rarity × number of texts that have it, so that a shared term beats one from a single text."""
-    parts = content_words(term)
-    if not parts:
-        return 0.0
-    shared = min(spread[fold(part)] for part in parts)
-    return math.log2(1 + shared) * (0.5 + max(rarity(part) for part in parts))

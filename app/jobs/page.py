@@ -24,7 +24,7 @@ from app.core.nul import without_nul
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.topics import merged
-from app.extractive.summary import topics as extractive_topics
+from app.extractive.subjects import subjects_of_page
 from app.ids import uuid7
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
@@ -182,8 +182,9 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
 
 
 async def _extractive(page: _Page, error: str | None = None, *, topics_max: int = EXTRACTIVE_TOPICS) -> _Indexed:
-    texts = [text for text in (page.found.title, *page.found.lines) if text]
-    found = await run_in_thread_if_large(sum(map(len, texts)), extractive_topics, texts, topics_max)
+    title, lines = page.found.title, page.found.lines
+    size = len(title) + sum(len(line) for _, line in lines)
+    found = await run_in_thread_if_large(size, subjects_of_page, title, lines, topics_max)
     topics = [neutral(one_line(topic, TOPIC_CHARACTERS)) for topic in found]
     error = error[:ERROR_CHARACTERS].replace("\x00", "") if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))

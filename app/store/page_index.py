@@ -53,7 +53,8 @@ class Unindexed:
     first_seq: int
     last_seq: int
     title: str
-    lines: Sequence[str]
+    lines: Sequence[tuple[str, str]]
+    """Role and line of its messages; the role of results is ``tool``."""
     topics: Sequence[str]
     """The conversation's topics, the latest first."""
 
@@ -64,8 +65,9 @@ UNINDEXED = """
 SELECT c.generation, p.first_seq, coalesce((SELECT first_seq - 1 FROM pages
                                              WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page > $4
                                              ORDER BY page LIMIT 1), c.last_seq) AS last_seq, p.title,
-       (SELECT array_agg(m.line ORDER BY m.seq) FILTER (WHERE m.line <> '' AND m.kind <> 'prompt')
-          FROM (SELECT seq, kind, line FROM messages
+       (SELECT array_agg(ARRAY[CASE m.kind WHEN 'result' THEN 'tool' ELSE m.role END, m.line] ORDER BY m.seq)
+               FILTER (WHERE m.line <> '' AND m.kind <> 'prompt')
+          FROM (SELECT seq, kind, role, line FROM messages
                  WHERE tenant_id = $1::uuid AND conversation_id = $2
                    AND seq >= (SELECT first_seq FROM pages
                                 WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page = $4)
@@ -93,7 +95,8 @@ async def unindexed(
     row = await database.fetch_row(UNINDEXED, str(tenant), conversation_id, uid, page, lines_max, MENTIONS_MAX)
     if row is None:
         return None
-    values = {**row, "lines": row["lines"] or (), "topics": list(dict.fromkeys(row["topics"] or ()))}
+    lines = [(role, line) for role, line in row["lines"] or ()]
+    values = {**row, "lines": lines, "topics": list(dict.fromkeys(row["topics"] or ()))}
     return Unindexed(**values)
 
 

@@ -24,7 +24,7 @@ from app.core.conversation import Conversation
 from app.core.epoch import Material, Note, Plan
 from app.core.fresh import FreshResult, Part, with_fresh
 from app.core.head import SummaryLine
-from app.core.head_summary import Reader, Written
+from app.core.head_summary import Reader, Tells, Written
 from app.core.ingest import AnsweredCall, Placement, ShownForms
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
@@ -77,7 +77,7 @@ def newest(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) 
     return list(range(len(lines)))[-max_items:]
 
 
-READER = Reader(count, newest, topics, str.splitlines)
+READER = Reader(count, newest, topics, str.splitlines, lambda _role, _line: Tells.WHOLE)
 
 
 class BookReader:

@@ -1,11 +1,15 @@
 """The conversation that ships with the project has the shape that it promises."""
 
 import json
+import re
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from app.demo.transcript import load
+from bench.texts import TOPICS_SHOWN, shown
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "app" / "demo"
@@ -102,3 +106,16 @@ def test_a_fact_in_a_large_result_is_not_in_its_first_thousand_characters() -> N
         content = MESSAGES[fact["message_index"]]["content"]
         if len(content) > 10_000 and fact["answer_contains"] != "HJ-MQ-2025-0317":
             assert fact["answer_contains"] not in content[:1000]
+
+
+def test_what_is_shown_of_it_without_a_model_is_fit_to_show() -> None:
+    found = shown(load(DEMO / "conversation.jsonl")[0])
+    tools = {call["function"]["name"] for message in MESSAGES for call in message.get("tool_calls", [])}
+
+    assert found.title == "Customer research, the new warehouse contract"
+    assert len(found.topics) == TOPICS_SHOWN
+    assert not tools & set(found.topics)
+    assert not [topic for topic in found.topics if re.search(r"\d(?:st|nd|rd|th)\b|[_/(){}=]|^先", topic)]
+    assert len(found.summary) >= 8
+    assert not [line for line in found.summary if re.search(r"\w\(\w+=|[{}]|…$", line)]
+    assert all(len(text) <= 200 for text in found.archives)

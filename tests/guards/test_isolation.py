@@ -509,7 +509,7 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
             page = await page_index.unindexed(made.database, tenant, "c", found.conversation.uid, 2, 30)
             assert page is not None
             assert page.lines
-            assert all(str(tenant) in text for text in (page.title, *page.lines, *page.topics))
+            assert all(str(tenant) in text for text in (page.title, *(line for _, line in page.lines), *page.topics))
             assert await page_index.unindexed(made.database, UUID(int=7), "c", found.conversation.uid, 2, 30) is None
             for name in ("long", "long1") if size.startswith("large") else ():
                 assert await windows.load(made.database, tenant, name, None, anthropic=True) is not None

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.ingest import ConversationEnd, place
+from app.core.messages import Limits, read
 from app.extractive import notes
 from app.extractive.summary import standing_note
+from app.services.conversations.reading import ExtractiveReader
 
 
 @pytest.mark.parametrize(
@@ -96,6 +99,40 @@ def test_of_labelled_messages_nearly_all_that_become_notes_are_some(spoken: str)
     wanted = [label for label, written, _ in LABELLED if written == spoken and label == "note"]
     assert found.count("note") / len(found) >= 0.95
     assert found.count("note") / len(wanted) >= 0.9
+
+
+WRITTEN = [
+    line.split("\t") for line in (Path(__file__).parent / "standing_notes_heldout.tsv").read_text("utf-8").splitlines()
+]
+"""Sentences written for this test, half to fool the search: `tuned` ones mended the rules, `untouched` ones were
+written after that. (role, label, language, text)
+"""
+
+
+@pytest.mark.parametrize(
+    ("role", "spoken", "least"),
+    [
+        ("tuned", "en", 0.95),
+        ("tuned", "zh", 0.95),
+        ("untouched", "en", 0.95),
+        ("untouched", "zh", 0.85),
+    ],
+)
+def test_of_sentences_written_to_fool_it_few_become_notes(role: str, spoken: str, least: float) -> None:
+    here = [(label, text) for its, label, written, text in WRITTEN if (its, written) == (role, spoken)]
+    found = [label for label, text in here if standing_note(text) is not None]
+    wanted = [label for label, _ in here if label == "note"]
+
+    assert found.count("note") / len(found) >= least
+    assert found.count("note") / len(wanted) >= 0.9
+
+
+def test_a_prompt_or_an_assistant_makes_no_note() -> None:
+    reader = ExtractiveReader()
+    for role in ("system", "assistant"):
+        [draft] = read([{"role": role, "content": "Always answer in French."}], Limits())
+        [placement], _ = place(ConversationEnd(), [draft])
+        assert reader.lines(placement).note is None
 
 
 def test_the_sentence_is_taken_out_of_its_message() -> None:

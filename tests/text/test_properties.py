@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from app.extractive.lines import call_line, message_line, page_title, result_line
 from app.extractive.results import kind, query_summary, sources, summarize
-from app.extractive.summary import standing_note, summarize_lines, topics
+from app.extractive.subjects import subjects
+from app.extractive.summary import standing_note, summarize_lines
 from app.extractive.terms import key_terms
 from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
 
@@ -111,7 +112,7 @@ def test_terms_are_few_different_and_clean(text: str, n: int) -> None:
     assert len(terms) <= n
     assert len({fold(term) for term in terms}) == len(terms)
     assert all(term and is_line(term, 60) for term in terms)
-    assert len(topics([text, text], n)) <= n
+    assert len(subjects([text, text], n)) <= n
 
 
 @QUICK
@@ -199,10 +200,10 @@ def test_results_are_equal_in_another_process() -> None:
     """Nothing depends on the order of sets, which changes with the hash seed."""
     script = (
         "from app.extractive.terms import key_terms; from app.extractive.results import summarize\n"
-        "from app.extractive.summary import topics\n"
+        "from app.extractive.subjects import subjects\n"
         "text = 'Rotate the staging keys before Kim Alvarez deploys billing-api 2.4. '\n"
         "text = (text + '然后检查数据库连接池和慢查询。') * 3\n"
-        "print(ascii((key_terms(text), summarize(text, language='zh'), topics([text, 'staging keys', '连接池']))))"
+        "print(ascii((key_terms(text), summarize(text, language='zh'), subjects([text, 'staging keys', '连接池']))))"
     )
     answers = {
         subprocess.run(

@@ -1,6 +1,6 @@
 """What is kept of many lines."""
 
-from app.extractive.summary import pick_lines, summarize_lines, topics
+from app.extractive.summary import pick_lines, summarize_lines
 
 SMALL_TALK = (
     "ok",
@@ -64,19 +64,3 @@ def test_a_summary_does_not_repeat_itself() -> None:
 def test_empty_input_gives_an_empty_summary() -> None:
     assert summarize_lines([], max_items=3, max_chars=100) == []
     assert summarize_lines([("user", "a fact about 7 whales")], max_items=0, max_chars=100) == []
-    assert topics([]) == []
-
-
-def test_topics_are_what_several_titles_share() -> None:
-    titles = [
-        "Tune the connection pool of the billing database",
-        "Why does the billing import time out",
-        "账单数据库的连接池超时",
-        "Rename the invoice column",
-        "连接池参数怎么调",
-    ]
-    found = topics(titles, 4)
-
-    assert any("billing" in topic for topic in found)
-    assert any("连接池" in topic for topic in found)
-    assert len(found) == 4

@@ -19,7 +19,9 @@ from app.core.messages import FRAME_TOKENS
 from app.core.model import Epoch, Fixed, Format, Language, Policy
 from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.summarising import LEFT_OUT
-from app.extractive.summary import pick_lines, topics
+from app.extractive.subjects import subjects
+from app.extractive.summary import pick_lines
+from app.extractive.tells import tells
 from app.postgres.database import Connection
 from app.recall.tools import GUIDE, schemas_text
 from app.runtime import Runtime
@@ -101,7 +103,7 @@ async def derive(
 
 
 def reader_of(runtime: Runtime) -> Reader:
-    return Reader(runtime.tokens.count, pick_lines, topics, sentences)
+    return Reader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
 
 
 async def summary_so_far(

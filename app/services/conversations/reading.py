@@ -37,7 +37,7 @@ class ExtractiveReader:
         return Lines(
             line=line_of(opening) if is_read else _line(placement),
             title=title_of(opening),
-            note=note_in(opening.blocks.prose if opening.blocks else ()),
+            note=note_in(opening.blocks.prose) if draft.role == "user" and opening.blocks else None,
         )
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:

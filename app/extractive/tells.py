@@ -1,0 +1,64 @@
+"""Whether a line can stand in a summary: somebody said it, it is about the matter, and it is a whole sentence."""
+
+import re
+
+from app.core.head_summary import Tells
+from app.extractive import patterns
+from app.extractive.blocks import looks_like_code, looks_like_log
+from app.extractive.calls import tools_in
+
+_SEEN = 400
+_NO_PROSE = re.compile(
+    r"[{}<>`|]|\[[{\"]|\"\s*:|###|\]\(|^(?:code: |JSON |\[|\(|<)|\w\(\w*\)|\w=\S|(?:\S+/){4}|[A-Za-z0-9+/_-]{40}|^\W*$"
+)
+"""Serialised data, code, markup and descriptions of pasted text."""
+_OFFER = re.compile(
+    r"^\W*(?:if (?:you|there)\b.{0,80}\b(?:let me know|feel free|please|i can)|(?:here(?:'s| is| are)|below is)\b"
+    r"|calling \w+|(?:please )?(?:let me|allow me)\b|(?:could|can|would|may) (?:you|i)\b|i(?:'ll| will)\b"
+    r"|i(?:'d| would) be (?:glad|happy)|i(?: also| now)? (?:need to|understand|see\b(?! that)|have (?:retrieved|the))"
+    r"|now that\b"
+    r"|(?:we|you) (?:are now|need to)\b|the response was\b|once (?:i|you)\b|how can i\b|is there\b"
+    r"|(?:great|good) (?:question|idea)s?\b[^,]*$)"
+    r"|^\W*(?:如果您?你?(?:还|需要|有)|好的|让我|我来|我将|接下来)|请问",
+    re.IGNORECASE,
+)
+"""What an assistant says of itself or asks for, instead of what it found."""
+_ASSENT = re.compile(
+    r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$"
+    r"|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",
+    re.IGNORECASE,
+)
+"""Leave that a user gives to what was said before."""
+_BEFORE_A_LIST = (":", "：")
+_WORDS_MIN = 4
+_HAN_MIN = 6
+
+
+def tells(role: str, line: str) -> Tells:
+    """Return what a line of a message tells a reader who sees nothing else of it."""
+    if not _is_prose(role, line):
+        return Tells.NOTHING
+    seen = patterns.look(line)
+    if (
+        patterns.is_filler(line)
+        or patterns.PLEASANTRY.found(seen)
+        or patterns.EMPTY_REQUEST.match(line)
+        or _ASSENT.match(line)
+    ):
+        return Tells.NOTHING
+    if role == "assistant" and (_OFFER.match(line) or patterns.PLAN.match(line) or line.endswith(("?", "？"))):
+        return Tells.NOTHING
+    if line.endswith(("…", ";", "；")):
+        return Tells.IN_PART
+    return Tells.NOTHING if _is_short(line) else Tells.WHOLE
+
+
+def _is_prose(role: str, line: str) -> bool:
+    if role not in ("user", "assistant") or tools_in(role, line) or _NO_PROSE.search(line[:_SEEN]):
+        return False
+    return not (looks_like_code(line) or looks_like_log(line) or line.endswith(_BEFORE_A_LIST))
+
+
+def _is_short(line: str) -> bool:
+    """Return whether a line is a fragment: a name, a heading, "Yes, please"."""
+    return len(line.split()) < _WORDS_MIN if line.isascii() else len(line) < _HAN_MIN
