@@ -135,7 +135,8 @@ async def search_memories(request: Request, runtime: Wired, caller: Reader) -> R
     """Search the memories of a user or a conversation: messages (episodes), passages of archives, explicit memories.
 
     Works for English and both scripts of Chinese. `relevance_score` is 0 to 1. Without an embedding model, or if it
-    does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say.
+    does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say. If a reranker is
+    configured, it decides the order of the first 50.
     """
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
