@@ -292,8 +292,9 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             parts = (defaults(settings), database, counter, migrate.HEAD, *rules, chat, embedder)
             metrics, upstream = Metrics(), upstream_of(settings)
             async with _replica(settings, database, metrics) as replica:
-                more = {"reranker": reranker, "replica": replica, "metrics": metrics, "tracing": tracing}
-                runtime = Runtime(*parts, **more, upstream=upstream)
+                runtime = Runtime(
+                    *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream
+                )
                 yield runtime
                 await runtime.turns.close()
                 if upstream is not None:
@@ -346,12 +347,8 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
     chat_api = _chat_api(settings)
     key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
     api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)
-    chat = build.chat_of(
-        model=settings.memory_llm_model,
-        api=chat_api,
-        context_window=settings.memory_llm_context_window,
-        count=counter.count,
-    )
+    model, window = settings.memory_llm_model, settings.memory_llm_context_window
+    chat = build.chat_of(model=model, api=chat_api, context_window=window, count=counter.count)
     embedder = await anyio.to_thread.run_sync(
         partial(
             build.embedder_of,

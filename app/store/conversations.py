@@ -17,8 +17,10 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.ingest import ConversationEnd, OpenCall
 from app.core.model import Layout, Totals
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.errors import NotFound
 from app.postgres.database import Connection
+from app.store.narrowing import comparable, jsonb
 
 LAYOUT_COLUMNS = (
     "condensed_from",
@@ -303,7 +305,7 @@ async def _erase_contents(connection: Connection, tenant: UUID, gone: Sequence[R
         await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
 
 
-# A page of conversations, latest activity first, after a cursor's (updated_at, uid).
+# A page of conversations, latest activity first, after a cursor's (updated_at, uid). Topics match in any letter case.
 _LIST = """
 SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
   FROM conversations c
@@ -311,12 +313,16 @@ SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at,
    AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
          SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
    AND ($4::timestamptz IS NULL OR (updated_at, uid) < ($4, $5::uuid))
+   AND (cardinality($7::text[]) = 0 OR EXISTS (
+         SELECT FROM page_index i, unnest(i.topics) AS t (topic)
+          WHERE i.tenant_id = $1 AND i.conversation_id = c.id AND lower(t.topic) = ANY ($7)))
+   AND ($8::text = '{{}}' OR {metadata} @> $8::jsonb)
  ORDER BY updated_at DESC, uid DESC
  LIMIT $6
 """
-LIST = _LIST.format(of="$2::text IS NULL")
+LIST = _LIST.format(of="$2::text IS NULL", metadata=jsonb("metadata"))
 # A statement of its own, so that any cached plan uses the user's index.
-LIST_OF_USER = _LIST.format(of="user_id = $2::text")
+LIST_OF_USER = _LIST.format(of="user_id = $2::text", metadata=jsonb("metadata"))
 
 
 async def browse(
@@ -326,14 +332,20 @@ async def browse(
     text: str | None,
     after: tuple[datetime, UUID] | None,
     limit: int,
+    among: Narrowing = EVERYTHING,
 ) -> Sequence[Record]:
-    """List conversations by last activity; ``text`` is searched for in conversation and page titles and in ids."""
+    """List conversations by last activity; ``text`` is searched for in conversation and page titles and in ids.
+
+    ``among`` narrows them to topics of their pages and to members of their metadata.
+    """
     pattern = None
     if text:
         escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         pattern = f"%{escaped}%"
     when, uid = after or (None, None)
-    return await connection.fetch(LIST if user_id is None else LIST_OF_USER, tenant, user_id, pattern, when, uid, limit)
+    statement = LIST if user_id is None else LIST_OF_USER
+    topics = comparable(among.topics)
+    return await connection.fetch(statement, tenant, user_id, pattern, when, uid, limit, topics, among.metadata)
 
 
 COUNTED_MAX = 10_000
