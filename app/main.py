@@ -12,6 +12,7 @@ from typing import TypeAlias
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
+from pydantic import SecretStr
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__, worker
@@ -49,7 +50,7 @@ from app.core.profile import Defaults
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.replica import Replica
-from app.providers import Chat, Embedder, ProviderError, build
+from app.providers import Chat, Embedder, ProviderError, Reranker, build
 from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
@@ -283,6 +284,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
     )
     try:
         await database.assert_role_is_safe()
+        reranker = reranker_of(settings)
         chat, embedder = await (models or providers)(settings, counter)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
@@ -290,7 +292,9 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             parts = (defaults(settings), database, counter, migrate.HEAD, *rules, chat, embedder)
             metrics, upstream = Metrics(), upstream_of(settings)
             async with _replica(settings, database, metrics) as replica:
-                runtime = Runtime(*parts, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream)
+                runtime = Runtime(
+                    *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream
+                )
                 yield runtime
                 await runtime.turns.close()
                 if upstream is not None:
@@ -298,7 +302,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 await asyncio.gather(*runtime.door.tasks)
                 await anyio.to_thread.run_sync(tracing.close)
         finally:
-            for provider in (chat, embedder):
+            for provider in (chat, embedder, reranker):
                 if provider is not None:
                     await provider.close()
     finally:
@@ -340,17 +344,11 @@ async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> A
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
     """Return the models that the settings name."""
-    keys = (settings.memory_llm_api_key, settings.memory_embedding_api_key)
-    llm_key, embedding_key = (key.get_secret_value() if key else None for key in keys)
-    seconds = settings.memory_llm_timeout_seconds
-    chat_api = ModelApi(settings.memory_llm_base_url, llm_key, seconds, settings.memory_llm_concurrency)
-    api = ModelApi(settings.memory_embedding_base_url, embedding_key, seconds, settings.memory_embedding_concurrency)
-    chat = build.chat_of(
-        model=settings.memory_llm_model,
-        api=chat_api,
-        context_window=settings.memory_llm_context_window,
-        count=counter.count,
-    )
+    chat_api = _chat_api(settings)
+    key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
+    api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)
+    model, window = settings.memory_llm_model, settings.memory_llm_context_window
+    chat = build.chat_of(model=model, api=chat_api, context_window=window, count=counter.count)
     embedder = await anyio.to_thread.run_sync(
         partial(
             build.embedder_of,
@@ -362,6 +360,22 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
         )
     )
     return chat, embedder
+
+
+def reranker_of(settings: Settings) -> Reranker | None:
+    """Return the reranker that the settings name. Raises ValueError if they give it no address."""
+    key, seconds = _secret(settings.memory_rerank_api_key), settings.memory_llm_timeout_seconds
+    api = ModelApi(settings.memory_rerank_base_url, key, seconds)
+    return build.reranker_of(model=settings.memory_rerank_model, api=api, chat_api=_chat_api(settings))
+
+
+def _chat_api(settings: Settings) -> ModelApi:
+    key, seconds = _secret(settings.memory_llm_api_key), settings.memory_llm_timeout_seconds
+    return ModelApi(settings.memory_llm_base_url, key, seconds, settings.memory_llm_concurrency)
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value else None
 
 
 @asynccontextmanager

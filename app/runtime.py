@@ -21,7 +21,7 @@ from app.core.rate import Bucket
 from app.inflight import Turns
 from app.postgres.database import Database
 from app.postgres.replica import Replica
-from app.providers import Chat, Embedder
+from app.providers import Chat, Embedder, Reranker
 from app.providers.upstream import Upstream
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
@@ -85,6 +85,8 @@ class Runtime:
     """None: no LLM is configured, and everything is extractive."""
     embedder: Embedder | None = None
     """None: search uses keywords only."""
+    reranker: Reranker | None = None
+    """None: results stay in the order of the search."""
     replica: Replica | None = None
     """None: the primary answers every read."""
     door: Door = field(default_factory=Door)

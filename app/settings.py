@@ -300,6 +300,13 @@ class Settings(BaseSettings):
         2, ge=1, le=1000, description="Concurrent calls to the embedding API per process."
     )
     memory_embedding_batch: int = Field(64, ge=1, le=2048, description="Texts per call to the embedding API.")
+    memory_rerank_model: str | None = Field(
+        None, description="Reranker of search results (`POST /rerank`), not used for windows. Unset: none."
+    )
+    memory_rerank_base_url: str | None = Field(
+        None, description="Base URL of the reranker's API. Unset: the chat API's, with its key."
+    )
+    memory_rerank_api_key: SecretStr | None = Field(None, description="API key for the reranker's API.")
 
     @field_validator("quire_cors_origins")
     @classmethod

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
 from app import errors
@@ -19,6 +19,7 @@ from app.api.paths import ConversationId, check_id
 from app.api.policies import policy_text
 from app.api.runtime import Wired
 from app.api.schemas import conversations as schemas
+from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import Contents, Page, PageList, Summary
 from app.api.schemas.work import Status
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
@@ -26,6 +27,7 @@ from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.messages import FRAME_TOKENS, METADATA_MAX
+from app.core.narrowing import Narrowing
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection
@@ -104,17 +106,19 @@ def _metadata(body: schemas.ConversationChange) -> str:
 async def list_conversations(
     runtime: Wired,
     caller: Reader,
+    among: Annotated[Narrowing, Depends(listed)],
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     q: Annotated[str | None, Query(max_length=200, description="search titles, page titles and ids")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Response:
-    """List conversations, latest activity first."""
+    """List conversations, latest activity first. `topics` are those of their pages."""
     after = cursors.decode_time_and_id(cursor)
     require_storable("query", user_id=user_id, q=q)
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await conversation_list.browse(connection, caller.tenant, user, q, after, limit + 1)
+        wanted = conversation_list.Filter(user, q, among)
+        rows = await conversation_list.browse(connection, caller.tenant, wanted, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
     next_cursor = cursors.encode(more["updated_at"].isoformat(), more["uid"]) if more else None

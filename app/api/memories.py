@@ -11,13 +11,13 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import links
+from app.api import cursors, links
 from app.api.answers import json_text, json_value
 from app.api.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.paths import check_id
 from app.api.runtime import Wired
 from app.api.schemas import memories as schemas
-from app.api.schemas.narrowing import MemoryType, Role, Topic, narrowing_of
+from app.api.schemas.narrowing import MemoryType, OwnType, Role, Topic, listed, narrowing_of
 from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
 from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
@@ -25,13 +25,14 @@ from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.grep import Refused
 from app.core.messages import METADATA_MAX
+from app.core.narrowing import Narrowing
 from app.core.scope import scope_of
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Transaction
-from app.services.memory import expanding, grepping, remembering, searching
+from app.services.memory import expanding, grepping, listing, remembering, searching
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
 from app.services.memory.remembering import MemoryRequest
@@ -105,6 +106,34 @@ def _user(caller: Caller, named: str | None, conversation_id: str | None, part: 
     return user_id
 
 
+@router.get("/memories", response_model=schemas.MemoryList)
+async def list_memories(
+    runtime: Wired,
+    caller: Reader,
+    among: Annotated[Narrowing, Depends(listed)],
+    user_id: Annotated[str | None, Query(max_length=128)] = None,
+    conversation_id: Annotated[str | None, Query(max_length=128)] = None,
+    memory_types: Annotated[list[OwnType], Query(max_length=4)] = [],  # noqa: B006
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Response:
+    """List memories of a user or a conversation that were stored or found worth keeping, newest first.
+
+    Messages and archives have lists of their own. `topics` are the memory's keywords and the topics of its page;
+    `metadata` is its own or its conversation's.
+    """
+    user = _user(caller, user_id, conversation_id, "query")
+    among = replace(among, types=tuple(memory_types))
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        rows = await listing.browse(
+            connection, caller.tenant, user, conversation_id, among,
+            sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
+        )  # fmt: skip
+    items = [listing.view(row) for row in rows[:limit]]
+    more = cursors.encode(items[-1]["memory_key"]) if len(rows) > limit else None
+    return json_value({"items": items, "next_cursor": more})
+
+
 @router.delete("/memories/{memory_key:uuid}", response_model=schemas.MemoryErased)
 async def forget(
     request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKeyHeader = None
@@ -135,7 +164,8 @@ async def search_memories(request: Request, runtime: Wired, caller: Reader) -> R
     """Search the memories of a user or a conversation: messages (episodes), passages of archives, explicit memories.
 
     Works for English and both scripts of Chinese. `relevance_score` is 0 to 1. Without an embedding model, or if it
-    does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say.
+    does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say. If a reranker is
+    configured, it decides the order of the first 50.
     """
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 ROLES = ("user", "assistant", "tool", "system")
+OWN_TYPES = ("preference", "fact", "general", "command_output")
+"""Types of memories with content of their own."""
 TOPICS_MAX = 20
 
 

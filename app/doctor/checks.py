@@ -273,6 +273,10 @@ def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
     return Check("embeddings", "ok", f"{asked.model} answered in {asked.seconds:.1f} s, {asked.dimensions} dimensions.")
 
 
+def reranker(asked: Asked) -> Check:
+    return _answered("reranker", asked, "MEMORY_RERANK_MODEL, MEMORY_RERANK_BASE_URL and MEMORY_RERANK_API_KEY")
+
+
 def _answered(name: str, asked: Asked, settings: str) -> Check:
     if asked.error is None:
         return Check(name, "ok", f"{asked.model} answered in {asked.seconds:.1f} s.")

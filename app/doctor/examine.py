@@ -13,7 +13,7 @@ import asyncpg
 from app import errors
 from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Asked, Check
-from app.main import providers
+from app.main import providers, reranker_of
 from app.postgres import embedded, followed, migrate, refusals
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError
@@ -22,6 +22,7 @@ from app.settings import Settings, misspelt
 from app.signals import Stopping
 from app.text import tokens
 
+MODEL_SETTINGS = "Check the settings MEMORY_LLM_…, MEMORY_EMBEDDING_… and MEMORY_RERANK_…."
 FIRST_START = "No database yet: the first `quire serve` creates an embedded PostgreSQL."
 
 
@@ -181,19 +182,21 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
         is_there = tokens.state(vocabularies) == "whole"
         try:
             counter = tokens.load(vocabularies if is_there else Path(elsewhere))
+            reranker = reranker_of(settings)
             chat, embedder = await providers(settings, counter)
         except (ValueError, tokens.VocabularyError) as error:
             return [
                 *checked,
-                Check("models", "fail", f"{error}.", "Check the MEMORY_LLM_… and MEMORY_EMBEDDING_… settings."),
+                Check("models", "fail", f"{error}.", MODEL_SETTINGS),
             ]
     try:
         answers: tuple[Asked | None, Asked | None] = (
             await probes.ask_chat(chat) if chat else None,
             await probes.ask_embedder(embedder) if embedder else None,
         )
+        ranked = [checks.reranker(await probes.ask_reranker(reranker))] if reranker else []
     finally:
-        for model in (chat, embedder):
+        for model in (chat, embedder, reranker):
             if model is not None:
                 await model.close()
-    return [*checked, checks.chat(answers[0]), checks.embeddings(answers[1], current)]
+    return [*checked, checks.chat(answers[0]), checks.embeddings(answers[1], current), *ranked]

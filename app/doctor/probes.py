@@ -23,7 +23,7 @@ from app.doctor.checks import Asked, Folder, Port, Server, Table
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.tenants import DEFAULT_TENANT, tenants
-from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, local_embeddings
+from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, Reranker, local_embeddings
 from app.queue import depths
 from app.queue.depths import Depth
 from app.store import embeddings
@@ -134,6 +134,14 @@ async def ask_embedder(model: Embedder) -> Asked:
     async def ask() -> int:
         vector = await model.embed_query("Is anybody there?")
         return model.dimensions or len(vector)
+
+    return await _asked(model.model, ask)
+
+
+async def ask_reranker(model: Reranker) -> Asked:
+    async def ask() -> int:
+        await model.rank("Is anybody there?", ["Yes.", "No."])
+        return 0
 
     return await _asked(model.model, ask)
 

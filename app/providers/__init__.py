@@ -1,4 +1,4 @@
-"""The interface to models: chat completions and embeddings, whoever provides them.
+"""The interface to models: chat completions, embeddings and rerankers, whoever provides them.
 
 Job handlers and the recall agent see only these types. Every call is bounded in time and size, and fails with one of
 four errors that tell what to do next. Windows and appends never call a provider.
@@ -103,5 +103,16 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vector:
         """The vector of a query, which some models embed differently. Raises a ProviderError."""
+
+    async def close(self) -> None: ...
+
+
+class Reranker(Protocol):
+    """A model that judges how well documents answer a query."""
+
+    model: str
+
+    async def rank(self, query: str, documents: Sequence[str]) -> list[int]:
+        """Return the places of the documents, the most relevant first. Raises a ProviderError."""
 
     async def close(self) -> None: ...

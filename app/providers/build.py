@@ -15,6 +15,7 @@ from app.providers.model_api import OPENAI, ModelApi
 
 if TYPE_CHECKING:
     from app.providers.openai_chat import OpenAIChat
+    from app.providers.reranker import ApiReranker
 
 WINDOW_DEFAULT = 32_768
 """The context window of a model that is not known, in tokens: small enough for most."""
@@ -67,3 +68,19 @@ def embedder_of(
         dimensions=dimensions,
         batch=batch,
     )
+
+
+def reranker_of(*, model: str | None, api: ModelApi, chat_api: ModelApi) -> ApiReranker | None:
+    """Return the reranker; None if none is configured. The chat's key is sent to the chat's address only.
+
+    Raises ValueError if there is no address.
+    """
+    if not model:
+        return None
+    if api.base_url is None:
+        api = api.or_else(chat_api)
+    if api.base_url is None:
+        raise ValueError("MEMORY_RERANK_MODEL needs MEMORY_RERANK_BASE_URL")
+    from app.providers.reranker import ApiReranker
+
+    return ApiReranker(model=model, api=api)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.narrowing import EVERYTHING, Narrowing
 from app.postgres.database import Connection
+from app.store.narrowing import comparable, jsonb
 
 
 class _Key(NamedTuple):
@@ -29,7 +32,17 @@ ORDERS: Final = {
 """What a list can be sorted by. All but the first read every conversation of the tenant or user."""
 
 
-# A page of conversations in an order, after a cursor's (value, uid).
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Conversations of a user, with a text in their titles, their pages' titles or their ids, among some."""
+
+    user_id: str | None = None
+    text: str | None = None
+    among: Narrowing = EVERYTHING
+    """By topics of their pages and by members of their metadata."""
+
+
+# A page of conversations in an order, after a cursor's (value, uid). Topics match in any letter case.
 _LIST = """
 SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
   FROM conversations c
@@ -37,6 +50,10 @@ SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at,
    AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
          SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
    AND ($4::{type} IS NULL OR ({key}, uid) {beyond} ($4, $5::uuid))
+   AND (cardinality($7::text[]) = 0 OR EXISTS (
+         SELECT FROM page_index i, unnest(i.topics) AS t (topic)
+          WHERE i.tenant_id = $1 AND i.conversation_id = c.id AND lower(t.topic) = ANY ($7)))
+   AND ($8::text = '{{}}' OR {metadata} @> $8::jsonb)
  ORDER BY {key} {direction}, uid {direction}
  LIMIT $6
 """
@@ -48,7 +65,9 @@ _OF_USER = "user_id = $2::text"
 def _statement(of: str, order: str, *, ascending: bool) -> str:
     key = ORDERS[order]
     beyond, direction = (">", "ASC") if ascending else ("<", "DESC")
-    return _LIST.format(of=of, key=key.expression, type=key.type, beyond=beyond, direction=direction)
+    return _LIST.format(
+        of=of, key=key.expression, type=key.type, beyond=beyond, direction=direction, metadata=jsonb("metadata")
+    )
 
 
 LIST = _statement(_OF_ALL, "activity", ascending=False)
@@ -58,24 +77,25 @@ LIST_OF_USER = _statement(_OF_USER, "activity", ascending=False)
 async def browse(
     connection: Connection,
     tenant: UUID,
-    user_id: str | None,
-    text: str | None,
+    wanted: Filter,
     after: tuple[datetime | str | int, UUID] | None,
     limit: int,
     order: str = "activity",
     *,
     ascending: bool = False,
 ) -> Sequence[Record]:
-    """List conversations, the latest activity first unless told otherwise; ``text`` is searched for in conversation and
-    page titles and in ids. ``after``: the last row's value of ``order`` (see ``value_of``), and its uid.
+    """List conversations, the latest activity first unless told otherwise.
+
+    ``after``: the last row's value of ``order`` (see ``value_of``), and its uid.
     """
     pattern = None
-    if text:
-        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    if wanted.text:
+        escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         pattern = f"%{escaped}%"
     when, uid = after or (None, None)
-    statement = _statement(_OF_ALL if user_id is None else _OF_USER, order, ascending=ascending)
-    return await connection.fetch(statement, tenant, user_id, pattern, when, uid, limit)
+    statement = _statement(_OF_ALL if wanted.user_id is None else _OF_USER, order, ascending=ascending)
+    topics, metadata = comparable(wanted.among.topics), wanted.among.metadata
+    return await connection.fetch(statement, tenant, wanted.user_id, pattern, when, uid, limit, topics, metadata)
 
 
 def value_of(row: Record, order: str) -> datetime | str | int:

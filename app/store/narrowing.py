@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from app.core.narrowing import Narrowing
@@ -9,8 +10,14 @@ from app.core.nul import replace_nul
 from app.postgres.database import Connection
 from app.text.language import scalar
 
+
+def jsonb(column: str) -> str:
+    """Return the expression of metadata as jsonb, which cannot hold the NUL that its text can."""
+    return f"replace({column}, '\\u0000', '\\ufffd')::jsonb"
+
+
 # The memories of an owner that pass. Topics match in any letter case. The metadata of a memory is that of its whole.
-AMONG = """
+AMONG = f"""
 SELECT m.id FROM memories m
   LEFT JOIN messages s ON s.tenant_id = $1 AND s.conversation_id = m.conversation_id AND s.seq = m.seq
   LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of
@@ -23,7 +30,8 @@ SELECT m.id FROM memories m
         OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)
                     WHERE i.tenant_id = $1 AND i.conversation_id = m.conversation_id AND i.page = m.page
                       AND lower(t.topic) = ANY ($4)))
-   AND ($5::text = '{}' OR coalesce(w.metadata, m.metadata)::jsonb @> $5::jsonb OR c.metadata::jsonb @> $5::jsonb)
+   AND ($5::text = '{{}}'
+        OR {jsonb("coalesce(w.metadata, m.metadata)")} @> $5::jsonb OR {jsonb("c.metadata")} @> $5::jsonb)
    AND (cardinality($6::text[]) = 0 OR m.type = ANY ($6))
 """
 
@@ -32,6 +40,11 @@ async def among(connection: Connection, tenant: UUID, owner: UUID, narrowing: Na
     """Return the memories that pass; None if all do."""
     if not narrowing:
         return None
-    topics = [replace_nul(scalar(topic)).lower() for topic in narrowing.topics]  # as models write them
+    topics = comparable(narrowing.topics)
     rows = await connection.fetch(AMONG, tenant, owner, narrowing.roles, topics, narrowing.metadata, narrowing.types)
     return [row["id"] for row in rows]
+
+
+def comparable(topics: Iterable[str]) -> list[str]:
+    """Return topics, as models write them, for a comparison in any letter case."""
+    return [replace_nul(scalar(topic)).lower() for topic in topics]

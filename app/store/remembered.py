@@ -9,7 +9,9 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.narrowing import OWN_TYPES, Narrowing
 from app.postgres.database import Connection
+from app.store.narrowing import comparable, jsonb
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,48 @@ async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID], *,
     rows = await connection.fetch(CONTENTS, tenant, ids, sensitive)
     wholes = {row["key"]: row for row in rows if row["is_whole"]}
     return {row["id"]: wholes[row["key"]] for row in rows}
+
+
+# A page of an owner's memories, newest first, after a cursor's id. The ids come from the covering index, because an
+# owner has many more passages of messages. Topics match in any letter case.
+LIST = f"""
+SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keywords, m.metadata, m.source, m.sensitive,
+       m.expires_at, m.created_at
+  FROM (SELECT id FROM memories
+         WHERE tenant_id = $1 AND owner = $2 AND type = ANY ($3) AND ($4 OR NOT sensitive)
+           AND (expires_at IS NULL OR expires_at > now()) AND ($5::uuid IS NULL OR conversation_uid = $5)
+           AND ($10::uuid IS NULL OR id < $10) ORDER BY id DESC OFFSET 0) k
+  JOIN memories m ON m.tenant_id = $1 AND m.id = k.id
+  LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
+ WHERE m.content IS NOT NULL
+   AND (cardinality($6::text[]) = 0
+        OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY ($6))
+        OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)
+                    WHERE i.tenant_id = $1 AND i.conversation_id = m.conversation_id AND i.page = m.page
+                      AND lower(t.topic) = ANY ($6)))
+   AND ($7::text = '{{}}' OR {jsonb("m.metadata")} @> $7::jsonb OR {jsonb("c.metadata")} @> $7::jsonb)
+ ORDER BY m.id DESC LIMIT $8
+"""
+
+
+async def browse(
+    connection: Connection,
+    tenant: UUID,
+    owner: UUID,
+    among: Narrowing,
+    *,
+    sensitive: bool,
+    conversation_uid: UUID | None = None,
+    after: UUID | None = None,
+    limit: int,
+    characters: int,
+) -> Sequence[Record]:
+    """List an owner's memories, newest first, with the first ``characters`` of each. Roles do not apply to them."""
+    types = among.types or OWN_TYPES
+    topics = comparable(among.topics)
+    return await connection.fetch(
+        LIST, tenant, owner, types, sensitive, conversation_uid, topics, among.metadata, limit, characters, after
+    )
 
 
 OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL"

@@ -15,11 +15,11 @@ from app.api.paths import ConversationId
 from app.api.runtime import Wired
 from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
+from app.core.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing, erasing_whole, noting, rewording
 from app.services.lifecycle.erasing import Transaction
 from app.services.lifecycle.noting import Noting
 from app.services.memory import searching
-from app.services.memory.remembering import OWN_TYPES
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
 from app.ui.html import HtmlRoute, addresses, page

@@ -68,10 +68,10 @@ async def conversation_list_page(request: Request, runtime: Wired, viewer: Viewi
     order = Order.read(params["sort"])
     after = order.decode(cursor)
     async with runtime.database.snapshot(viewer.tenant) as connection:
+        wanted = conversation_list.Filter(user, params["q"] or None)
         rows = await conversation_list.browse(
-            connection, viewer.tenant, user, params["q"] or None, after, CONVERSATIONS_SHOWN + 1, order.key,
-            ascending=order.ascending,
-        )  # fmt: skip
+            connection, viewer.tenant, wanted, after, CONVERSATIONS_SHOWN + 1, order.key, ascending=order.ascending
+        )
         count = await conversation_list.count(connection, viewer.tenant) if viewer.user_id is None else None
         users = await _users(connection, viewer)
     last = rows[CONVERSATIONS_SHOWN - 1] if len(rows) > CONVERSATIONS_SHOWN else None

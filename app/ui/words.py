@@ -92,6 +92,7 @@ ENGLISH: Final = {
     "warning index_lags": "The page index lags.",
     "warning summary_lags": "The summary lags.",
     "warning semantic_unavailable": "Semantic search is unavailable; keyword search answered.",
+    "warning rerank_unavailable": "The reranker did not answer; results are in the search's order.",
     "warning embeddings_absent": "No embedding model is in use; keyword search answered.",
     "warning nothing_to_search_for": "The query has no searchable words.",
 }
@@ -178,6 +179,7 @@ CHINESE: Final = {
     "warning index_lags": "页索引落后。",
     "warning summary_lags": "摘要落后。",
     "warning semantic_unavailable": "语义搜索不可用，已改用关键词搜索。",
+    "warning rerank_unavailable": "重排序模型没有响应，结果保持搜索的顺序。",
     "warning embeddings_absent": "没有使用向量模型，已改用关键词搜索。",
     "warning nothing_to_search_for": "查询中没有可搜索的词。",
     "API key": "API 密钥",

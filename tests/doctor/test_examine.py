@@ -163,6 +163,20 @@ def test_models_are_probed(postgres: EmbeddedPostgres, data_dir: Path, run: Sql)
     assert states("ftp://x") == {"models": "fail"}
 
 
+def test_a_reranker_is_asked_where_one_is_configured(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
+    def check(url: str | None) -> Check:
+        more = {"memory_rerank_model": "r", "memory_rerank_base_url": url, "memory_llm_timeout_seconds": 1}
+        checks = found(postgres.app_dsn, data_dir, asks_models=True, **more)
+        return checks.get("reranker") or checks["models"]
+
+    with FakeOpenAI() as api:
+        assert check(api.url).state == "ok"
+        api.rerank.default = status(401)
+        assert (check(api.url).state, "MEMORY_RERANK_MODEL" in check(api.url).fix) == ("fail", True)
+    assert check(NOWHERE).state == "warn"
+    assert "needs MEMORY_RERANK_BASE_URL" in check(None).detail
+
+
 async def adopt(dsn: str) -> None:
     connection = await asyncpg.connect(dsn)
     await embeddings.adopt(connection, DEFAULT_TENANT, "e", 7)  # type: ignore[arg-type]

@@ -16,7 +16,11 @@ IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "soc
 HIDDEN = {
     "api/mcp.py": {"app.api.mcp_server"},  # the MCP SDK
     "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
-    "providers/build.py": {"app.providers.openai_chat", "app.providers.openai_embeddings"},  # openai; numpy
+    "providers/build.py": {
+        "app.providers.openai_chat",
+        "app.providers.openai_embeddings",
+        "app.providers.reranker",  # openai; numpy
+    },
     "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
     "providers/upstream.py": {"app.providers.wire"},  # openai
 }

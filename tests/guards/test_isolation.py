@@ -13,6 +13,7 @@ import pytest
 
 from app import errors
 from app.core.model import Head
+from app.core.narrowing import OWN_TYPES
 from app.core.scope import owner_of
 from app.doctor import walk
 from app.main import build_app
@@ -64,8 +65,8 @@ KEY = UUID("cccccccc-0000-7000-8000-000000000003")
 READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "conversation": (conversations.FIND, ("c",)),
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
-    "list": (conversation_list.LIST, (None, None, None, None, 10)),
-    "list of a user": (conversation_list.LIST_OF_USER, ("u", None, None, None, 10)),
+    "list": (conversation_list.LIST, (None, None, None, None, 10, [], "{}")),
+    "list of a user": (conversation_list.LIST_OF_USER, ("u", None, None, None, 10, [], "{}")),
     "users": (conversation_list.USERS, ()),
     "has any": (conversations.HAS_ANY, ("u",)),
     "history": (messages.HISTORY, ("c", 0, 100)),
@@ -129,6 +130,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (narrowing.AMONG, (owner_of("u:u"), [], [], "{}", [])),
+    "list of memories": (remembered.LIST, (owner_of("u:u"), list(OWN_TYPES), True, None, [], "{}", 10, 100, None)),
     "conversations to grep": (grep.SPANS, ("u", 10)),
     "messages that can match": (grep.MESSAGES, (["c"], [1], [LAST], None, None, [], 10)),
     "archives to grep": (grep.ARCHIVES_OF, ("u:u", None, 10)),
@@ -259,6 +261,8 @@ async def _populated(found: Runtime) -> Runtime:
         await populate(found, tenant)
         async with found.database.begin(tenant) as connection:
             await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
+            fact = remembering.MemoryRequest(f"fact of {tenant}", "fact", user_id="u")
+            await remembering.remember(found, connection, tenant, fact)
     return found
 
 

@@ -128,6 +128,7 @@ ROUTES: dict[str, Route] = {
     "get /archive/{uuid}": Route("read", "unknown", "/archive/{archive}"),
     "delete /archive/{uuid}": Route("write", "unknown", "/archive/{archive}"),
     "post /memories": Route("write", "names", "/memories", {"user_id": "ann", "content": "tea"}),
+    "get /memories": Route("read", "names", "/memories?user_id=ann"),
     "get /memories/{memory_key}": Route("read", "unknown", "/memories/{memory}"),
     "delete /memories/{memory_key}": Route("write", "unknown", "/memories/{memory}"),
     "post /memories/grep": Route("read", "names", "/memories/grep", {"user_id": "ann", "pattern": "likes"}),

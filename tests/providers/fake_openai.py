@@ -201,6 +201,21 @@ def shuffled() -> Behaviour:
     return Behaviour(edit=lambda answer: {**answer, "data": answer["data"][::-1]})
 
 
+def scored(*scores: object) -> Behaviour:
+    """Of a reranker: these scores for the documents, in their order."""
+    results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
+    return Behaviour(edit=lambda answer: {**answer, "results": results})
+
+
+def last_first() -> Behaviour:
+    """Of a reranker: the last document is the most relevant."""
+    return Behaviour(
+        edit=lambda answer: {
+            **answer, "results": [{**one, "relevance_score": one["index"] - 7.5} for one in answer["results"]],
+        }
+    )  # fmt: skip
+
+
 @dataclass
 class Request:
     path: str
@@ -246,6 +261,7 @@ class FakeOpenAI:
         self.chat = Endpoint()
         self.embeddings = Endpoint()
         self.models = Endpoint()
+        self.rerank = Endpoint()
         self.connections = 0
         """Open now."""
         self.connections_made = 0
@@ -327,6 +343,8 @@ class FakeOpenAI:
                 await self._behave(self.embeddings, request, self._vectors, reader, writer)
             case "/v1/models":
                 await self._behave(self.models, request, lambda *_: MODELS, reader, writer)
+            case "/v1/rerank":
+                await self._behave(self.rerank, request, _ranked, reader, writer)
             case "/control":
                 await _write(writer, Behaviour(), _dump(self._control(request.body)))
             case _:
@@ -417,7 +435,9 @@ class FakeOpenAI:
         return {"object": "list", "model": request.get("model"), "data": data, "usage": _usage(len(str(texts)) // 4, 0)}
 
     def _control(self, order: Json) -> Json:
-        endpoints = {"chat": self.chat, "embeddings": self.embeddings, "models": self.models}
+        endpoints = {
+            "chat": self.chat, "embeddings": self.embeddings, "models": self.models, "rerank": self.rerank,
+        }  # fmt: skip
         if order:
             with self._changed:
                 endpoint = endpoints[order["endpoint"]]
@@ -428,6 +448,14 @@ class FakeOpenAI:
             name: {"requests": len(endpoint.requests), "queued": len(endpoint.queue), "running": endpoint.running}
             for name, endpoint in endpoints.items()
         }
+
+
+def _ranked(request: Json, _: Behaviour) -> Json:
+    """The documents by the words that they share with the query, best first."""
+    query = embedding(request["query"])
+    scores = [sum(a * b for a, b in zip(query, embedding(text), strict=True)) for text in request["documents"]]
+    results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
+    return {"model": request["model"], "results": sorted(results, key=lambda one: -scores[one["index"]])}
 
 
 def events_of(whole: Json, *, usage: bool) -> list[Json]:

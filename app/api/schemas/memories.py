@@ -176,6 +176,24 @@ class MemoryBody(RequestModel):
     expires_at: Time | None = Field(None, description="time from which search no longer finds it")
 
 
+class ListedMemory(BaseModel):
+    memory_key: UUID
+    memory_type: OwnType
+    content_preview: str = Field(description="its first 200 characters")
+    keywords: list[str]
+    metadata: dict[str, Any]
+    conversation_id: str | None
+    sensitivity: Literal["normal", "sensitive"]
+    source: str = Field(description="person, llm or extractive")
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class MemoryList(BaseModel):
+    items: list[ListedMemory]
+    next_cursor: str | None
+
+
 class MemoryErased(BaseModel):
     memory_key: UUID
     erased: dict[str, int]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BeforeValidator, Field
 
 from app import errors
-from app.api.body import RequestModel, unstorable
+from app.api.body import RequestModel, parse, unstorable
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
 from app.core.narrowing import TOPICS_MAX, Narrowing
@@ -52,3 +53,22 @@ def narrowing_of(body: Narrowed, *loc: str | int, types: bool = True) -> Narrowi
     if problems:
         raise errors.Invalid(errors=[{**one, "loc": [*loc, one["loc"][-1]]} for one in problems])
     return Narrowing(tuple(body.roles), tuple(body.topics), metadata, tuple(body.memory_types) if types else ())
+
+
+def listed(
+    topics: Annotated[
+        list[Topic],
+        Query(max_length=TOPICS_MAX, description="at least one must be a topic; letter case does not matter"),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    metadata: Annotated[
+        str, Query(max_length=METADATA_MAX, description="JSON object whose members the metadata must contain")
+    ] = "{}",
+) -> Narrowing:
+    """Return what a list is narrowed to, from its query. Raises Invalid."""
+    try:
+        members = parse(metadata.encode())
+    except errors.QuireError:
+        members = None
+    if not isinstance(members, dict):
+        raise errors.Invalid(errors=[{"loc": ["query", "metadata"], "msg": "must be a JSON object"}])
+    return narrowing_of(Narrowed(topics=topics, metadata=members), "query")

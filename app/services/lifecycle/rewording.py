@@ -7,10 +7,11 @@ from uuid import UUID
 import anyio.to_thread
 
 from app import errors
+from app.core.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.memory import insertion, searching
-from app.services.memory.remembering import OWN_TYPES, MemoryRequest, prepared
+from app.services.memory.remembering import MemoryRequest, prepared
 from app.store import conversations
 
 

@@ -22,9 +22,6 @@ from app.store import conversations, memories
 from app.store.remembered import Remembered
 from app.text.language import fold
 
-OWN_TYPES = ("preference", "fact", "general", "command_output")
-"""Types of memories that have a text of their own; the others are what was said or archived."""
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryRequest:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -28,6 +28,7 @@ from app.extractive.terms import key_terms
 from app.postgres.database import Connection, Database
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
+from app.services.memory import reranking
 from app.services.memory.hits import SearchHit, worth_showing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker
@@ -172,20 +173,24 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     texts = [request.query, *request.queries, *([request.expansion] if request.expansion else [])]
     queries = [await ready(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
+    wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
     async def read(database: Database) -> list[tuple[list[SearchHit], int]]:
         async with database.snapshot(tenant) as connection:
-            return [await _search(connection, tenant, request, query, keywords) for query in queries]
+            return [await _search(connection, tenant, wide, query, keywords) for query in queries]
 
     answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
     hits = answers[0][0]
     if len(answers) > 1:
-        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in answers], request)
+        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in answers], wide)
+    asked = [request.query, *request.queries]
+    hits, reranker_warnings = await reranking.reranked(runtime, "\n".join(asked), hits)
+    hits = hits[: request.limit]
     total = max(len(hits), *(one for _, one in answers))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
+    warnings += reranker_warnings
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    asked = [request.query, *request.queries]
     unanswered = [text for text, (own, _) in zip(asked, answers, strict=False) if not own] if hits else []
     return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
