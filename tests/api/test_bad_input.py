@@ -259,7 +259,7 @@ def test_a_method_that_is_not_allowed_answers_405(seeded: httpx.Client) -> None:
     ("where", "allowed"),
     [
         ("/conversations", "GET, POST"), ("/conversations/c", "DELETE, GET, PATCH"), (MESSAGES, "GET, POST"),
-        ("/memories", "POST"), ("/memories/search", "GET, POST"), ("/memories/recall", "POST"),
+        ("/memories", "GET, POST"), ("/memories/search", "GET, POST"), ("/memories/recall", "POST"),
         ("/memories/00000000-0000-7000-8000-000000000001", "DELETE, GET"),
     ],
 )  # fmt: skip

@@ -64,6 +64,7 @@ RULES_BEYOND_JSON_SCHEMA = (
     "must be a whole number",  # JSON Schema takes 8000.0 for one
     "must be 'auto' or 'off'",  # a header cannot be null
     "must be 'window' or 'pass-through'",
+    "must be a JSON object",  # a parameter that is a text for JSON Schema
 )
 TOO_LONG = b"Invalid HTTP request received."
 """What the HTTP server answers by itself, to a request line of more than 64 KiB."""
