@@ -26,7 +26,7 @@ EXTRACTIVE = "extractive"
 
 
 class Tells(Enum):
-    """What a line tells a reader who sees nothing else of its message."""
+    """How much a line tells a reader who sees nothing else of its message."""
 
     WHOLE = "a whole sentence about the matter"
     IN_PART = "the beginning of one"

@@ -1,4 +1,4 @@
-"""What a search is narrowed to, besides time and conversation."""
+"""Values that narrow searches and lists, besides time and conversation."""
 
 from __future__ import annotations
 

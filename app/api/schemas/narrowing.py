@@ -1,4 +1,4 @@
-"""What searches can be narrowed to."""
+"""Schemas of what narrows searches and lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Topic = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Narrowed(RequestModel):
-    """What a search is narrowed to; an empty member narrows nothing."""
+    """Members that narrow a search; an empty one narrows nothing."""
 
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
     roles: list[Role] = Field(default=[], max_length=4, description="who said it; an archived result is a tool's")
