@@ -133,13 +133,21 @@ def clean(delete_every_row: Callable[[], None]) -> None:
 
 
 @pytest.fixture
-def fresh(run_as_superuser: Callable[[str], list[asyncpg.Record]], clean: None) -> None:
-    """Tables and indexes take no space when the test begins: the planner counts pages that earlier tests left too."""
+def fresh(run_as_superuser: Callable[[str], list[asyncpg.Record]], clean: None) -> Iterator[None]:
+    """Tables and indexes take no space when the test begins: the planner counts pages that earlier tests left too.
+
+    Nor does autovacuum find tables empty that the test leaves so, after which the planner would read them whole.
+    """
+    run_as_superuser("ALTER SYSTEM SET autovacuum = off")
+    run_as_superuser("SELECT pg_reload_conf()")
     found = run_as_superuser(
         "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables"
         " WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
     )
     run_as_superuser(f"TRUNCATE {found[0][0]}")
+    yield
+    run_as_superuser("ALTER SYSTEM RESET autovacuum")
+    run_as_superuser("SELECT pg_reload_conf()")
 
 
 @pytest.fixture
