@@ -125,6 +125,17 @@ class Writes:
         body = {"user_id": "u", "conversation_id": name, "content": "tea is green"}
         return self.client.post("/memories", json=body)
 
+    def reword(self, name: str) -> httpx.Response:
+        """Edit a memory in the inspector."""
+        listed = self.client.get("/memories", params={"conversation_id": name})
+        if not listed.is_success or not listed.json()["items"]:
+            return listed
+        key = self.rng.choice(listed.json()["items"])["memory_key"]
+        return self.client.post(f"/ui/memories/{key}", data={"content": f"tea is green {self.rng.random()}"})
+
+    def note(self, name: str) -> httpx.Response:
+        return self.client.post(path(name, "notes"), json={"text": "always answer in French"})
+
     def put_in(self, _: str) -> httpx.Response:
         """Import what was there before, as a fork does."""
         headers = {"content-type": "application/x-ndjson"}
@@ -137,7 +148,7 @@ class Writes:
         return [
             self.append, self.append_copies, self.append_long, self.sync, self.erase_message, self.erase_page,
             self.erase_conversation, self.erase_user, self.erase_archive, self.archive, self.remember, self.put_in,
-            self.change,
+            self.change, self.reword, self.note,
         ]  # fmt: skip
 
 
@@ -198,6 +209,7 @@ def test_no_two_writes_wait_for_each_other(worked: httpx.Client, settings: Setti
     said = log.read_bytes()[before:].decode()
     assert "deadlock detected" not in said, said[said.index("deadlock detected") - 200 :][:6000]
     assert run_as_superuser(deadlocks)[0][0] == counted
-    assert {status for _, status in statuses} <= {200, 201, 404, 409, 413, 422, 503}, statuses
-    done = {name for (name, status), _ in statuses.items() if status < 300}
+    assert {status for _, status in statuses} <= {200, 201, 303, 404, 409, 413, 422, 503}, statuses
+    done = {name for (name, status), _ in statuses.items() if status < 400}
     assert done == {one.__name__ for one in writes.all()}, statuses
+    assert statuses["reword", 303], statuses

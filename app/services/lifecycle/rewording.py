@@ -12,7 +12,7 @@ from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.memory import insertion, searching
 from app.services.memory.remembering import MemoryRequest, prepared
-from app.store import conversations
+from app.store import conversations, locks, remembered
 
 
 async def reword(
@@ -22,12 +22,17 @@ async def reword(
 
     ``scope``: the only one whose memories are there; None: all of the tenant's. Raises NotFound.
     """
+    owner = await remembered.owner(*tx.at, key)
+    if owner is None:
+        raise errors.NotFound("There is no such memory.")
+    await locks.lock_owner(*tx.at, owner)
     old = await searching.memory(*tx.at, key, scope, sensitive=sensitive)
     if old is None or old.whole is None or old.hit.type not in OWN_TYPES:
         raise errors.NotFound("There is no such memory.")
-    owner, done = await erasing.erase_memory(tx, key, scope, sensitive=sensitive)
     place = old.hit.conversation_id
-    conversation = await conversations.hold(*tx.at, place) if place is not None else None
+    # Locked before anything of it is erased, and as strongly as erasing can need it: see store/locks.py.
+    conversation = await conversations.lock(*tx.at, place) if place is not None else None
+    _, done = await erasing.erase_memory(tx, key, scope, sensitive=sensitive)
     request = MemoryRequest(
         content, old.hit.type, conversation_id=place, keywords=tuple(old.whole["keywords"]),
         metadata=old.whole["metadata"], sensitive=old.whole["sensitive"], expires_at=old.whole["expires_at"],
