@@ -121,7 +121,7 @@ async def count(connection: Connection, tenant: UUID) -> int:
     return int(await connection.fetchval(COUNT, tenant))
 
 
-USERS_AMONG, USERS_MAX = 500, 50
+USERS_AMONG, USERS_MAX = 200, 50
 # The users of the newest conversations, the latest first.
 USERS = f"""
 SELECT user_id FROM (
