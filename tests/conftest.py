@@ -69,6 +69,21 @@ def _open_temporary_folder() -> None:
 _open_temporary_folder()
 
 
+def _trust_no_certificates() -> None:
+    """Let clients find an empty folder where they look for certificates: the tests speak plain HTTP over loopback.
+
+    Reading the machine's takes a client a fortieth of a second, and thousands are made. pip goes on using them.
+    """
+    machines = os.environ.pop("SSL_CERT_FILE", None)
+    if machines:
+        os.environ.setdefault("PIP_CERT", machines)
+    nobody = tempfile.mkdtemp(prefix="quire-tests-")
+    atexit.register(shutil.rmtree, nobody, ignore_errors=True)
+    os.environ["SSL_CERT_DIR"] = nobody
+
+
+_trust_no_certificates()
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

@@ -20,6 +20,7 @@ from app.queue.table import Claimed, LeaseLost
 from app.runtime import Runtime
 from tests.api.kit import Json
 
+ROUNDS = 100
 JOBS = {"page": index_page, "summary": refresh_summary}
 Kind = Literal["page", "summary", "compress"]
 Shown = dict[int, tuple[str, str]]
@@ -101,12 +102,13 @@ class Worker:
             return type(error).__name__
         return "done"
 
-    def drain(self, *kinds: str, rounds: int = 1000) -> Counter[str]:
-        """Work until nothing is due, or as many rounds; the outcomes."""
+    def drain(self, *kinds: str, rounds: int | None = None) -> Counter[str]:
+        """Work until nothing is due, or as many rounds; the outcomes. Without a number of rounds it has to end."""
         outcomes: Counter[str] = Counter()
-        for _ in range(rounds):
+        for _ in range(rounds or ROUNDS):
             claimed = self.claims(kinds or tuple(JOBS))
             if not claimed:
-                break
+                return outcomes
             outcomes.update(self.run(job) for job in claimed)
+        assert rounds is not None, f"jobs are due for ever: {outcomes}"
         return outcomes
