@@ -46,9 +46,13 @@ async def record(
 ) -> None:
     """Record calls in a transaction of their own as soon as the provider has answered, whatever becomes of the job."""
     async with database.begin(tenant) as connection:
-        await connection.execute(
-            RECORD, tenant, conversation_id, kind, calls, max(prompt_tokens, 0), max(completion_tokens, 0)
-        )
+        await add(connection, tenant, conversation_id, kind, Spent(calls, prompt_tokens, completion_tokens))
+
+
+async def add(connection: Connection, tenant: UUID, conversation_id: str | None, kind: str, spent: Spent) -> None:
+    """Add to the totals."""
+    tokens = max(spent.prompt_tokens, 0), max(spent.completion_tokens, 0)
+    await connection.execute(RECORD, tenant, conversation_id, kind, spent.calls, *tokens)
 
 
 _SUMS = """kind, sum(calls)::bigint AS calls, sum(prompt_tokens)::bigint AS prompt_tokens,

@@ -108,6 +108,36 @@ conversation_spending = Table(
     of_conversation("conversation_spending"),
 )
 
+proxied_requests = Table(
+    "proxied_requests",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("id", Uuid, nullable=False, comment="in the order in which they ended"),
+    created(),
+    Column("dialect", Text, nullable=False, comment="the client's"),
+    Column("mode", Text, nullable=False, comment="window or pass-through"),
+    Column("model", Text, nullable=False),
+    Column("first_seq", Integer, comment="of the messages stored for it; null: none was"),
+    Column("last_seq", Integer),
+    Column("window_tokens", Integer, comment="of the last window that the model saw; null: none"),
+    Column("calls", Integer, nullable=False, comment="of the model, recalls included"),
+    Column("first_ms", Integer, comment="until the model's API began to answer; null: it did not"),
+    Column("total_ms", Integer, nullable=False),
+    Column("prompt_tokens", Integer, comment="as the API reported it; null: it did not"),
+    Column("cached_tokens", Integer),
+    Column("completion_tokens", Integer),
+    Column("error", Text, comment="why there is no whole answer; never content"),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    of_conversation("proxied_requests"),
+)
+Index(
+    "proxied_requests_recent_idx",
+    proxied_requests.c.tenant_id,
+    proxied_requests.c.conversation_id,
+    proxied_requests.c.id,
+)
+
 # --- Access -----------------------------------------------------------------------------------------
 tenants = Table(
     "tenants",

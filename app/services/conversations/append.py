@@ -80,8 +80,9 @@ class Appended:
     response: str
     """JSON; that of an earlier, equal request if it is replayed."""
     replayed: bool = False
+    first_seq: int | None = None
+    """The seq of the oldest message that was stored now; None if none was."""
     last_seq: int | None = None
-    """The seq of the newest message that was stored now; None if none was."""
     asked_before: AskedBefore | None = None
     """The end of a question to the proxy that was stored before."""
 
@@ -376,7 +377,8 @@ def _remember(task: _Task, decided: _Decided) -> Appended:
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
-    return Appended(decided.response, last_seq=conversation.end.last_seq)
+    last = conversation.end.last_seq
+    return Appended(decided.response, first_seq=last - len(decided.append.messages) + 1, last_seq=last)
 
 
 async def _taken(task: _Task) -> errors.QuireError:

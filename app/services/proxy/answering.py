@@ -13,7 +13,6 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,9 +39,10 @@ from app.services.conversations.tail import ContextRequest
 from app.services.proxy.events import scalars
 from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.proxying import Asked
+from app.services.proxy.watching import Watch, record
 from app.services.proxy.writing import Telling, given_again, response_id, writer_of
 from app.services.tools import tool_calls
-from app.store import conversations, messages, spending
+from app.store import conversations, messages
 
 KEPT = ("content", "refusal", "annotations", "audio")
 """What is stored of a model's message besides its calls."""
@@ -107,26 +107,31 @@ class _Work:
         writer = writer_of(question, self._id, int(time.time()), upstream.asked.dialect)
         self._telling = Telling(question, writer, turn)
         self._usage: dict[str, Any] | None = None
-        self._asks = 0
+        self._watch = Watch("window")
         self._reported: ReportedUsage | None = None
 
     async def run(self) -> None:
+        failure: Exception | str | None = errors.QuireError.title
+        try:
+            await self._answer_in_time()
+            failure = None
+        except (ProviderError, errors.QuireError) as error:
+            failure = error
+            if is_final(error):
+                await mark_refused(self._runtime, self._asked)
+            _logger.warning("no answer through the proxy: %s: %s", type(error).__name__, error)
+            raise
+        finally:
+            self._watch.usage = self._usage
+            await record(self._runtime, self._asked, self._watch, failure)
+
+    async def _answer_in_time(self) -> None:
         seconds = self._runtime.proxying.seconds
-        outcome = "ok"
         try:
             async with asyncio.timeout(seconds):
                 await self._answer()
         except TimeoutError:
-            outcome = "TimeoutError"
             raise OverdueError(f"The answer took more than {seconds:g} seconds.") from None
-        except (ProviderError, errors.QuireError) as error:
-            outcome = type(error).__name__
-            if is_final(error):
-                await mark_refused(self._runtime, self._asked)
-            _logger.warning("no answer through the proxy: %s: %s", outcome, error)
-            raise
-        finally:
-            await self._count(outcome)
 
     async def _answer(self) -> None:
         rounds = self._runtime.proxying.rounds
@@ -147,10 +152,10 @@ class _Work:
         offers = offered(self._tools, found["tools"][len(self._tools) :], recalls=recalls)
         shown = Shown(messages_, found["system"], offers.tools, offers.calls)
         request = self._upstream.asked.request(self._question, shown)
-        self._asks += 1
+        self._watch.window_tokens = window.window.ledger.total
         span = self._runtime.tracing.span("chat", kind="CLIENT", model=str(self._question.options["model"]))
         before = self._prompt_tokens()
-        with span:
+        with span, self._watch.call():
             said = await (self._stream(request) if request.get("stream") else self._complete(request))
         if (prompt := self._prompt_tokens() - before) > 0:
             self._reported = ReportedUsage(window.window.ledger.total, prompt)
@@ -204,6 +209,7 @@ class _Work:
         self._deltas.begin()
         reader = self._upstream.asked.reader()
         async for event in self._upstream.stream(request, self._request.headers):
+            self._watch.begun()
             try:
                 chunks = reader.feed(event)
             except (LookupError, TypeError, AttributeError):
@@ -220,6 +226,7 @@ class _Work:
 
     async def _complete(self, request: Mapping[str, Any]) -> _Round:
         body = scalars(dict(await self._upstream.complete(request)))
+        self._watch.begun()
         choices = body.get("choices")
         message = choices[0].get("message") if isinstance(choices, list) and choices else None
         if not isinstance(message, dict):
@@ -280,17 +287,9 @@ class _Work:
         self._turn.end()
 
     async def _store(self, said: Sequence[dict[str, Any]], *, inner: int, answers: bool = False) -> None:
-        await keep(self._runtime, self._asked, said, inner=inner, answers=answers, text=self._deltas.text)
-
-    async def _count(self, outcome: str) -> None:
-        """Record the usage; an undelivered answer may have cost something too."""
-        usage = self._usage or {}
-        prompt, said = (n if type(n := usage.get(f"{name}_tokens")) is int else 0 for name in ("prompt", "completion"))
-        self._runtime.metrics.provider_call("proxy", outcome, prompt, said)
-        if self._asks:
-            with suppress(errors.QuireError):
-                whose_ = (self._runtime.database, self._asked.tenant, self._asked.conversation.id)
-                await spending.record(*whose_, "proxy", prompt, said, self._asks)
+        text = self._deltas.text
+        seq = await keep(self._runtime, self._asked, said, inner=inner, answers=answers, text=text)
+        self._watch.last_seq = seq or self._watch.last_seq
 
 
 def _tool_call(call: Mapping[str, Any]) -> tool_calls.ToolCall:

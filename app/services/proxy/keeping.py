@@ -30,8 +30,8 @@ _logger = logging.getLogger(__name__)
 async def keep(
     runtime: Runtime, asked: Asked, said: Sequence[dict[str, Any]], *, inner: int = 0, answers: bool = True,
     text: str = "",
-) -> None:  # fmt: skip
-    """Append to the conversation that was asked in. One that was erased meanwhile gets nothing.
+) -> int | None:  # fmt: skip
+    """Append to the conversation that was asked in; return the last seq. One that was erased meanwhile gets nothing.
 
     The first ``inner`` messages are in no client's list; ``answers``: with these the answer is whole. ``text`` is
     stored if the messages are malformed.
@@ -47,16 +47,17 @@ async def keep(
     key = asked.answer_key(asked.conversation.end.last_seq if asked.answers else asked.through)
     for tried in range(1, STORE_TRIES + 1):
         try:
-            await append(runtime, asked.tenant, asked.conversation.id, request, key if answers else None)
+            done = await append(runtime, asked.tenant, asked.conversation.id, request, key if answers else None)
         except errors.NotFound:
             _logger.info("an answer is not stored: its conversation was erased")
-            return
+            return None
         except errors.StorageUnavailable as error:
             if tried == STORE_TRIES or (isinstance(error, errors.OutcomeUnknown) and not answers):
                 raise
             await asyncio.sleep(STORE_PAUSE_SECONDS * 2 ** (tried - 1))
         else:
-            return
+            return done.last_seq
+    return None
 
 
 async def mark_refused(runtime: Runtime, asked: Asked) -> None:

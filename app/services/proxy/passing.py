@@ -25,6 +25,7 @@ from app.core.dialects.stored import message
 from app.core.model import Language
 from app.core.proxy import newest_user_text
 from app.core.render import tail_text
+from app.providers import ProviderError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
 from app.providers.upstream import Upstream, is_final, refused
 from app.runtime import Runtime
@@ -32,6 +33,7 @@ from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.proxying import Asked, ProxyRequest, ask
+from app.services.proxy.watching import LEFT, Watch, record
 
 RECALL_SECONDS = 2.0
 """How long the model waits for what is to be recalled."""
@@ -62,14 +64,23 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
         stored = _beside(runtime, passing.request)
         if passing.request.recall_max_tokens:
             body = await _with_recalled(runtime, passing, passing.request, stored)
-    answer = await upstream.raw(passing.path, body, passing.headers)
+    watch = Watch("pass-through")
+    watch.begin()
+    try:
+        answer = await upstream.raw(passing.path, body, passing.headers)
+    except ProviderError as error:
+        watch.end()
+        if stored is not None:
+            runtime.turns.hold(asyncio.create_task(_record(runtime, stored, watch, error)))
+        raise
+    watch.begun()
     if stored is None:
         return answer
     if answer.status == 200:
         then = partial(_store, runtime, upstream, stored, answer.is_stream)
     else:
         then = partial(_mark, runtime, stored, answer.status)
-    return replace(answer, parts=_read_along(runtime, answer, then))
+    return replace(answer, parts=_read_along(runtime, answer, _Ending(stored, watch, then)))
 
 
 def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[Asked | None]:
@@ -115,24 +126,60 @@ async def _recalled(runtime: Runtime, request: ProxyRequest, asked: Asked) -> st
     return tail_text(found.window.tail, language) if found.window.tail else None
 
 
-async def _read_along(
-    runtime: Runtime, answer: RawAnswer, then: Callable[[bytes], Coroutine[Any, Any, None]]
-) -> AsyncIterator[bytes]:
-    """The answer as it comes; once it has come whole, ``then`` runs with it beside."""
+Then = Callable[[Watch, bytes], Coroutine[Any, Any, Exception | None]]
+"""What is done with a whole answer; returns what was wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """What happens beside once an answer has ended."""
+
+    stored: asyncio.Task[Asked | None]
+    watch: Watch
+    then: Then
+
+    async def run(self, runtime: Runtime, body: bytes | None, failure: Exception | str | None) -> None:
+        """Do it, and record the request. ``body``: the whole answer, if it came and is short enough to be stored."""
+        if body is not None:
+            failure = await self.then(self.watch, body)
+        await _record(runtime, self.stored, self.watch, failure)
+
+
+async def _record(
+    runtime: Runtime, stored: asyncio.Task[Asked | None], watch: Watch, failure: Exception | str | None
+) -> None:
+    if (asked := await stored) is not None:
+        await record(runtime, asked, watch, failure)
+
+
+async def _read_along(runtime: Runtime, answer: RawAnswer, ending: _Ending) -> AsyncIterator[bytes]:
+    """The answer as it comes."""
     kept = bytearray()
-    async for part in answer.parts:
-        if len(kept) <= KEPT_BYTES:
-            kept += part
-        yield part
-    if len(kept) <= KEPT_BYTES:
-        runtime.turns.hold(asyncio.create_task(then(bytes(kept))))
+    failure: Exception | str | None = LEFT
+    try:
+        async for part in answer.parts:
+            if len(kept) <= KEPT_BYTES:
+                kept += part
+            yield part
+        failure = None
+    except ProviderError as error:
+        failure = error
+        raise
+    finally:
+        ending.watch.end()
+        body = bytes(kept) if failure is None and len(kept) <= KEPT_BYTES else None
+        runtime.turns.hold(asyncio.create_task(ending.run(runtime, body, failure)))
 
 
-async def _mark(runtime: Runtime, stored: asyncio.Task[Asked | None], status: int, body: bytes) -> None:
+async def _mark(
+    runtime: Runtime, stored: asyncio.Task[Asked | None], status: int, _watch: Watch, body: bytes
+) -> Exception:
     """Mark a question that the model's API refused for good (``core.refused``)."""
+    refusal = refused(status, _json(body), retry_after=None, key=None)
     asked = await stored
-    if asked is not None and is_final(refused(status, _json(body), retry_after=None, key=None)):
+    if asked is not None and is_final(refusal):
         await mark_refused(runtime, asked)
+    return refusal
 
 
 def _json(body: bytes) -> Any:
@@ -143,28 +190,33 @@ def _json(body: bytes) -> Any:
 
 
 async def _store(
-    runtime: Runtime, upstream: Upstream, stored: asyncio.Task[Asked | None], is_stream: bool, body: bytes
-) -> None:
+    runtime: Runtime, upstream: Upstream, stored: asyncio.Task[Asked | None], is_stream: bool, watch: Watch, body: bytes
+) -> Exception | None:
     asked = await stored
     if asked is None:
-        return
+        return None
     try:
-        said = await anyio.to_thread.run_sync(_said, upstream, body, is_stream)
-        if said is not None:
-            await keep(runtime, asked, [said], text=str(said.get("content") or ""))
+        said, watch.usage = await anyio.to_thread.run_sync(_said, upstream, body, is_stream)
+        if said is None:
+            return UnusableReply("the answer is not whole")
+        watch.last_seq = await keep(runtime, asked, [said], text=str(said.get("content") or ""))
     except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         _logger.warning("an answer that was passed through is not stored: %s", type(error).__name__)
+        return error
+    return None
 
 
-def _said(upstream: Upstream, body: bytes, is_stream: bool) -> dict[str, Any] | None:
-    """The message of an answer; None if it is not whole."""
+def _said(
+    upstream: Upstream, body: bytes, is_stream: bool
+) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
+    """The message of an answer, None if it is not whole, and the usage that it reports."""
     deltas, reader = Deltas((), ()), upstream.asked.reader()
     events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))
     for event in events:
         for chunk in reader.feed(event):
             deltas.feed(chunk)
     if deltas.finish_reason is None:
-        return None
+        return None, deltas.usage
     deltas.end_round()
     said = message(deltas.parts, deltas.calls, deltas.text)
-    return {**said, "refusal": deltas.refusal} if deltas.refusal else said
+    return {**said, "refusal": deltas.refusal} if deltas.refusal else said, deltas.usage

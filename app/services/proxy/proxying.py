@@ -64,6 +64,8 @@ class Asked:
     """The seqs of the answers that are stored already."""
     digest: bytes
     """Equal for equal requests."""
+    first: int | None = None
+    """The seq of the first message that was stored for it; None: it was asked before."""
 
     @property
     def tenant(self) -> UUID:
@@ -99,7 +101,7 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     if done.asked_before is not None:
         return Asked(request, conversation, done.asked_before.through, done.asked_before.answers, digest)
     assert done.last_seq is not None, "something was new"
-    return Asked(request, conversation, done.last_seq, (), digest)
+    return Asked(request, conversation, done.last_seq, (), digest, done.first_seq)
 
 
 def _digest(request: ProxyRequest) -> bytes:

@@ -1,0 +1,102 @@
+"""Watch what becomes of a proxied request, and record it once its answer has been sent.
+
+Nothing waits for the record, and a database that is away costs the record alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from app import errors
+from app.core.usage import Usage
+from app.providers import ProviderError
+from app.runtime import Runtime
+from app.services.proxy.proxying import Asked
+from app.store import proxied_requests, spending
+from app.store.proxied_requests import ProxiedRequest
+from app.store.spending import Spent
+from app.text.language import scalar
+
+LEFT = "the client left"
+MODEL_CHARACTERS_MAX = 200
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Watch:
+    """What was seen of a request so far."""
+
+    mode: Literal["window", "pass-through"]
+    calls: int = 0
+    window_tokens: int | None = None
+    last_seq: int | None = None
+    """Of the answer, once it is stored."""
+    usage: Mapping[str, Any] | None = None
+    """As the API reported it, in the words of Chat Completions."""
+    seconds: float = 0.0
+    """That the model's API took, over all calls."""
+    first_seconds: float | None = None
+    _called: float = field(default=0.0)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Time a call of the model's API, to its end."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self) -> None:
+        self.calls += 1
+        self._called = time.perf_counter()
+
+    def begun(self) -> None:
+        """The API began to answer."""
+        if self.first_seconds is None:
+            self.first_seconds = time.perf_counter() - self._called
+
+    def end(self) -> None:
+        self.seconds += time.perf_counter() - self._called
+
+
+async def record(runtime: Runtime, asked: Asked, watch: Watch, failure: Exception | str | None) -> None:
+    """Record a request that has ended, and what it used; an answer that nobody received has cost something too."""
+    usage = Usage.read(watch.usage)
+    spent = Spent(watch.calls, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
+    outcome = type(failure).__name__ if isinstance(failure, Exception) else "left" if failure else "ok"
+    runtime.metrics.provider_call("proxy", outcome, spent.prompt_tokens, spent.completion_tokens)
+    model = scalar(str(asked.request.question.options["model"])).replace("\x00", "")[:MODEL_CHARACTERS_MAX]
+    done = ProxiedRequest(
+        dialect=asked.request.question.dialect, mode=watch.mode, model=model,
+        calls=watch.calls, total_ms=round(watch.seconds * 1000),
+        first_ms=round(watch.first_seconds * 1000) if watch.first_seconds is not None else None,
+        first_seq=asked.first or watch.last_seq, last_seq=watch.last_seq or (asked.through if asked.first else None),
+        window_tokens=watch.window_tokens, usage=usage, error=_told(failure),
+    )  # fmt: skip
+    try:
+        async with runtime.database.begin(asked.tenant) as connection:
+            if watch.calls:
+                await spending.add(connection, asked.tenant, asked.conversation.id, "proxy", spent)
+            await proxied_requests.record(connection, asked.tenant, asked.conversation.id, done)
+    except errors.QuireError as error:
+        _logger.warning("what became of a proxied request is not recorded: %s", type(error).__name__)
+
+
+def _told(failure: Exception | str | None) -> str | None:
+    """Say what went wrong, without content: a provider's message may quote the request."""
+    match failure:
+        case ProviderError():
+            return str(failure)
+        case errors.QuireError():
+            return failure.code
+        case Exception():
+            return type(failure).__name__
+        case _:
+            return failure

@@ -1,0 +1,83 @@
+"""The requests that went through the proxy: what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.usage import Usage
+from app.ids import uuid7
+from app.postgres.database import Connection
+
+KEPT = timedelta(days=30)
+PRUNED_AT_ONCE = 5_000
+ERROR_CHARACTERS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedRequest:
+    """One request, with all calls of the model that its answer took."""
+
+    dialect: str
+    mode: str
+    model: str
+    calls: int
+    total_ms: int
+    first_ms: int | None = None
+    first_seq: int | None = None
+    last_seq: int | None = None
+    window_tokens: int | None = None
+    usage: Usage | None = None
+    error: str | None = None
+
+
+# Nothing, if the conversation was erased meanwhile.
+RECORD = """
+INSERT INTO proxied_requests (tenant_id, conversation_id, id, dialect, mode, model, calls, total_ms, first_ms,
+  first_seq, last_seq, window_tokens, prompt_tokens, cached_tokens, completion_tokens, error)
+SELECT $1, c.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+  FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2 FOR KEY SHARE
+"""
+
+
+async def record(connection: Connection, tenant: UUID, conversation_id: str, done: ProxiedRequest) -> None:
+    usage = done.usage
+    tokens = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) if usage else (None, None, None)
+    error = done.error[:ERROR_CHARACTERS_MAX] if done.error is not None else None
+    await connection.execute(
+        RECORD, tenant, conversation_id, uuid7(), done.dialect, done.mode, done.model, done.calls, done.total_ms,
+        done.first_ms, done.first_seq, done.last_seq, done.window_tokens, *tokens, error,
+    )  # fmt: skip
+
+
+BROWSE = """
+SELECT id, created_at, dialect, mode, model, calls, total_ms, first_ms, first_seq, last_seq, window_tokens,
+       prompt_tokens, cached_tokens, completion_tokens, error
+  FROM proxied_requests
+ WHERE tenant_id = $1 AND conversation_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4
+"""
+
+
+async def browse(
+    connection: Connection, tenant: UUID, conversation_id: str, before: UUID | None, limit: int
+) -> Sequence[Record]:
+    """Return the newest ones before another, newest first."""
+    return await connection.fetch(BROWSE, tenant, conversation_id, before, limit)
+
+
+# Those older than a UUIDv7 of that time; what is being erased goes with its conversation.
+PRUNE = """
+DELETE FROM proxied_requests WHERE tenant_id = $1 AND id = ANY (ARRAY(
+  SELECT id FROM proxied_requests WHERE tenant_id = $1 AND id < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))
+"""
+
+
+async def prune(connection: Connection, tenant: UUID, now: datetime) -> bool:
+    """Forget old ones, some at a time; return whether there may be more."""
+    milliseconds = int((now - KEPT).timestamp() * 1000)
+    done = await connection.execute(PRUNE, tenant, UUID(int=milliseconds << 80), PRUNED_AT_ONCE)
+    return done == f"DELETE {PRUNED_AT_ONCE}"
