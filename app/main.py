@@ -47,6 +47,7 @@ from app.core.deployment import Access, Proxying, Retention, Working, embedding_
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.profile import Defaults
+from app.core.usage import Prices
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.replica import Replica
@@ -230,6 +231,7 @@ def proxying(settings: Settings) -> Proxying:
         rounds=settings.quire_proxy_rounds,
         seconds=settings.quire_proxy_seconds,
         concurrency=settings.quire_proxy_concurrency,
+        prices=Prices.read(settings.quire_proxy_prices),
     )
 
 

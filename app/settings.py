@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.core.budget import BUDGET_MAX, ZONES_MAX
 from app.core.dialects.question import Dialect
 from app.core.messages import ID_MAX
+from app.core.usage import Prices
 from app.postgres.passage import default_data_dir
 
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
@@ -201,6 +202,13 @@ class Settings(BaseSettings):
         64, ge=1, le=10_000, description="Concurrent proxied answers of a process; beyond it 503."
     )
 
+    quire_proxy_prices: str = Field(
+        "",
+        description="Dollars for a million tokens, by model, to show what proxied requests cost: JSON such as"
+        ' `{"gpt-5": {"input": 1.25, "cached_input": 0.125, "output": 10}, "*": {"input": 1, "output": 4}}`. A name'
+        " covers all models that begin with it. Empty: unknown.",
+    )
+
     otel_exporter_otlp_endpoint: str | None = Field(
         None,
         description="OTLP/HTTP endpoint for traces; needs the extra `otel`. Unset: no traces. "
@@ -317,6 +325,12 @@ class Settings(BaseSettings):
                     f"{origin!r} is not an origin: write scheme, host in lower case and a port if there is one, as"
                     " https://app.example"
                 )
+        return value
+
+    @field_validator("quire_proxy_prices")
+    @classmethod
+    def _read_prices(cls, value: str) -> str:
+        Prices.read(value)
         return value
 
     @field_validator("memory_keep_share")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from random import SystemRandom
 from uuid import UUID
@@ -20,7 +21,7 @@ from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, retention
-from app.store import idempotency, locks, remembered
+from app.store import idempotency, locks, proxied_requests, remembered
 
 Task = Callable[[Runtime], Awaitable[None]]
 
@@ -32,6 +33,15 @@ async def forget_old_answers(runtime: Runtime) -> None:
     for tenant in await tenants(runtime.database):
         async with runtime.database.begin(tenant) as connection:
             await idempotency.prune(connection, tenant)
+
+
+async def forget_old_requests(runtime: Runtime) -> None:
+    """Delete what is recorded of proxied requests, after thirty days."""
+    for tenant in await tenants(runtime.database):
+        is_more = True
+        while is_more:
+            async with runtime.database.begin(tenant) as connection:
+                is_more = await proxied_requests.prune(connection, tenant, datetime.now(UTC))
 
 
 async def erase_expired_archives(runtime: Runtime) -> None:
@@ -62,7 +72,13 @@ async def retain(runtime: Runtime) -> None:
         await retention.retain(runtime, tenant)
 
 
-HOUSEKEEPING: Sequence[Task] = (forget_old_answers, erase_expired_archives, erase_expired_memories, retain)
+HOUSEKEEPING: Sequence[Task] = (
+    forget_old_answers,
+    forget_old_requests,
+    erase_expired_archives,
+    erase_expired_memories,
+    retain,
+)
 
 _logger = logging.getLogger(__name__)
 

@@ -17,6 +17,7 @@ SELECT create_distributed_table('messages', 'tenant_id', colocate_with => 'tenan
 SELECT create_distributed_table('notes', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('page_index', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('pages', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('proxied_requests', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('recalls', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('summaries', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('topic_mentions', 'tenant_id', colocate_with => 'tenants');

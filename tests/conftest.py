@@ -84,6 +84,7 @@ def _trust_no_certificates() -> None:
 
 _trust_no_certificates()
 
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

@@ -21,6 +21,7 @@ from app.api.runtime import Wired
 from app.api.schemas import conversations as schemas
 from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import Contents, Page, PageList, Summary
+from app.api.schemas.proxy import ProxiedRequestList
 from app.api.schemas.work import Status
 from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.core.caller import Caller
@@ -36,7 +37,8 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.views import inspect, progress
-from app.store import archives, conversation_list, conversations, messages, page_index
+from app.services.views.requests import request_view
+from app.store import archives, conversation_list, conversations, messages, page_index, proxied_requests
 from app.store.conversations import NewConversation
 
 router = APIRouter(tags=["conversations"])
@@ -338,3 +340,20 @@ async def get_status(runtime: Wired, caller: Reader, conversation_id: Conversati
     totals = conversation.totals
     counts = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}
     return json_value({**work, **counts, "archived": archived})
+
+
+@router.get("/conversations/{conversation_id}/requests", response_model=ProxiedRequestList)
+async def list_proxied_requests(
+    runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
+    """List the conversation's requests through the proxy, newest first: what was stored, times, tokens, cost, errors.
+
+    They are kept for thirty days. The model's API reports the tokens; QUIRE_PROXY_PRICES says what they cost.
+    """
+    before = cursors.decode_id(cursor)
+    async with runtime.database.snapshot(caller.tenant) as connection:
+        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+        rows = await proxied_requests.browse(connection, caller.tenant, conversation_id, before, limit + 1)
+    items = [request_view(row, runtime.proxying.prices) for row in rows[:limit]]
+    next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
+    return json_value({"items": items, "next_cursor": next_cursor})

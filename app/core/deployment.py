@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
 from app.core.caller import Caller
+from app.core.usage import Prices
 
 DEFAULT_USER = "default"
 
@@ -76,6 +77,7 @@ class Proxying:
     """For an answer with all its rounds."""
     concurrency: int = 64
     """Answers in progress at once."""
+    prices: Prices = field(default_factory=Prices)
 
     def recall_of(self, requested: Literal["auto", "off"] | None) -> int | None:
         """Return the tokens that the proxy may bring in for a request; None for no recall."""

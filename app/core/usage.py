@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 PER = 1_000_000
 """Prices are for a million tokens."""
+PRICE_MAX = 1_000_000.0
+ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,18 @@ class Price:
 class Prices:
     """A price for each model that has one."""
 
-    by_model: Mapping[str, Price]
+    by_model: Mapping[str, Price] = field(default_factory=dict)
+
+    @staticmethod
+    def read(text: str) -> Prices:
+        """Read JSON such as `{"gpt-5": {"input": 1.25, "cached_input": 0.125, "output": 10}}`. Raises ValueError."""
+        try:
+            found = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError("it must be a JSON object of prices by model; `*` stands for all others")  # noqa: TRY004
+        return Prices({model: _price(model, given) for model, given in found.items()})
 
     def cost(self, model: str, usage: Usage | None) -> float | None:
         """Return the US dollars that an answer costs; None where the tokens or the price are not known.
@@ -64,6 +79,16 @@ class Prices:
         """
         if usage is None:
             return None
-        names = [name for name in self.by_model if name != "*" and model.startswith(name)]
-        price = self.by_model.get(max(names, key=len, default="*"))
+        names = [name for name in self.by_model if name != ANY and model.startswith(name)]
+        price = self.by_model.get(max(names, key=len, default=ANY))
         return price.cost(usage) if price is not None else None
+
+
+def _price(model: str, given: object) -> Price:
+    names = {member.name for member in fields(Price)}
+    if not isinstance(given, dict) or not {"input", "output"} <= set(given) <= names:
+        raise ValueError(f"the price of {model!r} must have `input` and `output`, and may have `cached_input`")
+    for name, value in given.items():
+        if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= PRICE_MAX:
+            raise ValueError(f"`{name}` of {model!r} must be a number of dollars from 0 to {PRICE_MAX:,.0f}")
+    return Price(**{name: float(value) for name, value in given.items()})

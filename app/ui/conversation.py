@@ -25,13 +25,14 @@ from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.memory import archiving
 from app.services.views import inspect, progress
-from app.store import archives, messages, notes, page_index
+from app.services.views.requests import request_view
+from app.store import archives, messages, notes, page_index, proxied_requests
 from app.ui import pictures
 from app.ui.html import query_of
 from app.ui.jobs import grouped
 from app.ui.parts import window_messages
 
-Show = Literal["window", "messages", "pages", "archives", "memory", "work"]
+Show = Literal["window", "messages", "pages", "archives", "memory", "requests", "work"]
 """The views of a conversation, each a page of its own."""
 MADE: Final = ("window", "messages", "pages")
 """Views for which its window is put together."""
@@ -43,6 +44,9 @@ PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
 TOPICS_SHOWN = 30
 JOBS_READ = 400
+REQUESTS_READ = 1_000
+REQUESTS_SHOWN = 50
+"""Requests on one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,8 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
                 parts = await _archives(*at)
             case "memory":
                 parts = await _memory(*at)
+            case "requests":
+                parts = await _requests(*at, place.part)
             case "work":
                 parts = await _work(*at)
             case _:
@@ -221,6 +227,26 @@ async def _memory(runtime: Runtime, connection: Connection, tenant: UUID, conver
         "notes": await notes.browse(connection, tenant, conversation.id),
         "summary": await inspect.summary_view(runtime, connection, tenant, conversation),
         "topics": await _topics(connection, tenant, conversation),
+    }
+
+
+async def _requests(
+    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation, part: int
+) -> dict[str, Any]:
+    rows = await proxied_requests.browse(connection, tenant, conversation.id, None, REQUESTS_READ)
+    found = [request_view(row, runtime.proxying.prices) for row in rows]
+    return {
+        "requests": Part.of(found, part, REQUESTS_SHOWN),
+        "sums": {
+            "requests": len(found),
+            "failed": sum(one["error"] is not None for one in found),
+            "prompt": sum(one["prompt_tokens"] or 0 for one in found),
+            "cached": sum(one["cached_tokens"] or 0 for one in found),
+            "completion": sum(one["completion_tokens"] or 0 for one in found),
+            "cost": sum(costs) if (costs := [one["cost"] for one in found if one["cost"] is not None]) else None,
+        },
+        "requests_max": REQUESTS_READ,
+        "has_proxy": runtime.upstream is not None,
     }
 
 

@@ -57,6 +57,11 @@ def _moment(value: str | datetime) -> str:
     return text[:16].replace("T", " ")
 
 
+def _dollars(value: float | None) -> str:
+    """Format a sum of US dollars, to a hundredth of a cent; a dash if it is not known."""
+    return "–" if value is None else f"${value:,.4f}"
+
+
 def _pretty(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
@@ -69,7 +74,9 @@ ENVIRONMENT = Environment(
     lstrip_blocks=True,
     finalize=_finalize,
 )
-ENVIRONMENT.filters |= {"number": _number, "percent": _percent, "moment": _moment, "pretty": _pretty}
+ENVIRONMENT.filters |= {
+    "number": _number, "percent": _percent, "moment": _moment, "dollars": _dollars, "pretty": _pretty,
+}  # fmt: skip
 ENVIRONMENT.tests["plain"] = lambda text: shown(text) == text
 """A text that can be edited: it has no characters that pages spell out."""
 

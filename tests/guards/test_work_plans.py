@@ -92,7 +92,7 @@ async def test_a_backlog_is_not_read_from_end_to_end(connection: Connection) -> 
 
 @pytest.mark.parametrize("left", [0, 1])
 async def test_late_work_is_found_after_many_empty_polls(
-    database: Database, superuser: asyncpg.Connection, left: int
+    database: Database, superuser: asyncpg.Connection, fresh: None, left: int
 ) -> None:
     """Plans that PostgreSQL would keep were made for a table that it knew to be all but empty."""
     await fill(superuser, left)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +25,32 @@ class ChatBody(RequestModel):
     n: int | None = Field(None, description="must be 1")
     user: str | None = Field(None, description="the conversation's user, unless a header names it")
     tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
+
+
+class ProxiedRequest(BaseModel):
+    """A request through the proxy, with all calls of the model that its answer took."""
+
+    id: UUID
+    created_at: datetime = Field(description="when it ended")
+    dialect: Literal["chat", "responses", "messages"]
+    mode: Literal["window", "pass-through"]
+    model: str
+    first_seq: int | None = Field(description="first message stored for it; null: none was")
+    last_seq: int | None
+    window_tokens: int | None = Field(description="of the window that the model saw, as Quire counts; null: none")
+    calls: int = Field(description="of the model: more than one where it recalled something")
+    first_ms: int | None = Field(description="until the model's API began to answer; null: it did not")
+    total_ms: int = Field(description="that the model's API took, over all calls")
+    prompt_tokens: int | None = Field(description="as the model's API reported them; null: it did not")
+    cached_tokens: int | None = Field(description="those of the prompt that its cache had")
+    completion_tokens: int | None
+    cost: float | None = Field(description="US dollars by QUIRE_PROXY_PRICES; null: unknown")
+    error: str | None = Field(description="why there is no whole answer; never content")
+
+
+class ProxiedRequestList(BaseModel):
+    items: list[ProxiedRequest] = Field(description="newest first")
+    next_cursor: str | None
 
 
 class ChatCompletion(BaseModel):

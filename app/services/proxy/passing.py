@@ -76,6 +76,7 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     watch.begun()
     if stored is None:
         return answer
+    then: Then
     if answer.status == 200:
         then = partial(_store, runtime, upstream, stored, answer.is_stream)
     else:
@@ -206,9 +207,7 @@ async def _store(
     return None
 
 
-def _said(
-    upstream: Upstream, body: bytes, is_stream: bool
-) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
+def _said(upstream: Upstream, body: bytes, is_stream: bool) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
     """The message of an answer, None if it is not whole, and the usage that it reports."""
     deltas, reader = Deltas((), ()), upstream.asked.reader()
     events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))

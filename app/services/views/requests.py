@@ -1,0 +1,28 @@
+"""What became of a conversation's proxied requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asyncpg import Record
+
+from app.core.times import time_text
+from app.core.usage import Prices, Usage
+
+
+def request_view(row: Record, prices: Prices) -> dict[str, Any]:
+    """Return a row of ``proxied_requests`` for a caller. The cost is by the prices of today."""
+    usage = None
+    if row["prompt_tokens"] is not None:
+        usage = Usage(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
+    same = ("dialect", "mode", "model", "first_seq", "last_seq", "window_tokens", "calls", "first_ms", "total_ms")
+    return {
+        "id": str(row["id"]),
+        "created_at": time_text(row["created_at"]),
+        **{name: row[name] for name in same},
+        "prompt_tokens": row["prompt_tokens"],
+        "cached_tokens": row["cached_tokens"],
+        "completion_tokens": row["completion_tokens"],
+        "cost": prices.cost(row["model"], usage),
+        "error": row["error"],
+    }
