@@ -281,10 +281,11 @@ def _storable(error: str) -> str:
 
 # --- Repairing ----------------------------------------------------------------------------------------
 
-# Work whose worker was not heard of until the lease ended.
+# Work whose worker was not heard of until the lease ended. That all lanes are named leads to the index of running
+# work even before the table was ever analyzed.
 EXPIRED = f"""
 SELECT kind, subject, token, attempts, excused FROM work
- WHERE tenant_id = $1 AND token IS NOT NULL AND due <= now() AND {_PLANNED_ANEW}
+ WHERE tenant_id = $1 AND lane IN ({LANES}) AND token IS NOT NULL AND due <= now() AND {_PLANNED_ANEW}
  ORDER BY due LIMIT {REAPED_AT_ONCE} FOR UPDATE SKIP LOCKED
 """
 # Waiting again after a delay; without one it is dead, as what took its worker down every time.
