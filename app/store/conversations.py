@@ -242,7 +242,7 @@ async def calibrate(connection: Connection, tenant: UUID, conversation_id: str, 
 # Rows a conversation has in each table, counted before they go with it.
 _HANGING = (
     "messages", "pages", "epochs", "recalls", "archives", "notes", "memories", "page_index", "topic_mentions",
-    "summaries", "work", "conversation_spending",
+    "summaries", "work", "conversation_spending", "proxied_requests",
 )  # fmt: skip
 _COUNTED = ",\n       ".join(
     f"(SELECT count(*) FROM {table} WHERE tenant_id = $1 AND conversation_id = $2) AS {table}" for table in _HANGING

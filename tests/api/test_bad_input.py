@@ -157,8 +157,9 @@ BAD_QUERIES = [
     *[(f"/conversations?limit={n}", "limit") for n in ("0", "-1", "201", 10**20, "٣", "x", "")],
     *[(f"{MESSAGES}?limit={n}", "limit") for n in ("0", "-1", "1001", 10**20, "٣")],
     *[(f"/conversations/c/pages?limit={n}", "limit") for n in ("0", "201", 10**20)],
+    *[(f"/conversations/c/requests?limit={n}", "limit") for n in ("0", "201", 10**20)],
     *[(f"{where}?cursor={cursor}", "cursor")
-      for where in ("/conversations", MESSAGES, "/conversations/c/pages")
+      for where in ("/conversations", MESSAGES, "/conversations/c/pages", "/conversations/c/requests")
       for cursor in ("", "x", "!!", "W10", "bnVsbA", "WyItMSJd", "WyIxIiwiMiJd", "WyI5OTk5OTk5OTk5OTk5OTk5OTk5OSJd",
                      "WyLZoyJd", "W1tbW1tbW1tb", "龙", "a" * 501)],
     *[(f"/conversations?cursor={made_up(when)}", "cursor") for when in TIMES_OUT_OF_REACH],

@@ -46,8 +46,9 @@ def eager(run_as_superuser: Sql) -> Iterator[None]:
 @pytest.fixture
 def worked(postgres: EmbeddedPostgres, settings: Settings, clean: None, eager: None) -> Iterator[httpx.Client]:
     """The service with its worker: pages, summaries, vectors and passages are made while others write."""
-    with FakeOpenAI(reply=Model(page=index)) as api:
-        serves = serving(service(settings, postgres.app_dsn, api.url))
+    with FakeOpenAI(reply=Model(page=index)) as api, FakeOpenAI() as asked:
+        proxied = settings.model_copy(update={"quire_proxy_base_url": asked.url})
+        serves = serving(service(proxied, postgres.app_dsn, api.url))
         with httpx.Client(base_url=next(serves), timeout=60) as opened:
             yield opened
         next(serves, None)
@@ -136,6 +137,12 @@ class Writes:
     def note(self, name: str) -> httpx.Response:
         return self.client.post(path(name, "notes"), json={"text": "always answer in French"})
 
+    def ask(self, name: str) -> httpx.Response:
+        """Through the proxy: the question, its answer, and what became of the request."""
+        said = {"model": "fake", "messages": [user(f"question {self.rng.random()}")]}
+        headers = {"X-Quire-Conversation": name, "X-Quire-User": "u"}
+        return self.client.post("/v1/chat/completions", json=said, headers=headers)
+
     def put_in(self, _: str) -> httpx.Response:
         """Import what was there before, as a fork does."""
         headers = {"content-type": "application/x-ndjson"}
@@ -148,7 +155,7 @@ class Writes:
         return [
             self.append, self.append_copies, self.append_long, self.sync, self.erase_message, self.erase_page,
             self.erase_conversation, self.erase_user, self.erase_archive, self.archive, self.remember, self.put_in,
-            self.change, self.reword, self.note,
+            self.change, self.reword, self.note, self.ask,
         ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from app.core.messages import Limits, read
+from app.core.usage import Usage
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
@@ -17,7 +18,8 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import conversations, notes, page_index, summaries
+from app.store import conversations, notes, page_index, proxied_requests, summaries
+from app.store.proxied_requests import ProxiedRequest
 from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -51,6 +53,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
     async with made.database.begin(tenant) as connection:
+        sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, Usage(1000, 900, 20))
+        await proxied_requests.record(connection, tenant, "c", sent)
         await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
         await learn(connection, tenant, "c")
         for name, user in (("proxied", "u"), ("nobodys", None)):

@@ -42,6 +42,7 @@ from app.store import (
     page_index,
     portable,
     proxied,
+    proxied_requests,
     pruning,
     remembered,
     summaries,
@@ -55,7 +56,8 @@ pytestmark = pytest.mark.anyio
 
 STORE = (
     appending, archives, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept_answers, keys,
-    memories, messages, narrowing, notes, page_index, portable, proxied, pruning, remembered, summaries, walk, windows,
+    memories, messages, narrowing, notes, page_index, portable, proxied, proxied_requests, pruning, remembered,
+    summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
@@ -122,6 +124,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),
     "whether there is a summary": (portable.HAS_SUMMARY, ("c", 1)),
     "whether there is a recall": (portable.HAS_RECALL, ("c", 2, 1)),
+    "proxied requests": (proxied_requests.BROWSE, ("c", None, 10)),
     "long conversations": (pruning.LONG, (10, "", 10)),
     "messages to prune": (pruning.READY, ("c", 10, LAST, LAST, 10)),
     "passages to keep": (pruning.PASSAGES, ("c", 1)),
@@ -200,6 +203,11 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "redact a kept answer": (kept_answers.CORRECT, ("k", "forged")),
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
+    "record a proxied request": (
+        proxied_requests.RECORD,
+        ("c", UUID(int=1), "chat", "window", "forged", 1, 1, 1, 1, 2, 1, 1, 1, 1, None),
+    ),
+    "prune proxied requests": (proxied_requests.PRUNE, (UUID(int=2**128 - 1), 10)),
     "prune a message": (pruning.PRUNE, ("c", 1, "{}", None, None, 1)),
     "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
     "advance the pruning": (pruning.ADVANCE, ("c", 1)),

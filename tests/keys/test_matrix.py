@@ -89,6 +89,7 @@ ROUTES: dict[str, Route] = {
     "get /conversations/{conversation_id}/summary": Route("read", "unknown", "/conversations/{conversation}/summary"),
     "get /conversations/{conversation_id}/status": Route("read", "unknown", "/conversations/{conversation}/status"),
     "get /conversations/{conversation_id}/topics": Route("read", "unknown", "/conversations/{conversation}/topics"),
+    "get /conversations/{conversation_id}/requests": Route("read", "unknown", "/conversations/{conversation}/requests"),
     "get /conversations/{conversation_id}/notes": Route("read", "unknown", "/conversations/{conversation}/notes"),
     "post /conversations/{conversation_id}/notes": Route(
         "write", "unknown", "/conversations/{conversation}/notes", {"text": "note"}
@@ -282,9 +283,11 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
 
 
 def state(run: Sql) -> Any:
-    """What is stored, but for when keys were used, and what was spent, which is counted after an answer."""
+    """What is stored, but for when keys were used, and what is recorded after an answer."""
     found = run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-    tables = [row[0] for row in found if row[0] not in ("keys", "spending", "conversation_spending")]
+    tables = [
+        row[0] for row in found if row[0] not in ("keys", "spending", "conversation_spending", "proxied_requests")
+    ]
     return [run(f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")[0][0] for table in tables]
 
 

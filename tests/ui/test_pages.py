@@ -11,13 +11,14 @@ import pytest
 
 from tests.api.kit import append, assistant, call, created, result, turn, user, window
 from tests.ui.html import Node, check, read
-from tests.ui.made import DEAD, many, nasty, recalled, shipped
+from tests.ui.made import DEAD, many, nasty, proxied, recalled, shipped
 
 EVERYWHERE = ("/ui", "/ui/search", "/ui/jobs")
 OF_ONE = (
     "", "/pages", "/pages/1", "/archives", "?budget=2500", "?query=tea&show=messages", "?show=messages&part=9",
     "?show=pages&budget=2500", "?format=anthropic", "?model=gpt-4o", "?budget=1", "?budget=x&model=nobody",
     "/pages?before=2", "?show=pages", "?show=archives", "?show=memory", "?show=work",
+    "?show=requests", "?show=requests&part=9",
 )  # fmt: skip
 
 
@@ -29,6 +30,26 @@ def page(client: httpx.Client, path: str, status: int = 200, *, language: str = 
     found = read(answer.text)
     check(found, path)
     return found
+
+
+def test_the_requests_of_a_conversation_are_summed_up_and_paged(
+    client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
+) -> None:
+    nasty(client, "c")
+    proxied(run_as_superuser, "c", 120)
+    found = page(client, "/ui/conversations/c?show=requests")
+    rows = [row.words for row in found.one("tbody").all("tr")]
+    assert len(rows) == 50
+    assert "<b>model</b> Chat Completions, window, 2 calls" in rows[0]
+    assert "119–120 4,000 11 ms 120 ms 3,000 2,000 40 –" in rows[0]
+    sums = found.one("main").words
+    for one in ("Failed12", "Prompt tokens360,000", "cache240,000", "Answer tokens4,800", "Cost–"):
+        assert one in sums
+    assert "QUIRE_PROXY_PRICES" in found.words
+    chinese = page(client, "/ui/conversations/c?show=requests&part=3", language="zh")
+    assert len(chinese.one("tbody").all("tr")) == 20
+    assert "客户端已断开" in chinese.one("tbody").words
+    assert "命中 API 缓存" in chinese.words
 
 
 def links(found: Node) -> list[str]:

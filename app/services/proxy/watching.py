@@ -20,10 +20,8 @@ from app.services.proxy.proxying import Asked
 from app.store import proxied_requests, spending
 from app.store.proxied_requests import ProxiedRequest
 from app.store.spending import Spent
-from app.text.language import scalar
 
 LEFT = "the client left"
-MODEL_CHARACTERS_MAX = 200
 
 _logger = logging.getLogger(__name__)
 
@@ -72,7 +70,7 @@ async def record(runtime: Runtime, asked: Asked, watch: Watch, failure: Exceptio
     spent = Spent(watch.calls, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
     outcome = type(failure).__name__ if isinstance(failure, Exception) else "left" if failure else "ok"
     runtime.metrics.provider_call("proxy", outcome, spent.prompt_tokens, spent.completion_tokens)
-    model = scalar(str(asked.request.question.options["model"])).replace("\x00", "")[:MODEL_CHARACTERS_MAX]
+    model = str(asked.request.question.options["model"]).replace("\x00", "")
     done = ProxiedRequest(
         dialect=asked.request.question.dialect, mode=watch.mode, model=model,
         calls=watch.calls, total_ms=round(watch.seconds * 1000),
