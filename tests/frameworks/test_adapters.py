@@ -57,7 +57,13 @@ def test_the_examples_remember(run: Any, client: httpx.Client, script: Script) -
     assert said(client, "llama") == ["user", "assistant", "user", "assistant"]
 
 
-@pytest.mark.parametrize("name", ["agents_sdk", "pydantic_ai", "llama_index"])
+def test_an_adk_agent_is_shown_what_another_session_said(run: Any, client: httpx.Client) -> None:
+    run("examples/google_adk_chat.py", "first", "I like longjing tea.")
+    assert "I like longjing tea." in run("examples/google_adk_chat.py", "second", "Which tea do I like?")
+    assert said(client, "tea/me/first") == said(client, "tea/me/second") == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("name", ["agents_sdk", "pydantic_ai", "llama_index", "google_adk"])
 def test_a_framework_keeps_its_promises(run: Any, client: httpx.Client, script: Script, name: str) -> None:
     """Each file asserts for itself; tools are called by the played model."""
     script.says(calling(("look", {"at": "a"}), ("look", {"at": "b"})), "Seen.")
