@@ -143,6 +143,18 @@ def test_the_mcp_client_lists_the_tools_and_recalls(client: httpx.Client, base_u
     assert (wrong.returncode, wrong.stdout) == (1, "There is no page 9; pages 1–1 exist.\n")
 
 
+def test_the_langgraph_store_recalls_in_one_conversation_what_was_kept_in_another(
+    client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("langgraph", reason="langgraph is not installed: it comes with the development requirements")
+    command = [sys.executable, str(EXAMPLES / "langgraph_store.py")]
+    path = str(EXAMPLES.parent / "clients" / "python")
+    kept = run([*command, "first", "My favourite tea is longjing."], tmp_path, base_url, PYTHONPATH=path)
+    assert (kept.returncode, kept.stdout) == (0, ""), kept.stderr
+    found = run([*command, "second", "Which tea is my favourite?"], tmp_path, base_url, PYTHONPATH=path)
+    assert found.stdout == "first: My favourite tea is longjing.\n", found.stderr
+
+
 @pytest.mark.parametrize("name", sorted(file.name for file in EXAMPLES.glob("*.*") if file.suffix in (".py", ".mjs")))
 def test_an_example_without_arguments_prints_how_to_use_it(name: str) -> None:
     program = needs("node") if name.endswith(".mjs") else sys.executable

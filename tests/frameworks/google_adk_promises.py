@@ -1,0 +1,157 @@
+"""Run by test_adapters.py: ADK's runner with Quire's sessions and memory, tools in parallel, users apart."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from google.adk.agents import LlmAgent
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.events.event import Event
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.tools.load_memory_tool import load_memory_tool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+from quire_client import AsyncQuire
+from quire_client.google_adk import QuireMemoryService, QuireSessionService
+
+
+def words(text: str, role: str = "model") -> types.Content:
+    return types.Content(role=role, parts=[types.Part(text=text)])
+
+
+def asking(*calls: tuple[str, dict[str, Any]]) -> types.Content:
+    parts = [types.Part(function_call=types.FunctionCall(name=name, args=args)) for name, args in calls]
+    return types.Content(role="model", parts=parts)
+
+
+class Played(BaseLlm):
+    """Answers by a script and keeps what it was given."""
+
+    script: list[types.Content]
+    given: list[str] = []
+
+    async def generate_content_async(
+        self,
+        llm_request: LlmRequest,
+        stream: bool = False,  # noqa: ARG002 - ADK's
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self.given.append("\n".join(content.model_dump_json(exclude_none=True) for content in llm_request.contents))
+        yield LlmResponse(content=self.script.pop(0))
+
+
+def look(at: str, tool_context: ToolContext) -> str:
+    """Look at something."""
+    tool_context.state[f"seen_{at}"] = True
+    tool_context.state["temp:passing"] = True
+    return f"saw {at}"
+
+
+async def say(runner: Runner, user: str, session: str, text: str) -> str:
+    answer = ""
+    async for event in runner.run_async(user_id=user, session_id=session, new_message=words(text, "user")):
+        answer = (event.content.parts[0].text or "") if event.content and event.content.parts else answer
+    return answer
+
+
+async def agent_remembers(sessions: QuireSessionService, memory: QuireMemoryService) -> None:
+    script = [
+        asking(("look", {"at": "a"}), ("look", {"at": "b"})), words("Seen."), words("The blue gate, noted."),
+        asking(("load_memory", {"query": "When does the blue gate open?"})), words("At nine."),
+        asking(("load_memory", {"query": "When does the blue gate open?"})), words("I do not know."),
+    ]  # fmt: skip
+    model = Played(model="played", script=script)
+    agent = LlmAgent(name="helper", model=model, tools=[look, load_memory_tool])
+    runner = Runner(app_name="app", agent=agent, session_service=sessions, memory_service=memory)
+    for user, session in (("ada", "one"), ("ada", "two"), ("bob", "one")):
+        await sessions.create_session(app_name="app", user_id=user, session_id=session, state={"first": 1})
+    assert await say(runner, "ada", "one", "Look at both.") == "Seen."
+    assert await say(runner, "ada", "one", "The blue gate opens at nine.") == "The blue gate, noted."
+    assert "saw a" in model.given[2]
+    kept = await sessions.get_session(app_name="app", user_id="ada", session_id="one")
+    assert kept is not None
+    assert kept.state == {"first": 1, "seen_a": True, "seen_b": True}, kept.state
+    calls = [[c.name for c in e.get_function_calls()] for e in kept.events]
+    assert [len(kept.events), calls[1]] == [6, ["look", "look"]]
+    assert [e.author for e in kept.events] == ["user", "helper", "helper", "helper", "user", "helper"]
+    assert await say(runner, "ada", "two", "When does the blue gate open?") == "At nine."
+    assert "opens at nine" in model.given[-1]
+    assert await say(runner, "bob", "one", "When does the blue gate open?") == "I do not know."
+    assert "opens at nine" not in model.given[-1]
+
+
+async def sessions_are_kept(sessions: QuireSessionService) -> None:
+    named: Any = {"app_name": "app", "user_id": "eve", "session_id": "s"}
+    assert await sessions.get_session(**named) is None
+    session = await sessions.create_session(**named)
+    try:
+        await sessions.create_session(**named)
+    except AlreadyExistsError:
+        pass
+    else:
+        raise AssertionError
+    event = Event(author="user", invocation_id="i", content=words("你好", "user"), state={"mood": "good"})
+    await sessions.append_event(session, event)
+    await sessions.append_event(session, event)  # sent twice
+    await sessions.append_event(session, Event(author="helper", invocation_id="i", state={"mood": "better"}))
+    more = [Event(author="helper", invocation_id="i", content=words(f"line {n}")) for n in range(8)]
+    await asyncio.gather(*(sessions.append_event(session, one) for one in more))
+    found = await sessions.get_session(**named)
+    assert found is not None
+    assert sorted(e.id for e in found.events) == sorted(e.id for e in session.events)
+    assert len(found.events) == 10
+    assert found.events[0] == event
+    assert found.state == {"mood": "better"}
+    recent = await sessions.get_session(**named, config=GetSessionConfig(num_recent_events=2))
+    assert recent is not None
+    assert recent.events == found.events[-2:]
+    for user in ("eve", None):
+        listed = await sessions.list_sessions(app_name="app", user_id=user)
+        assert listed.sessions[-1].id == "s"
+    assert (await sessions.list_sessions(app_name="other")).sessions == []
+    for state in ({"user:name": "Eve"}, {"app:name": "x"}):
+        try:
+            await sessions.append_event(session, Event(author="user", invocation_id="i", state=state))
+        except ValueError:
+            continue
+        raise AssertionError
+    for _ in range(2):
+        await sessions.delete_session(**named)
+    try:
+        await sessions.append_event(session, Event(author="user", invocation_id="i", content=words("late", "user")))
+    except SessionNotFoundError:
+        return
+    raise AssertionError
+
+
+async def memory_is_kept(quire: AsyncQuire, memory: QuireMemoryService) -> None:
+    events = [Event(id=f"e{n}", author="user", content=words(f"Box {n} holds pears.", "user")) for n in range(5)]
+    named: Any = {"app_name": "shop", "user_id": "zoe", "session_id": "elsewhere"}
+    await asyncio.gather(*(memory.add_events_to_memory(events=events[:3], **named) for _ in range(2)))
+    await memory.add_events_to_memory(events=events, **named)
+    assert len([m async for m in quire.history("shop/zoe/elsewhere")]) == 5
+    await memory.add_memory(app_name="shop", user_id="zoe", memories=[MemoryEntry(content=words("Zoe likes figs."))])
+    for query, answer in (("What holds pears?", "pears"), ("What does Zoe like?", "Zoe likes figs.")):
+        found = await memory.search_memory(app_name="shop", user_id="zoe", query=query)
+        assert any(answer in (entry.content.parts or [types.Part()])[0].text for entry in found.memories), found
+        for app, user in (("shop", "yan"), ("app", "zoe")):
+            other = await memory.search_memory(app_name=app, user_id=user, query=query)
+            assert other.memories == []
+
+
+async def main() -> None:
+    async with AsyncQuire(os.environ["QUIRE_URL"]) as quire:
+        sessions, memory = QuireSessionService(quire), QuireMemoryService(quire)
+        await agent_remembers(sessions, memory)
+        await sessions_are_kept(sessions)
+        await memory_is_kept(quire, memory)
+
+
+asyncio.run(main())
