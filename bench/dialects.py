@@ -57,18 +57,18 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
     rounds = 3 if quick else 10
     found = {(dialect, way): Side() for dialect in PATHS for way in WAYS}
     with ExitStack() as stack:
-        api = stack.enter_context(_served(harness, ("-m", "bench.dialects"), {}))
+        api = stack.enter_context(played_api(harness))
         quires = {
-            dialect: stack.enter_context(_served(harness, QUIRE, _settings(harness, api, dialect))) for dialect in PATHS
+            dialect: stack.enter_context(_served(harness, QUIRE, settings(harness, api, dialect))) for dialect in PATHS
         }
         for turn in range(-1, rounds):  # the first warms everything up
             for (dialect, way), side in found.items():
                 server = api if way == "direct" else quires[dialect]
-                _converse(server, dialect, way, f"{dialect}-{way}-{turn}", side if turn >= 0 else Side())
+                converse(server, dialect, way, f"{dialect}-{way}-{turn}", side if turn >= 0 else Side())
     return [_table(found)]
 
 
-def _settings(harness: Harness, api: Server, dialect: str) -> dict[str, str]:
+def settings(harness: Harness, api: Server, dialect: str) -> dict[str, str]:
     return environment_of(harness.postgres, harness.folder) | {
         "QUIRE_PROXY_BASE_URL": f"http://127.0.0.1:{api.port}/v1",
         "QUIRE_PROXY_API_KEY": "none",
@@ -79,11 +79,16 @@ def _settings(harness: Harness, api: Server, dialect: str) -> dict[str, str]:
     }
 
 
+def played_api(harness: Harness) -> Any:
+    """Start the API that answers at once, in every dialect."""
+    return _served(harness, ("-m", "bench.dialects"), {})
+
+
 def _served(harness: Harness, arguments: tuple[str, ...], environment: dict[str, str]) -> Any:
     return serving(arguments, environment, harness.folder, harness.quire.postmaster)
 
 
-def _converse(server: Server, dialect: str, way: str, name: str, side: Side) -> None:
+def converse(server: Server, dialect: str, way: str, name: str, side: Side) -> None:
     """Hold a conversation; all turns but the first are measured, which brings what came before."""
     said = [
         {"role": role, "content": f"{role} {turn} {WORDS}"} for turn in range(TURNS_BEFORE) for role in ("user", "assistant")

@@ -345,5 +345,6 @@ class Context:
     etag: str
     window: Window
     """The assembled window, which knows the origin of each message."""
+    conversation_uid: UUID
     system: str
     """The system segment, the guide to the recall tools included."""

@@ -1,6 +1,6 @@
 """Append messages.
 
-Gather: the conversation, for posted messages nearly always from the process's cache, and what is new in the request.
+Gather: the conversation, for posted messages and answers nearly always from the process's cache, and what is new.
 Decide: ``core.preparation`` and ``core.append``, and whether an epoch is due. Apply: one statement, which stores
 nothing unless the conversation is still at the version that was decided on. If it is not, or if an epoch is due, the
 same happens again in a transaction that holds the conversation's lock, so the second try always succeeds.
@@ -80,9 +80,10 @@ class Appended:
     response: str
     """JSON; that of an earlier, equal request if it is replayed."""
     replayed: bool = False
+    conversation: Conversation | None = None
+    """The conversation as it was left; None if the response is an earlier one."""
     first_seq: int | None = None
     """The seq of the oldest message that was stored now; None if none was."""
-    last_seq: int | None = None
     asked_before: AskedBefore | None = None
     """The end of a question to the proxy that was stored before."""
 
@@ -225,7 +226,7 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
     request = task.request
     cached = task.runtime.caches.conversation(*task.place)
     # The cache may hold a conversation that was erased since.
-    if isinstance(request, PostedMessages) and cached is not None and can_use(cached, request):
+    if isinstance(request, PostedMessages | ProxyAnswer) and cached is not None and can_use(cached, request):
         selection = select_all(request)
         if not _problems_of_said(cached, selection) and not _needs_question(task, cached, selection):
             return cached, selection, ""
@@ -369,7 +370,8 @@ async def _store_nothing(task: _Task, connection: Connection, known: Conversatio
 
 
 def _nothing_new(known: Conversation, selection: Selection) -> Appended:
-    return Appended(_Answer(selection, (), (), known).text(), asked_before=selection.asked_before)
+    text = _Answer(selection, (), (), known).text()
+    return Appended(text, conversation=known, asked_before=selection.asked_before)
 
 
 def _remember(task: _Task, decided: _Decided) -> Appended:
@@ -377,8 +379,8 @@ def _remember(task: _Task, decided: _Decided) -> Appended:
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
-    last = conversation.end.last_seq
-    return Appended(decided.response, first_seq=last - len(decided.append.messages) + 1, last_seq=last)
+    first = conversation.end.last_seq - len(decided.append.messages) + 1
+    return Appended(decided.response, conversation=conversation, first_seq=first)
 
 
 async def _taken(task: _Task) -> errors.QuireError:

@@ -156,7 +156,7 @@ def _rendered(
     language: Language,
 ) -> Context:
     body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
-    return Context(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', window, system)
+    return Context(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', window, conversation.uid, system)
 
 
 def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:

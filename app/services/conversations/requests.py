@@ -180,8 +180,10 @@ def check(conversation: Conversation | None, request: AppendRequest) -> None:
             assert_never(request)
 
 
-def can_use(conversation: Conversation, request: PostedMessages) -> bool:
+def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer) -> bool:
     """Return whether ``check`` lets the request append to the conversation."""
+    if isinstance(request, ProxyAnswer):
+        return conversation.uid == request.conversation_uid
     return conversations.seen(conversation, request.bound_to) is not None and _has_user(conversation, request.user_id)
 
 

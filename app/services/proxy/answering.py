@@ -19,7 +19,6 @@ from typing import Any
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
-from app.core.conversation import Conversation
 from app.core.deltas import Deltas
 from app.core.dialects.question import Shown
 from app.core.dialects.stored import message as stored_message
@@ -29,7 +28,6 @@ from app.core.proxy import Calls, added, joined, names_of, newest_user_text, off
 from app.core.render import origins
 from app.ids import uuid7
 from app.inflight import Turn
-from app.postgres.database import Connection
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import OverdueError, Upstream, is_final
 from app.recall import tools
@@ -166,9 +164,8 @@ class _Work:
         return tokens if type(tokens := (self._usage or {}).get("prompt_tokens")) is int else 0
 
     async def _window(self) -> Context:
-        request = self._request
-        async with self._runtime.database.snapshot(self._asked.tenant) as connection:
-            known = await self._conversation(connection)
+        """Return the window. Raises NotFound if the conversation was erased meanwhile."""
+        request, known = self._request, self._asked.conversation
         model = str(self._question.options["model"])
         reserve = max(self._runtime.defaults.output_reserve, self._question.answer_tokens_max)
         budget = budget_of(
@@ -183,15 +180,10 @@ class _Work:
             query=newest_user_text(self._question.messages) if request.recall_max_tokens else None,
             recall_max_tokens=request.recall_max_tokens,
         )  # fmt: skip
-        return await context(self._runtime, self._asked.tenant, known.id, wanted)
-
-    async def _conversation(self, connection: Connection) -> Conversation:
-        """Return the conversation of the question. Raises NotFound if it was erased meanwhile."""
-        asked = self._asked.conversation
-        known = await conversations.get(connection, self._asked.tenant, asked.id)
-        if known.uid != asked.uid:
+        window = await context(self._runtime, self._asked.tenant, known.id, wanted)
+        if window.conversation_uid != known.uid:
             raise conversations.unknown()
-        return known
+        return window
 
     def _unanswered(self, window: Context, shown: list[Any]) -> list[Any]:
         """The window's messages without the answers that there are already, where another one is wanted."""

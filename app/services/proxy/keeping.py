@@ -56,7 +56,7 @@ async def keep(
                 raise
             await asyncio.sleep(STORE_PAUSE_SECONDS * 2 ** (tried - 1))
         else:
-            return done.last_seq
+            return done.conversation.end.last_seq if done.conversation is not None else None
     return None
 
 

@@ -24,7 +24,7 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import CallersList, Follows, ProxyQuestion, read_list
 from app.services.conversations.selection import same_question
 from app.services.idempotency import IdempotencyKey
-from app.store import conversations, proxied
+from app.store import proxied
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Asked:
 
     request: ProxyRequest
     conversation: Conversation
-    """The current conversation."""
+    """The conversation as the question left it."""
     through: int
     """The seq of the question's last message; later messages answer it."""
     answers: tuple[int, ...]
@@ -96,12 +96,10 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
     )  # fmt: skip
     done = await append(runtime, tenant, name, question, None)
-    async with runtime.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, name, bound_to=request.caller.user_id)
+    assert done.conversation is not None, "a question has no key, so it is never replayed"
     if done.asked_before is not None:
-        return Asked(request, conversation, done.asked_before.through, done.asked_before.answers, digest)
-    assert done.last_seq is not None, "something was new"
-    return Asked(request, conversation, done.last_seq, (), digest, done.first_seq)
+        return Asked(request, done.conversation, done.asked_before.through, done.asked_before.answers, digest)
+    return Asked(request, done.conversation, done.conversation.end.last_seq, (), digest, done.first_seq)
 
 
 def _digest(request: ProxyRequest) -> bytes:
