@@ -5,7 +5,8 @@ Both are API processes alone: `quire worker` is not started, so no job is in the
 """
 
 import sys
-from contextlib import ExitStack
+import time
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from statistics import quantiles
 
@@ -13,17 +14,19 @@ import click
 from rich.console import Console
 
 from bench import harness, tables
-from bench.dialects import PATHS, Side, converse, played_api, settings
+from bench.dialects import PATHS, TURNS, Side, converse, played_api, settings
 from bench.harness import QUIRE, Harness, Server, serving
 from bench.tables import Table
 
 WAYS = ("pass-through", "window")
 WIDTH = 140
+SETTLING_SECONDS = 0.05
+SETTLING_LOOKS = 20
 
 
 @click.command()
 @click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--pairs", default=20, show_default=True, help="Conversations of ten measured turns, by each tree.")
+@click.option("--pairs", default=20, show_default=True, help="Conversations held by each tree.")
 @click.option("--recall", type=click.Choice(["auto", "off"]), default="off", show_default=True)
 @click.option("--dialect", "dialects", multiple=True, type=click.Choice(list(PATHS)), default=list(PATHS))
 def main(tree: Path, pairs: int, recall: str, dialects: tuple[str, ...]) -> None:
@@ -44,11 +47,11 @@ def _compared(harness_: Harness, tree: Path, pairs: int, recall: str, dialects: 
             )
             rows += [[dialect, way, *_pair(here, there, dialect, way, pairs)] for way in WAYS]
     columns = ["dialect", "way", "before ms", "after ms", "ratio", "quartiles"]
-    notes = [f"CPU a request, of Quire and PostgreSQL; {pairs} pairs of ten requests, recall {recall}."]
+    notes = [f"CPU a request, of Quire and PostgreSQL; {pairs} pairs of {TURNS + 1} requests, recall {recall}."]
     return Table("The proxy's CPU, before and after", columns, rows, notes)
 
 
-def _served(harness_: Harness, environment: dict[str, str]) -> "Server":
+def _served(harness_: Harness, environment: dict[str, str]) -> AbstractContextManager[Server]:
     return serving(("-P", *QUIRE), environment, harness_.folder, harness_.quire.postmaster)
 
 
@@ -58,9 +61,9 @@ def _pair(here: Server, there: Server, dialect: str, way: str, pairs: int) -> li
     for number in range(-1, pairs):  # the first warms both up
         cpu = {}
         for name, server in (("new", here), ("old", there))[:: 1 if number % 2 else -1]:
-            side = Side()
-            converse(server, dialect, way, f"{dialect}-{way}-{name}-{number}", side)
-            cpu[name] = side.cpu_ms()
+            begun = server.cpu()
+            converse(server, dialect, way, f"{dialect}-{way}-{name}-{number}", Side())
+            cpu[name] = (_settled(server) - begun.total) / (TURNS + 1) * 1000
         if number >= 0:
             before.append(cpu["old"])
             after.append(cpu["new"])
@@ -68,6 +71,17 @@ def _pair(here: Server, there: Server, dialect: str, way: str, pairs: int) -> li
     low, middle, high = quantiles(ratios, n=4)
     means = (sum(values) / pairs for values in (before, after))
     return [*(f"{mean:.2f}" for mean in means), f"{middle:.2f}", f"{low:.2f}–{high:.2f}"]
+
+
+def _settled(server: Server) -> float:
+    """Return the CPU used once what goes on beside the answers is stored: when it has not grown for a moment."""
+    used = server.cpu().total
+    for _ in range(SETTLING_LOOKS):
+        time.sleep(SETTLING_SECONDS)
+        before, used = used, server.cpu().total
+        if used == before:
+            break
+    return used
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import anyio.to_thread
 from fastapi import Request
 from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
@@ -14,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
 from app.api import openai_errors
-from app.api.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain
+from app.api.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain, work_on
 from app.api.proxying import CONVERSATION, RECALL, Wishes, proxy_request, upstream_of, with_model
 from app.api.runtime import runtime_of
 from app.api.scope import MODE, PASS_THROUGH
@@ -52,7 +51,8 @@ async def passed_through(
         raise errors.Invalid(errors=[{"loc": ["header", MODE], "msg": f"must not be pass-through here: {spoken}"}])
     require_plain(request.headers)
     body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
-    asked = await anyio.to_thread.run_sync(_understood, request, caller, wishes, body, read)
+    request.state.body_is_large = len(body) > INLINE_BYTES
+    asked = await work_on(request, _understood, request, caller, wishes, body, read)
     path = str(request.scope["path"]).removeprefix("/v1")
     headers = _passed(request, clients_key=runtime.proxying.passes_keys)
     try:
@@ -78,7 +78,6 @@ def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, r
     Raises NotFound for a model that clients cannot use, and whatever is wrong where that cannot be told.
     """
     proxying = runtime_of(request).proxying
-    request.state.body_is_large = len(body) > INLINE_BYTES
     try:
         question = read(checked_object(parse(body)))
         asked = proxy_request(request, caller, wishes, with_model(proxying, question))

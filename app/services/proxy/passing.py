@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import anyio.to_thread
-
 from app import errors
+from app.concurrency import run_in_thread_if_large
 from app.core.deltas import Deltas
 from app.core.dialects.question import Dialect
 from app.core.dialects.splicing import with_message
@@ -112,7 +111,7 @@ async def _with_recalled(
         return passing.body
     if text is None:
         return passing.body
-    return await anyio.to_thread.run_sync(with_message, passing.body, passing.dialect, text)
+    return await run_in_thread_if_large(len(passing.body), with_message, passing.body, passing.dialect, text)
 
 
 async def _recalled(runtime: Runtime, request: ProxyRequest, asked: Asked) -> str | None:
@@ -197,7 +196,7 @@ async def _store(
     if asked is None:
         return None
     try:
-        said, watch.usage = await anyio.to_thread.run_sync(_said, upstream, body, is_stream)
+        said, watch.usage = await run_in_thread_if_large(len(body), _said, upstream, body, is_stream)
         if said is None:
             return UnusableReply("the answer is not whole")
         watch.last_seq = await keep(runtime, asked, [said], text=str(said.get("content") or ""))

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-import anyio.to_thread
-
+from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.dialects.question import Question
+from app.core.messages import Limits
 from app.core.proxy import answered_prefixes, continued
 from app.ids import uuid7
 from app.runtime import Runtime
@@ -25,6 +25,9 @@ from app.services.conversations.requests import CallersList, Follows, ProxyQuest
 from app.services.conversations.selection import same_question
 from app.services.idempotency import IdempotencyKey
 from app.store import proxied
+
+READ_IN_PLACE_MAX = 200
+"""Messages of a list that is read on the event loop: up to 5 ms. A thread would cost more than it saves others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,10 @@ class Asked:
 async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     """Store what is new of the list. Raises Invalid, PayloadTooLarge, NotFound, Conflict."""
     tenant = request.caller.tenant
-    limits = runtime.defaults.limits
-    listed = await anyio.to_thread.run_sync(read_list, list(request.question.messages), None, limits)
+    is_long = request.is_large or len(request.question.messages) > READ_IN_PLACE_MAX
+    size = LONG_CHARACTERS + 1 if is_long else 0
+    listed, digest = await run_in_thread_if_large(size, _read, request, runtime.defaults.limits)
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
-    digest = await anyio.to_thread.run_sync(_digest, request)
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
@@ -102,9 +105,11 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     return Asked(request, done.conversation, done.conversation.end.last_seq, (), digest, done.first_seq)
 
 
-def _digest(request: ProxyRequest) -> bytes:
+def _read(request: ProxyRequest, limits: Limits) -> tuple[CallersList, bytes]:
+    """Return the list as read, and the request's digest. Raises Invalid or PayloadTooLarge."""
+    listed = read_list(list(request.question.messages), None, limits)
     said = dumps([request.question.dialect, request.question.body, request.caller.user_id, request.caller.sensitive])
-    return hashlib.sha256(said.encode()).digest()
+    return listed, hashlib.sha256(said.encode()).digest()
 
 
 async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) -> str | None:
