@@ -36,8 +36,8 @@ _NOT_STANDING = re.compile(
     r"|\bgive up\b|\bgonna\b|\bquit\b|\bone of my\b|^\W*always (?:\w+ing|by|here|there)\b"
     r"|\b(?:by your side|rooting for|cheer(?:s|ing)? (?:me|you|us) on|proud of you|true to (?:my|your)self)\b"
     r"|\balways (?:returns?|throws?"
-    r"|crash|gives?|shows?|raises?|prints?|happens?|null|true|false)"
-    r"|以后再说|再也[没不]|从来没|从没|从未|[他她它](?:们)?(?:总是|从不|永远|一直)|总是(?:报错|失败|出现|返回|提示"
+    r"|crash|gives|shows|raises?|prints|happens?|null|true|false)|\bpretend\b"
+    r"|以后再[说聊谈看]|再也[没不]|从来没|从没|从未|[他她它](?:们)?(?:总是|从不|永远|一直)|总是(?:报错|失败|出现|返回|提示"
     r"|会)|一直(?:在|报错|失败|没|无法|想)|永远(?:是|在一起|爱|快乐|记得)"
     r"|(?:天|年|月|周|小时|分钟|之|毕业|结婚|退休|吃饭|下班|长大)以后",
     re.IGNORECASE,

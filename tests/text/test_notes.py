@@ -127,6 +127,24 @@ def test_of_sentences_written_to_fool_it_few_become_notes(role: str, spoken: str
     assert found.count("note") / len(wanted) >= 0.9
 
 
+BLIND = [
+    line.split("\t") for line in (Path(__file__).parent / "standing_notes_blind.tsv").read_text("utf-8").splitlines()
+]
+"""Messages by somebody who did not know the rules, half of them standing wishes in any words. (role, label, language,
+text)
+"""
+
+
+@pytest.mark.parametrize("role", ["tuned", "untouched"])
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_of_messages_by_somebody_who_did_not_know_the_rules_only_wishes_become_notes(role: str, spoken: str) -> None:
+    here = [(label, text) for its, label, written, text in BLIND if (its, written) == (role, spoken)]
+    assert len(here) == 200
+    found = [label for label, text in here if standing_note(text) is not None]
+    assert len(found) >= 14
+    assert found.count("note") / len(found) >= 0.95
+
+
 def test_a_prompt_or_an_assistant_makes_no_note() -> None:
     reader = ExtractiveReader()
     for role in ("system", "assistant"):
