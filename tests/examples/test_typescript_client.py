@@ -35,9 +35,9 @@ def test_its_own_tests_pass_against_the_service(package: Path, base_url: str) ->
     assert f"# pass {wanted}\n" in done.stdout
 
 
-def test_the_readme_shows_the_client_and_both_adapters() -> None:
+def test_the_readme_shows_the_client_and_every_adapter() -> None:
     assert [re.findall(r'"@quire-memory/client(.*?)"', example) for example in EXAMPLES] == [
-        [""], ["", "/ai-sdk"], ["", "/openai-agents"],
+        [""], ["", "/ai-sdk"], ["", "/mastra"], ["", "/openai-agents"],
     ]  # fmt: skip
 
 
@@ -50,6 +50,7 @@ def test_another_project_can_install_it_from_the_folder(
     (tmp_path / "agent.js").write_text(
         'import { Quire } from "@quire-memory/client";\n'
         'import "@quire-memory/client/ai-sdk";\n'
+        'import "@quire-memory/client/mastra";\n'
         'import "@quire-memory/client/openai-agents";\n'
         "const quire = new Quire(process.env.QUIRE_URL);\n"
         'await quire.append("installed", [{ role: "user", content: "Hello" }], { user_id: "me" });\n'

@@ -83,9 +83,15 @@ export class QuireMemory {
     this.#options = { budget: null, recallMaxTokens: RECALL_MAX_TOKENS, required: true, ...options };
   }
 
-  /** Return the recall tools. The model is offered them only if you hand them to `generateText`. */
+  /**
+   * Return the recall tools. The model is offered them only if you hand them to `generateText`. There are none while
+   * Quire is unavailable and not required.
+   */
   async tools(): Promise<Record<string, RecallTool>> {
-    const { tools, window } = await this.#quire.tools();
+    const { tools, window } = await this.#quire.tools().catch((error: unknown) => {
+      this.#excuse(error);
+      return { tools: [], window: [] as string[] };
+    });
     const offered = tools.map(functionOf).filter(({ name }) => window.includes(name));
     this.#recallTools = new Set(offered.map(({ name }) => name));
     return Object.fromEntries(

@@ -14,6 +14,7 @@ export class PlayedModel {
   readonly asked: Asked[] = [];
   readonly #replies: Reply[] = [];
   readonly #server = createServer((request, response) => void this.#answer(request, response));
+  #failures = 0;
   url = "";
 
   static async start(): Promise<PlayedModel> {
@@ -27,6 +28,11 @@ export class PlayedModel {
     this.#replies.push(...replies);
   }
 
+  /** Answer the next request with an error that is not worth a retry. */
+  fails(): void {
+    this.#failures++;
+  }
+
   stop(): void {
     this.#server.close();
     this.#server.closeAllConnections();
@@ -35,6 +41,12 @@ export class PlayedModel {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = JSON.parse(await textOf(request)) as Asked;
     this.asked.push(asked);
+    if (this.#failures > 0) {
+      this.#failures--;
+      response.statusCode = 400;
+      response.end('{"error": {"message": "Refused, as scripted."}}');
+      return;
+    }
     const message = this.#message(this.#replies.shift() ?? "Nothing was scripted.");
     const finish_reason = "tool_calls" in message ? "tool_calls" : "stop";
     const head = { id: "chatcmpl-1", created: 0, model: "played" };
