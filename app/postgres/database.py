@@ -12,7 +12,7 @@ returned to the pool, because its next answer is unpredictable.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -20,6 +20,7 @@ from contextlib import (
     contextmanager,
     nullcontext,
 )
+from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -48,6 +49,8 @@ SERVER_TIMEOUTS = {
 }
 
 ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
+
+PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
 
 # An always-true condition that makes PostgreSQL plan a statement at each execution. It is for tables that are empty
 # most of the time. A plan made for an empty table scans it sequentially, which costs nothing; a cached plan does so
@@ -143,6 +146,13 @@ class Database:
         """Open a read-only transaction of one tenant that sees the database as of its first statement."""
         return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, READ_ACQUIRE_SECONDS)
 
+    def search_snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
+        """Open the same for statements that take longer to plan than to run, and whose plan fits any values.
+
+        They are planned once a connection, also for tables that are empty then.
+        """
+        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, READ_ACQUIRE_SECONDS, PLANNED_ONCE)
+
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant."""
         async with self._lent(self._pool, READ_ACQUIRE_SECONDS) as connection:
@@ -217,10 +227,11 @@ class Database:
         tenant: UUID,
         committing: Callable[[Connection], AbstractContextManager[object]],
         acquire_seconds: float,
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> AsyncIterator[Connection]:
         # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
-        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{own}"
+        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{_set_local(settings)}{own}"
         async with self._lent(self._pool, acquire_seconds) as connection:
             await connection.execute(begin, timeout=FIRST_SECONDS)
             try:
@@ -307,5 +318,5 @@ async def _keep_session(connection: Any) -> None:
     """Reset nothing: sessions carry no state of ours, and a reset would cost a round trip."""
 
 
-def _set_local(settings: dict[str, str]) -> str:
+def _set_local(settings: Mapping[str, str]) -> str:
     return "".join(f" SET LOCAL {name} = '{value}';" for name, value in settings.items())

@@ -11,6 +11,7 @@ import pytest
 
 from app.ids import uuid7
 from app.postgres.database import Connection, Database
+from app.postgres.embedded import EmbeddedPostgres
 from app.store import embeddings, memories
 from app.store.memories import Filter, Meaning, Scoring
 from app.text import bm25
@@ -144,6 +145,28 @@ async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
     read = {step["Relation Name"]: step for step in scans if step["Actual Rows"] == size}
     assert set(read) == {"memories", "embeddings"}
     assert all(step["Actual Loops"] == 1 for step in read.values()), scans
+
+
+async def test_a_plan_that_was_made_for_empty_tables_serves_full_ones(
+    postgres: EmbeddedPostgres, superuser: asyncpg.Connection, fresh: None
+) -> None:
+    """A connection plans a search once, maybe before anything was ever stored or analyzed."""
+    owner, size = UUID(int=4), 3_000
+    arguments = [f"'{ANN}'", f"'{owner}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
+    execute = f"EXECUTE search({', '.join(arguments)})"
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    async with database.search_snapshot(ANN) as connection:
+        await connection.execute(f"PREPARE search AS {memories.statement(0, vectors=True)}")
+        assert await connection.fetch(execute) == []
+    await superuser.execute("SET session_replication_role = replica")
+    await remember(superuser, ANN, owner, size)
+    async with database.search_snapshot(ANN) as connection:
+        [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
+    await database.close()
+    scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
+    read = {step["Relation Name"]: step for step in scans if step["Actual Rows"] == size}
+    assert set(read) == {"memories", "embeddings"}
+    assert all(step["Actual Loops"] == 1 and "Index" in step["Node Type"] for step in read.values()), scans
 
 
 async def test_an_owner_of_another_tenant_has_nothing_here(connection: Connection) -> None:

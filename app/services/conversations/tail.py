@@ -94,7 +94,7 @@ async def gather(
     search = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)
 
     async def read(database: Database) -> _Found:
-        async with database.snapshot(tenant) as connection:
+        async with database.search_snapshot(tenant) as connection:
             return await _find(connection, tenant, search, free)
 
     results = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)

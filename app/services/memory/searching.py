@@ -176,7 +176,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
     async def read(database: Database) -> list[tuple[list[SearchHit], int]]:
-        async with database.snapshot(tenant) as connection:
+        async with database.search_snapshot(tenant) as connection:
             return [await _search(connection, tenant, wide, query, keywords) for query in queries]
 
     answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
