@@ -372,5 +372,6 @@ def read(**given: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        wrong = "\n".join(f"  {str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors())
+        said = ((str(e["loc"][0]).upper(), e["msg"].removeprefix("Value error, ")) for e in error.errors())
+        wrong = "\n".join(f"  {name}: {message}" for name, message in said)
         raise InvalidSettingsError(f"These settings are not valid:\n{wrong}") from None

@@ -1,9 +1,9 @@
-"""Variables that are probably misspelt settings."""
+"""Settings that are misspelt or not valid, and what is said of them."""
 
 import pytest
 
 from app.doctor import checks
-from app.settings import Settings, misspelt
+from app.settings import InvalidSettingsError, Settings, misspelt, read
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,15 @@ def test_settings_and_variables_of_others_are_not_misspelt() -> None:
     of_compose = ("QUIRE_PUBLISHED_PORT", "QUIRE_VERSION", "POSTGRES_PASSWORD", "MEMORY")
     assert misspelt([*Settings.model_fields, *others, *of_clusters, *of_compose]) == {}
     assert checks.settings({}).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("quire_proxy_prices", '{"a": 1}', "QUIRE_PROXY_PRICES: the price of 'a' must have `input` and `output`"),
+        ("quire_cors_origins", "app.example", "QUIRE_CORS_ORIGINS: 'app.example' is not an origin"),
+    ],
+)
+def test_a_bad_value_is_refused_by_the_settings_name(name: str, value: str, said: str) -> None:
+    with pytest.raises(InvalidSettingsError, match=said):
+        read(**{name: value})
