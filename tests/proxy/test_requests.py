@@ -72,12 +72,13 @@ def recorded(client: httpx.Client, count: int, conversation: str = "c") -> list[
     return found
 
 
+WAYS = [*((way, "window") for way in BODIES), ("chat/completions", "pass-through")]
+"""The model's API speaks Chat Completions, so nothing else is passed through."""
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("way", BODIES)
-@pytest.mark.parametrize("mode", ["window", "pass-through"])
+@pytest.mark.parametrize(("way", "mode"), WAYS)
 def test_each_way_is_recorded(asking: httpx.Client, reader: httpx.Client, way: str, mode: str, stream: bool) -> None:
-    if mode == "pass-through" and way != "chat/completions":
-        pytest.skip("the model's API speaks Chat Completions, so nothing else is passed through")
     options = {"stream_options": {"include_usage": True}} if stream and way == "chat/completions" else {}
     body = {"model": "fake", **BODIES[way], "stream": stream, **options}
     assert asking.post(way, json=body, headers={"X-Quire-Mode": mode}).status_code == 200
