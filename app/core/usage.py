@@ -1,4 +1,4 @@
-"""What a proxied request used, as its model's API reported it, and what that costs."""
+"""Read what a proxied request used, as its model's API reported it, and work out what that costs."""
 
 from __future__ import annotations
 

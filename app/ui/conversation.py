@@ -25,7 +25,7 @@ from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.memory import archiving
 from app.services.views import inspect, progress
-from app.services.views.requests import request_view
+from app.services.views.requests import request_sums, request_view
 from app.store import archives, messages, notes, page_index, proxied_requests
 from app.ui import pictures
 from app.ui.html import query_of
@@ -237,14 +237,7 @@ async def _requests(
     found = [request_view(row, runtime.proxying.prices) for row in rows]
     return {
         "requests": Part.of(found, part, REQUESTS_SHOWN),
-        "sums": {
-            "requests": len(found),
-            "failed": sum(one["error"] is not None for one in found),
-            "prompt": sum(one["prompt_tokens"] or 0 for one in found),
-            "cached": sum(one["cached_tokens"] or 0 for one in found),
-            "completion": sum(one["completion_tokens"] or 0 for one in found),
-            "cost": sum(costs) if (costs := [one["cost"] for one in found if one["cost"] is not None]) else None,
-        },
+        "sums": request_sums(found),
         "requests_max": REQUESTS_READ,
         "has_proxy": runtime.upstream is not None,
     }

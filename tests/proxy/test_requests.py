@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +23,7 @@ from app.store import proxied_requests
 from app.store.proxied_requests import ProxiedRequest
 from tests.api.kit import Json, ok, path
 from tests.conftest import serving, wait_for
-from tests.providers.fake_openai import FakeOpenAI, status
+from tests.providers.fake_openai import FakeOpenAI, reset_within, status
 from tests.proxy.kit import Script, calling
 
 PRICES = '{"fake": {"input": 2, "cached_input": 0.5, "output": 10}}'
@@ -145,12 +146,31 @@ def test_a_client_that_leaves_a_passed_answer_is_recorded(
     assert (one["first_seq"], one["last_seq"]) == (1, 1)
 
 
-def test_equal_requests_at_once_are_one_question_to_the_model(asking: httpx.Client, reader: httpx.Client) -> None:
+@pytest.mark.parametrize("mode", ["window", "pass-through"])
+def test_an_answer_that_the_models_api_cut_off_is_recorded_as_such(
+    asking: httpx.Client, reader: httpx.Client, api: FakeOpenAI, mode: str
+) -> None:
+    api.chat.queue.append(reset_within())
+    body = {"model": "fake", **BODIES["chat/completions"], "stream": True}
+    with (
+        suppress(httpx.RemoteProtocolError),
+        asking.stream("POST", "chat/completions", json=body, headers={"X-Quire-Mode": mode}) as answer,
+    ):
+        answer.read()
+    [one] = recorded(reader, 1)
+    assert one["error"] not in (None, "the client left")
+    assert (one["first_seq"], one["last_seq"]) == (1, 1)
+
+
+def test_of_equal_requests_at_once_each_that_reached_the_model_is_recorded(
+    asking: httpx.Client, reader: httpx.Client, script: Script
+) -> None:
     body = {"model": "fake", **BODIES["chat/completions"]}
     with ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda _: asking.post("chat/completions", json=body).status_code, range(20)))
     assert answers == [200] * 20
-    assert len({one["last_seq"] for one in requests(reader)}) == len(requests(reader))
+    assert 1 <= len(script.asked) < 20
+    assert {one["error"] for one in recorded(reader, len(script.asked))} == {None}
 
 
 def test_a_walk_by_cursor_meets_every_request_once(asking: httpx.Client, reader: httpx.Client) -> None:

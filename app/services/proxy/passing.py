@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from app.core.dialects.stored import message
 from app.core.model import Language
 from app.core.proxy import newest_user_text
 from app.core.render import tail_text
-from app.providers import ProviderError, UnusableReply
+from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
 from app.providers.upstream import Upstream, is_final, refused
 from app.runtime import Runtime
@@ -63,24 +63,15 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
         stored = _beside(runtime, passing.request)
         if passing.request.recall_max_tokens:
             body = await _with_recalled(runtime, passing, passing.request, stored)
-    watch = Watch("pass-through")
-    watch.begin()
+    passed = _Passed(runtime, upstream, stored)
+    passed.watch.begin()
     try:
         answer = await upstream.raw(passing.path, body, passing.headers)
     except ProviderError as error:
-        watch.end()
-        if stored is not None:
-            runtime.turns.hold(asyncio.create_task(_record(runtime, stored, watch, error)))
+        passed.end(None, None, error)
         raise
-    watch.begun()
-    if stored is None:
-        return answer
-    then: Then
-    if answer.status == 200:
-        then = partial(_store, runtime, upstream, stored, answer.is_stream)
-    else:
-        then = partial(_mark, runtime, stored, answer.status)
-    return replace(answer, parts=_read_along(runtime, answer, _Ending(stored, watch, then)))
+    passed.watch.begun()
+    return answer if stored is None else replace(answer, parts=passed.read_along(answer))
 
 
 def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[Asked | None]:
@@ -126,60 +117,67 @@ async def _recalled(runtime: Runtime, request: ProxyRequest, asked: Asked) -> st
     return tail_text(found.window.tail, language) if found.window.tail else None
 
 
-Then = Callable[[Watch, bytes], Coroutine[Any, Any, Exception | None]]
-"""What is done with a whole answer; returns what was wrong with it."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Ending:
-    """What happens beside once an answer has ended."""
+class _Passed:
+    """A request that was passed on, and what is done beside once its answer has ended."""
 
-    stored: asyncio.Task[Asked | None]
-    watch: Watch
-    then: Then
+    runtime: Runtime
+    upstream: Upstream
+    stored: asyncio.Task[Asked | None] | None
+    watch: Watch = field(default_factory=partial(Watch, "pass-through"))
 
-    async def run(self, runtime: Runtime, body: bytes | None, failure: Exception | str | None) -> None:
-        """Do it, and record the request. ``body``: the whole answer, if it came and is short enough to be stored."""
-        if body is not None:
-            failure = await self.then(self.watch, body)
-        await _record(runtime, self.stored, self.watch, failure)
+    async def read_along(self, answer: RawAnswer) -> AsyncIterator[bytes]:
+        """The answer as it comes."""
+        kept = bytearray()
+        failure: Exception | str | None = LEFT
+        try:
+            async for part in answer.parts:
+                if len(kept) <= KEPT_BYTES:
+                    kept += part
+                yield part
+            failure = None
+        except Exception:
+            failure = TemporaryError("the answer was cut off")
+            raise
+        finally:
+            self.end(answer, bytes(kept) if failure is None and len(kept) <= KEPT_BYTES else None, failure)
 
+    def end(self, answer: RawAnswer | None, body: bytes | None, failure: Exception | str | None) -> None:
+        """Let the rest be done. ``body``: the answer, if it came whole and is short enough to be stored."""
+        self.watch.end()
+        if self.stored is not None:
+            self.runtime.turns.hold(asyncio.create_task(self._finish(self.stored, answer, body, failure)))
 
-async def _record(
-    runtime: Runtime, stored: asyncio.Task[Asked | None], watch: Watch, failure: Exception | str | None
-) -> None:
-    if (asked := await stored) is not None:
-        await record(runtime, asked, watch, failure)
+    async def _finish(
+        self, stored: asyncio.Task[Asked | None], answer: RawAnswer | None, body: bytes | None,
+        failure: Exception | str | None,
+    ) -> None:  # fmt: skip
+        asked = await stored
+        if asked is None:
+            return
+        if answer is not None and body is not None:
+            failure = await (self._store if answer.status == 200 else self._mark)(asked, answer, body)
+        await record(self.runtime, asked, self.watch, failure)
 
+    async def _mark(self, asked: Asked, answer: RawAnswer, body: bytes) -> Exception:
+        """Mark a question that the model's API refused for good (``core.refused``); return the refusal."""
+        refusal = refused(answer.status, _json(body), retry_after=None, key=None)
+        if is_final(refusal):
+            await mark_refused(self.runtime, asked)
+        return refusal
 
-async def _read_along(runtime: Runtime, answer: RawAnswer, ending: _Ending) -> AsyncIterator[bytes]:
-    """The answer as it comes."""
-    kept = bytearray()
-    failure: Exception | str | None = LEFT
-    try:
-        async for part in answer.parts:
-            if len(kept) <= KEPT_BYTES:
-                kept += part
-            yield part
-        failure = None
-    except ProviderError as error:
-        failure = error
-        raise
-    finally:
-        ending.watch.end()
-        body = bytes(kept) if failure is None and len(kept) <= KEPT_BYTES else None
-        runtime.turns.hold(asyncio.create_task(ending.run(runtime, body, failure)))
-
-
-async def _mark(
-    runtime: Runtime, stored: asyncio.Task[Asked | None], status: int, _watch: Watch, body: bytes
-) -> Exception:
-    """Mark a question that the model's API refused for good (``core.refused``)."""
-    refusal = refused(status, _json(body), retry_after=None, key=None)
-    asked = await stored
-    if asked is not None and is_final(refusal):
-        await mark_refused(runtime, asked)
-    return refusal
+    async def _store(self, asked: Asked, answer: RawAnswer, body: bytes) -> Exception | None:
+        """Store the answer; return why it could not be."""
+        try:
+            said, usage = await run_in_thread_if_large(len(body), _said, self.upstream, body, answer.is_stream)
+            self.watch.usage = usage
+            if said is None:
+                return UnusableReply("the answer is not whole")
+            self.watch.last_seq = await keep(self.runtime, asked, [said], text=str(said.get("content") or ""))
+        except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            _logger.warning("an answer that was passed through is not stored: %s", type(error).__name__)
+            return error
+        return None
 
 
 def _json(body: bytes) -> Any:
@@ -187,23 +185,6 @@ def _json(body: bytes) -> Any:
         return json.loads(body)
     except ValueError:
         return None
-
-
-async def _store(
-    runtime: Runtime, upstream: Upstream, stored: asyncio.Task[Asked | None], is_stream: bool, watch: Watch, body: bytes
-) -> Exception | None:
-    asked = await stored
-    if asked is None:
-        return None
-    try:
-        said, watch.usage = await run_in_thread_if_large(len(body), _said, upstream, body, is_stream)
-        if said is None:
-            return UnusableReply("the answer is not whole")
-        watch.last_seq = await keep(runtime, asked, [said], text=str(said.get("content") or ""))
-    except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        _logger.warning("an answer that was passed through is not stored: %s", type(error).__name__)
-        return error
-    return None
 
 
 def _said(upstream: Upstream, body: bytes, is_stream: bool) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:

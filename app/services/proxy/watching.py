@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from app import errors
@@ -40,7 +40,7 @@ class Watch:
     seconds: float = 0.0
     """That the model's API took, over all calls."""
     first_seconds: float | None = None
-    _called: float = field(default=0.0)
+    _called: float = 0.0
 
     @contextmanager
     def call(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
-"""What became of a conversation's proxied requests."""
+"""Show what became of a conversation's proxied requests."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asyncpg import Record
@@ -25,4 +26,16 @@ def request_view(row: Record, prices: Prices) -> dict[str, Any]:
         "completion_tokens": row["completion_tokens"],
         "cost": prices.cost(row["model"], usage),
         "error": row["error"],
+    }
+
+
+def request_sums(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sum requests up. The cost is None if no request's is known."""
+    costs = [one["cost"] for one in shown if one["cost"] is not None]
+    tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
+    return {
+        "requests": len(shown),
+        "failed": sum(one["error"] is not None for one in shown),
+        **{name: sum(one[name] or 0 for one in shown) for name in tokens},
+        "cost": sum(costs) if costs else None,
     }
