@@ -18,6 +18,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests import unhurried
 from tests.api.kit import Json, ok, user
 from tests.conftest import serving, wait_for
 from tests.providers import fake_openai as fake
@@ -222,7 +223,7 @@ def served(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[tuple[str
 
 def _is_ready(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/readyz").status_code == 200
+        return unhurried.get(f"{url}/readyz").status_code == 200
     except httpx.TransportError:
         return False
 

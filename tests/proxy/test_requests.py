@@ -21,6 +21,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
 from app.store import proxied_requests
 from app.store.proxied_requests import ProxiedRequest
+from tests import unhurried
 from tests.api.kit import Json, ok, path
 from tests.conftest import serving, wait_for
 from tests.providers.fake_openai import FakeOpenAI, reset_within, status
@@ -127,7 +128,7 @@ def test_a_model_that_cannot_be_reached_is_recorded(
             for place, mode in enumerate(("window", "pass-through")):
                 headers = {"X-Quire-Conversation": f"c{place}", "X-Quire-Mode": mode}
                 body = {"model": "fake", **BODIES["chat/completions"]}
-                answer = httpx.post(f"{url}/v1/chat/completions", json=body, headers=headers, timeout=30)
+                answer = unhurried.post(f"{url}/v1/chat/completions", json=body, headers=headers)
                 assert answer.status_code == 503
                 [one] = recorded(reader, 1, f"c{place}")
                 assert one["error"]
