@@ -40,6 +40,11 @@ class FoundEpoch:
     available: int
     epoch: Epoch
 
+    def holds(self, conversation: Conversation, available: int) -> bool:
+        """Return whether it is the epoch of the conversation as it is, with so many tokens available."""
+        same = self.uid == conversation.uid and self.available == available
+        return same and self.epoch.layout.holds(conversation.totals)
+
 
 @dataclass(frozen=True, slots=True)
 class KeptWindow:

@@ -115,9 +115,7 @@ def _settled(server: Server) -> float:
 # --- What is asked -----------------------------------------------------------------------------------
 
 
-def _proxied(
-    harness_: Harness, tree: Path, recall: str, dialects: tuple[str, ...]
-) -> Iterator[tuple[str, Trees, Ask]]:
+def _proxied(harness_: Harness, tree: Path, recall: str, dialects: tuple[str, ...]) -> Iterator[tuple[str, Trees, Ask]]:
     with ExitStack() as stack:
         api = stack.enter_context(played_api(harness_))
         for dialect in dialects:

@@ -47,7 +47,8 @@ _ONE_ROW_OF_THE_TENANT = "LIMIT length(set_config('app.tenant', $1::text, true))
 
 # A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
 # message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
-# no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9).
+# no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9). Without an epoch of
+# its own, also whether a head has notes while the history is whole: those of a person, and of no message.
 #
 # What bounds ``seq`` are scalar subqueries of their own: under row-level security a bound that holds COALESCE, LEAST
 # or arithmetic on a column counts as leaky and is applied only after every message of the conversation was read.
@@ -64,7 +65,11 @@ WITH c AS MATERIALIZED (
          c.prompt_through
     FROM c LEFT JOIN e ON true
 )
-SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*
+SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*,
+       CASE WHEN e.number IS NULL THEN EXISTS (
+         SELECT FROM notes n
+          WHERE n.tenant_id = $1::uuid AND n.conversation_id = $2 AND (n.source = 'person' OR n.seq < 1)
+       ) END AS has_notes
   FROM c
   CROSS JOIN z
   LEFT JOIN e ON true
@@ -111,6 +116,8 @@ class WindowParts:
     prompt: tuple[Item, ...]
     items: tuple[Item, ...]
     """Empty when the epoch that was asked with has ended."""
+    has_notes: bool | None = None
+    """Whether the head has notes while the history is whole; None: not read."""
 
 
 async def load(
@@ -165,6 +172,7 @@ def _parts(row: Record | None) -> WindowParts | None:
         own_epoch,
         tuple(item for item in items if item.kind == "prompt"),
         tuple(item for item in items if item.kind != "prompt"),
+        row["has_notes"],
     )
 
 
