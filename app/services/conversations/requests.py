@@ -180,7 +180,7 @@ def check(conversation: Conversation | None, request: AppendRequest) -> None:
             assert_never(request)
 
 
-def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer) -> bool:
+def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer | ProxyQuestion) -> bool:
     """Return whether ``check`` lets the request append to the conversation."""
     if isinstance(request, ProxyAnswer):
         return conversation.uid == request.conversation_uid
