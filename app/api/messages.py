@@ -97,7 +97,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
     window_request = _wanted(runtime, caller, query)
     idempotency = await work_on(
-        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
+        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
     )
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = PostedMessages(
@@ -133,7 +133,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     user_id = caller.user(body.user_id)
     window_request = _wanted(runtime, caller, query)
     idempotency = await work_on(
-        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
+        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
     )
     listed = await anyio.to_thread.run_sync(read_list, body.messages, body.system, runtime.defaults.limits)
     sent = SyncedList(
