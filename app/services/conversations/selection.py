@@ -21,9 +21,9 @@ from app.core.proxy import leaves_out, meet
 from app.core.sync import LOOK_BACK, match
 from app.postgres.database import Connection
 from app.runtime import Runtime
+from app.services.conversations.lists import CallersList
 from app.services.conversations.requests import (
     AppendRequest,
-    CallersList,
     ImportedMessages,
     PostedMessages,
     ProxyAnswer,
@@ -148,15 +148,17 @@ def _arrivals(drafts: Sequence[Draft]) -> list[Arrival]:
 def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Selection:
     """Return the messages of a list that begin there, the list's prompt not counted. Raises Invalid for too many."""
     first = listed.lead + new_from
-    drafts = listed.drafts[first:]
-    if len(drafts) > listed.new_max:
+    count = len(listed.sent) - first
+    if count > listed.new_max:
         raise errors.Invalid(
-            f"{len(drafts)} messages of the list are new; at most {listed.new_max} can be stored at once."
+            f"{count} messages of the list are new; at most {listed.new_max} can be stored at once."
             " Sync the beginning of the list first.",
             errors=[{"loc": ["body", "messages"], "msg": f"must have at most {listed.new_max} new messages"}],
             extra={"matched": first, "messages_max": listed.new_max},
         )
-    return Selection(_arrivals(drafts), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over)))
+    return Selection(
+        _arrivals(listed.drafts(first)), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over))
+    )
 
 
 async def _system(
@@ -219,7 +221,7 @@ async def _of_question(
     newest: list[Told] = []
     if known.end.last_seq > through:
         newest = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
-    sent = [(d.role, digest) for d, digest in zip(listed.drafts[listed.lead :], listed.digests, strict=True)]
+    sent = list(zip(listed.roles, listed.digests, strict=True))
     stored = [(told.role, told.digest) for told in newest]
     met = meet(sent, alike, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
     selection = _from(listed, met.new_from, passed_over=[listed.lead + i for i in met.passed_over])
