@@ -294,16 +294,20 @@ async def lines(
     return by_page
 
 
+# An epoch, which its conversation is in from now on. Epochs with larger numbers were made by other rules: under other
+# settings, or by an earlier version of Quire.
 STORE_EPOCH = f"""
+WITH c AS (
+  UPDATE conversations SET epoch = $3::bigint WHERE tenant_id = $1 AND id = $2 RETURNING id
+), later AS (
+  DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number > $3
+)
 INSERT INTO epochs (tenant_id, conversation_id, number, available, head, {", ".join(LAYOUT_COLUMNS)})
-VALUES ($1, $2, $3, $4, $5, {", ".join(f"${6 + i}" for i in range(len(LAYOUT_COLUMNS)))})
+SELECT $1, c.id, $3, $4::int, $5::text, {", ".join(f"${6 + i}::bigint" for i in range(len(LAYOUT_COLUMNS)))} FROM c
 ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
    SET available = excluded.available, head = excluded.head,
        {", ".join(f"{name} = excluded.{name}" for name in LAYOUT_COLUMNS)}
 """
-# Epochs with larger numbers were made by other rules: under other settings, or by an earlier version of Quire.
-FORGET_LATER_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number > $3"
-SET_EPOCH = "UPDATE conversations SET epoch = $3 WHERE tenant_id = $1 AND id = $2"
 
 
 async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str, available: int, epoch: Epoch) -> None:
@@ -312,8 +316,6 @@ async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
     head = dumps(asdict(epoch.head))
     await connection.execute(STORE_EPOCH, tenant, conversation_id, layout.number, available, head, *columns)
-    await connection.execute(FORGET_LATER_EPOCHS, tenant, conversation_id, layout.number)
-    await connection.execute(SET_EPOCH, tenant, conversation_id, layout.number)
 
 
 STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"
