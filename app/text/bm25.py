@@ -135,8 +135,8 @@ def component(term: str) -> int:
 def document(text: str, speaker: str = "") -> str:
     """A text's vector as a sparsevec literal; of very many terms the most frequent.
 
-    It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one that
-    says whether it asks.
+    It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
+    that says whether it asks.
     """
     counts: dict[int, int] = {}
     for run in _runs(text):
