@@ -13,6 +13,7 @@ from app.ids import uuid7
 from app.postgres.database import Connection, Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.store import embeddings, memories
+from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memories import Filter, Meaning, Scoring
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
@@ -108,7 +109,7 @@ async def test_a_search_reads_covering_indexes_once(
     assert scans
     for step in scans:
         if step.get("Index Name") == "memories_pkey":  # what may be lifted by its neighbours, and what is returned
-            assert step["Actual Loops"] * step["Actual Rows"] <= memories.LOOKED_AT + memories.LOOKED_AT_EACH * 10
+            assert step["Actual Loops"] * step["Actual Rows"] <= LOOKED_AT + LOOKED_AT_EACH * 10
             continue
         assert step["Node Type"] == "Index Only Scan", json.dumps(step)
         assert step["Index Name"] in ("memories_search_idx", "embeddings_search_idx"), step

@@ -76,11 +76,14 @@ def test_search_results_carry_the_metadata_of_their_memory_or_message(client: ht
         append(client, text, [user(f"A {text} ferry.", metadata=metadata), assistant("OK.")])
     append(client, "plain", [user('A plain ferry with "metadata".'), assistant("OK.")])
     found = ok(client.post("/memories/search", json={"user_id": "u", "query": "ferry"}))["results"]
-    assert {one["conversation_id"]: one["metadata"] for one in found if "ferry" in one["summary"]} == {
+    expected: dict[str | None, Json] = {
         None: {"from": "form 7", "n": [1, {"汉": None}]},
         "short": {"ticket": 4711},
-        **{name: {} for name in ("long", "none", "plain")},
+        "long": {},
+        "none": {},
+        "plain": {},
     }
+    assert {one["conversation_id"]: one["metadata"] for one in found if "ferry" in one["summary"]} == expected
     for one in found:
         assert ok(client.get(f"/memories/{one['memory_key']}"))["metadata"] == one["metadata"]
 
