@@ -14,8 +14,10 @@ tell more than its length suggests. An unknown part, because there is no vector 
 for it, is replaced by what usually goes with the other part (measured on dialogues). So a score means the same in
 every mode, and no memory is penalised for a missing vector.
 
-A turn of a dialogue earns a part of its neighbours' scores: an answer is found by its question. What was said by a
-speaker whom the query names, or in days that it names, scores more; whatever else was said can still be found.
+A turn of a dialogue earns a part of its neighbours' scores. An answer is found by its question, and the question does
+not need the answer; what was merely told before says nothing of it. Then a turn that matches by itself is drawn to the
+best of the turns around: several matches in one place are no chance. What was said by a speaker whom the query names,
+or in days that it names, scores more; whatever else was said can still be found.
 
 Whether a query is answered at all is judged before anything enters a window. The best score alone cannot tell: among
 many memories one is always closest. The better sign is how much of the query's information the owner's memories
@@ -52,13 +54,15 @@ CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 COVERAGE_PER_CLOSENESS = 0.05
 
 NEIGHBOUR = 0.35
-"""The part of its neighbours' scores that a turn earns besides its own."""
+"""The part that a turn earns of the score of a question before it, and, unless it is a question, of what follows it."""
 NEXT_BUT_ONE = 0.1
 """The same of the turns beyond these: the last thing that the speaker said, and the next."""
+AROUND, AROUND_TURNS = 0.25, 12
+"""The part of the way that a turn is drawn to the best of so many turns before and after it."""
 DIALOGUE_MESSAGES_A_PAGE = 1.25
 """A conversation with hardly more messages than pages is a list without answers, and neighbours in it are unrelated."""
 
-SPOKEN = 0.75
+SPOKEN = 1.5
 """What a passage scores more if the query names its speaker. Much more would hide what others said of the matter."""
 DATED = 3.0
 """What a passage scores more if it was said in days that the query names."""

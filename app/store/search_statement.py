@@ -16,21 +16,14 @@ from app.core.relevance import (
     CLOSENESS_USUAL_MAX,
     COMMON,
     COVERAGE_PER_CLOSENESS,
-    DIALOGUE_MESSAGES_A_PAGE,
     FEW,
-    NEIGHBOUR,
-    NEXT_BUT_ONE,
-    SPOKEN,
     WORDS,
 )
+from app.store.lifting import LIFTED, LOOKED_AT, LOOKED_AT_EACH
 from app.text.bm25 import DIMENSIONS
 
 RECENT = 1_000
 """The owner's newest memories, which tell how common words are, and what all vectors have in common."""
-LOOKED_AT, LOOKED_AT_EACH = 300, 6
-"""The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
-into the results.
-"""
 
 # A query can have parts, which are scored beside it: names and parameters of the first have no suffix. A term's idf is
 # worked out over the owner's newest rows, for all of them at once.
@@ -123,38 +116,6 @@ _SCORED = """scored AS MATERIALIZED ( -- narrow: it is written for every row tha
     FROM worded m {vectors}
    WHERE CASE WHEN coalesce(fits, true) THEN {coverage} > 0 OR {is_close} END
 )"""
-# A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
-# everything else stands alone. What a speaker said whom the query names, or in days that it names, counts for more.
-_LIFTED = f"""best AS MATERIALIZED (
-  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page,
-         CASE WHEN $18::text IS NOT NULL AND (m.terms <#> $18::text::sparsevec) < 0 THEN {SPOKEN} ELSE 0 END
-         + CASE WHEN $19::uuid[] IS NULL THEN 0
-                ELSE coalesce((SELECT max(weight) FROM unnest($19, $20::uuid[], $21::float8[]) t (since, until, weight)
-                                WHERE b.id >= since AND b.id < until), 0) END AS named
-    FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
-         LATERAL (SELECT type, conversation_uid, seq, page, terms FROM memories
-                   WHERE tenant_id = $1 AND id = b.id OFFSET 0) m -- each by itself, never by another scan
-), turns AS (
-  SELECT id, conversation_uid, seq, coverage, score, named, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
-    FROM best WHERE type = 'episode'
-), lifted AS ( -- by the best passage of each neighbour
-  SELECT id, coverage, score AS own, score + named + CASE WHEN talk
-           THEN {NEIGHBOUR} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before, 0), 0)
-                               + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0))
-              + {NEXT_BUT_ONE} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before_that, 0), 0)
-                                  + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after_that, 0), 0))
-           ELSE 0 END AS score,
-         row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place
-    FROM turns
-  WINDOW before AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING),
-         after AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING),
-         before_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 PRECEDING AND 2 PRECEDING),
-         after_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 FOLLOWING AND 2 FOLLOWING)
-), every AS (
-  SELECT id, coverage, own, score FROM lifted WHERE place = 1 OR $17
-  UNION ALL
-  SELECT id, coverage, score, score + named FROM best WHERE type <> 'episode'
-)"""
 _RANKED = f"""found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
          count(*) OVER () AS taken
@@ -198,7 +159,7 @@ def statement(parts: int, *, vectors: bool) -> str:
     queries = [_QUERY.format(k=name, terms=of) for name, of in zip(names, terms, strict=True)]
     near = [_CLOSENESS.format(k=name, vector=of) for name, of in zip(names, probes, strict=True)]
     ways = [*queries, worded, *([_SAMPLE, *near] if vectors else [])]
-    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, _LIFTED, _RANKED])
+    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, LIFTED, _RANKED])
 
 
 def _greatest(expressions: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from app.text.chinese_scripts import simplified
+from app.text.questions import asks
 
 DIMENSIONS = 1_000_000_000
 """The maximum of sparsevec: with some thousand terms per user, collisions do not matter."""
@@ -41,6 +42,8 @@ SPEAKER_TERMS_MAX, SPEAKER_CHARACTERS = 32, 1_000
 """Words of a query that can name a speaker, and characters that are read for them."""
 SAID_BY = "\0said by "
 """What sets a speaker's component apart from that of the same word in a text."""
+ASKS, TELLS = 1, 2
+"""The values of the component that says whether a text asks. Vectors of earlier builds have none."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -132,7 +135,8 @@ def component(term: str) -> int:
 def document(text: str, speaker: str = "") -> str:
     """A text's vector as a sparsevec literal; of very many terms the most frequent.
 
-    It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds.
+    It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
+    that says whether it asks.
     """
     counts: dict[int, int] = {}
     for run in _runs(text):
@@ -146,6 +150,7 @@ def document(text: str, speaker: str = "") -> str:
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
     values = {index: weights[times] for index, times in frequent.items()}
     values |= dict.fromkeys(speakers(speaker), "1")
+    values[_ASKING] = str(ASKS if asks(text) else TELLS)
     inside = ",".join([f"{index}:{values[index]}" for index in sorted(values)])
     return f"{{{inside}}}/{DIMENSIONS}"
 
@@ -164,6 +169,9 @@ def _word_components(run: str) -> tuple[int, ...]:
 
 
 _STOPPED = frozenset(map(component, STOP_WORDS))
+_ASKING = component("\0asks")
+ASKING = f"{{{_ASKING}:1}}/{DIMENSIONS}"
+"""The vector whose inner product with a document is ASKS, TELLS or, if it is unknown, 0."""
 
 
 def query(text: str) -> list[int]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from app.text import bm25
 from app.text.chinese_scripts import simplified
 from app.text.language import fold, is_han, words
+from app.text.questions import asks
 from app.text.small_talk import (
     CHINESE_PHRASES,
     CHINESE_WORDS,
@@ -57,9 +58,6 @@ _GRAMMAR = frozenset(
 _DATES = frozenset(
     "january february march april june july august september october november december jan feb mar apr jun jul aug sep "
     "sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
-)
-_QUESTION = re.compile(
-    r"[?？]\W*$|[吗呢]\W*$|^\W*(?:who|what|when|where|which|why|how|do|does|did|is|are|can)\b", re.IGNORECASE
 )
 _DAY_OR_YEAR = re.compile(r"[0-2]?\d|3[01]|(?:19|20)\d\d")
 _VALUE = re.compile(
@@ -129,7 +127,7 @@ def answers_first(texts: Sequence[str], query: str) -> list[int]:
 
 
 def _asks_again(text: str, query_terms: set[str]) -> bool:
-    if _QUESTION.search(text) is None:
+    if not asks(text):
         return False
     text_terms = set(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else {text.strip()}
     return len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0

@@ -11,8 +11,9 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.store import embeddings, memories
+from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memories import Filter, Hits, Meaning, Named, Part, Scoring
-from app.store.search_statement import LOOKED_AT, LOOKED_AT_EACH, RECENT
+from app.store.search_statement import RECENT
 from app.text import bm25
 from tests.guards.tenants import ANN
 

@@ -13,8 +13,9 @@ from app.ids import uuid7
 from app.postgres.database import Connection, Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.store import embeddings, memories
+from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memories import Filter, Meaning, Scoring
-from app.store.search_statement import LOOKED_AT, LOOKED_AT_EACH, statement
+from app.store.search_statement import statement
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import steps

@@ -9,12 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
+from app.core.messages import METADATA_MAX
 from app.core.narrowing import OWN_TYPES
 from app.core.scope import owner_of
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store.remembered import LIST
-from tests.api.kit import Json, append, created, ok, problem, user
+from tests.api.kit import Json, append, assistant, created, ok, problem, user
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +68,24 @@ def seeded(client: httpx.Client) -> httpx.Client:
     remember(client, "Bob's", user_id="bob", metadata={"project": "harbour"}, keywords=["boats"])
     append(client, "talk", [user("A message about boats.")], user_id="u")
     return client
+
+
+def test_search_results_carry_the_metadata_of_their_memory_or_message(client: httpx.Client) -> None:
+    remember(client, "The ferry leaves at nine.", metadata={"from": "form 7", "n": [1, {"汉": None}]})
+    for text, metadata in (("short", {"ticket": 4711}), ("long", {"x": "y" * METADATA_MAX}), ("none", "no object")):
+        append(client, text, [user(f"A {text} ferry.", metadata=metadata), assistant("OK.")])
+    append(client, "plain", [user('A plain ferry with "metadata".'), assistant("OK.")])
+    found = ok(client.post("/memories/search", json={"user_id": "u", "query": "ferry"}))["results"]
+    expected: dict[str | None, Json] = {
+        None: {"from": "form 7", "n": [1, {"汉": None}]},
+        "short": {"ticket": 4711},
+        "long": {},
+        "none": {},
+        "plain": {},
+    }
+    assert {one["conversation_id"]: one["metadata"] for one in found if "ferry" in one["summary"]} == expected
+    for one in found:
+        assert ok(client.get(f"/memories/{one['memory_key']}"))["metadata"] == one["metadata"]
 
 
 def test_memories_are_listed_newest_first_without_messages(seeded: httpx.Client) -> None:

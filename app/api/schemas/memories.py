@@ -146,6 +146,7 @@ class MemoryResult(BaseModel):
     page: int | None
     message_ids: list[UUID]
     archive_id: UUID | None
+    metadata: dict[str, Any] = Field(description="as the memory or the message was sent with")
 
 
 class FoundMemory(MemoryResult):
@@ -155,7 +156,6 @@ class FoundMemory(MemoryResult):
 class MemoryDetail(MemoryResult):
     content: str = Field(description="up to 100 KB, with a mark where it is cut")
     is_cut: bool
-    metadata: dict[str, Any]
     sensitivity: Literal["normal", "sensitive"]
     expires_at: datetime | None
     source: str = Field(description="person, llm or extractive")

@@ -28,6 +28,8 @@ class SearchHit:
     """The memory itself, if it has content of its own; ``text`` may then be a passage of it."""
     line: str = ""
     """The message's line, if ``text`` is the whole message."""
+    body: str = "{}"
+    """The message as it was sent, as JSON."""
     name: str | None = None
     """The name that its message was sent with."""
     alike: frozenset[UUID] = frozenset()

@@ -16,7 +16,9 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core import relevance as relevances
+from app.core.canonical import dumps
 from app.core.fusion import fused
+from app.core.messages import METADATA_MAX
 from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
@@ -323,9 +325,8 @@ def _told(
             if whole is not None:
                 text = own[whole["key"]]
             line = row["line"] if text == said_all else ""
-            results.append(
-                SearchHit(hit, row["role"], text, row["id"], line=line, name=names[hit.conversation_id, hit.seq])
-            )
+            name = names[hit.conversation_id, hit.seq]
+            results.append(SearchHit(hit, row["role"], text, row["id"], line=line, body=row["body"], name=name))
     return results
 
 
@@ -347,7 +348,16 @@ def fields(moment: SearchHit, query: str) -> dict[str, Any]:
         "page": hit.page,
         "message_ids": [str(moment.message_id)] if moment.message_id else [],
         "archive_id": str(hit.archive_id) if hit.archive_id else None,
+        "metadata": json.loads(moment.whole["metadata"]) if moment.whole else _sent_metadata(moment.body),
     }
+
+
+def _sent_metadata(body: str) -> dict[str, Any]:
+    """Return the `metadata` that a message was sent with; {} if it is no object or longer than a memory's can be."""
+    if '"metadata"' not in body:
+        return {}
+    sent = json.loads(body).get("metadata")
+    return sent if isinstance(sent, dict) and len(dumps(sent)) <= METADATA_MAX else {}
 
 
 def result(moment: SearchHit, query: str) -> dict[str, Any]:
@@ -357,7 +367,7 @@ def result(moment: SearchHit, query: str) -> dict[str, Any]:
 
 def size(moments: Sequence[SearchHit], query: str) -> int:
     """Return how many characters ``result`` will process in total."""
-    return sum(len(moment.text) + len(query) for moment in moments)
+    return sum(len(moment.text) + len(moment.body) + len(query) for moment in moments)
 
 
 def detail(moment: SearchHit) -> dict[str, Any]:
@@ -371,7 +381,6 @@ def detail(moment: SearchHit) -> dict[str, Any]:
         **fields(moment, ""),
         "content": shown,
         "is_cut": is_cut,
-        "metadata": json.loads(whole["metadata"]) if whole else {},
         "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",
         "expires_at": time_text(whole["expires_at"]) if whole and whole["expires_at"] else None,
         "source": whole["source"] if whole else "extractive",

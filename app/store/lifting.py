@@ -1,0 +1,64 @@
+"""How the turns around a message, and what a query names, raise its score: a part of the search statement.
+
+See ``core/relevance.py``. It reads ``scored`` (id, coverage, score) and makes ``every`` (id, coverage, own, score).
+"""
+
+from app.core.relevance import (
+    AROUND,
+    AROUND_TURNS,
+    DIALOGUE_MESSAGES_A_PAGE,
+    NEIGHBOUR,
+    NEXT_BUT_ONE,
+    SPOKEN,
+)
+from app.text.bm25 import ASKING, ASKS, TELLS
+
+LOOKED_AT, LOOKED_AT_EACH = 300, 6
+"""The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
+into the results.
+"""
+
+
+def _best(frame: str, condition: str = "") -> str:
+    """The best score of the turns in a frame, by the best passage of each; 0 if none is better."""
+    return f"coalesce(greatest(max(score) FILTER (WHERE talk{condition}) OVER {frame}, 0), 0)"
+
+
+def _frame(first: str, last: str) -> str:
+    return f"(PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN {first} AND {last})"
+
+
+# A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
+# everything else stands alone. A turn that may be a question lifts the next and is not lifted by it.
+LIFTED = f"""best AS MATERIALIZED (
+  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, -(m.terms <#> '{ASKING}'::sparsevec) AS asking,
+         CASE WHEN $18::text IS NOT NULL AND (m.terms <#> $18::text::sparsevec) < 0 THEN {SPOKEN} ELSE 0 END
+         + CASE WHEN $19::uuid[] IS NULL THEN 0
+                ELSE coalesce((SELECT max(weight) FROM unnest($19, $20::uuid[], $21::float8[]) t (since, until, weight)
+                                WHERE b.id >= since AND b.id < until), 0) END AS named
+    FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
+         LATERAL (SELECT type, conversation_uid, seq, page, terms FROM memories
+                   WHERE tenant_id = $1 AND id = b.id OFFSET 0) m -- each by itself, never by another scan
+), turns AS (
+  SELECT id, conversation_uid, seq, coverage, score, named, asking, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
+    FROM best WHERE type = 'episode'
+), lifted AS (
+  SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named + CASE WHEN talk
+           THEN {NEIGHBOUR} * ({_best("before", f" AND asking <> {TELLS}")}
+                               + CASE WHEN asking <> {ASKS} THEN {_best("after")} ELSE 0 END)
+              + {NEXT_BUT_ONE} * ({_best("before_that")} + {_best("after_that")})
+           ELSE 0 END AS score,
+         row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place
+    FROM turns
+  WINDOW before AS {_frame("1 PRECEDING", "1 PRECEDING")}, after AS {_frame("1 FOLLOWING", "1 FOLLOWING")},
+         before_that AS {_frame("2 PRECEDING", "2 PRECEDING")}, after_that AS {_frame("2 FOLLOWING", "2 FOLLOWING")}
+), drawn AS (
+  SELECT id, coverage, own, place, CASE WHEN talk AND own > 0
+           THEN score + {AROUND} * (max(score) FILTER (WHERE talk) OVER around - score) ELSE score END AS score
+    FROM lifted WHERE place = 1 OR $17
+  WINDOW around AS {_frame(f"{AROUND_TURNS} PRECEDING", f"{AROUND_TURNS} FOLLOWING")}
+), every AS (
+  SELECT id, coverage, own, score FROM drawn
+  UNION ALL
+  SELECT id, coverage, score, score + named FROM best WHERE type <> 'episode'
+)"""

@@ -1,0 +1,79 @@
+"""Where a message stands says what it is worth: after a question, or around better matches."""
+
+import anyio.to_thread
+import pytest
+
+from app.runtime import Runtime
+from app.text import bm25
+from app.text.questions import asks
+from tests.api.kit import assistant, turn, user
+from tests.search.conftest import Sql
+from tests.search.kit import drain, find, say
+
+pytestmark = pytest.mark.anyio
+
+ASKED = {
+    "en": ("Which ferry goes to the island?", "The ferry to the island is painted.", "island ferry"),
+    "zh": ("去小岛坐哪班渡轮？", "去小岛的渡轮刚刷了漆。", "小岛渡轮"),
+}
+
+
+async def talked(made: Runtime, language: str) -> str:
+    """Say a question and a statement, each with a reply that has none of their words; return a query for both."""
+    question, statement, query = ASKED[language]
+    for text, reply in ((question, "The white one, at noon."), (statement, "Good to hear that.")):
+        await say(made, "c", [*turn(len(text), 3), user(text), assistant(reply), *turn(len(text), 3)])
+    await drain(made)
+    return query
+
+
+async def scores(made: Runtime, query: str) -> dict[str, float]:
+    return {one.text: one.score for one in (await find(made, query, limit=50)).moments}
+
+
+@pytest.mark.parametrize("language", ASKED)
+async def test_a_reply_is_found_by_the_question_before_it_and_not_by_a_statement(made: Runtime, language: str) -> None:
+    found = await scores(made, await talked(made, language))
+    assert found["The white one, at noon."] > found["Good to hear that."] + 1
+
+
+@pytest.mark.parametrize("language", ASKED)
+async def test_vectors_of_earlier_builds_do_not_say_who_asks_so_both_replies_are_found(
+    made: Runtime, run_as_superuser: Sql, language: str
+) -> None:
+    query = await talked(made, language)
+    index = bm25.ASKING[1:].split(":", maxsplit=1)[0]
+    unsaid = f"UPDATE memories SET terms = regexp_replace(terms::text, '\\m{index}:[12]', '{index}:0')::sparsevec"
+    await anyio.to_thread.run_sync(run_as_superuser, unsaid)
+    found = await scores(made, query)
+    assert found["Good to hear that."] > 1 < found["The white one, at noon."]
+
+
+async def test_a_match_near_a_better_one_comes_before_a_lone_one(made: Runtime) -> None:
+    await say(made, "c", [user("Many boats came in."), assistant("And more.")])
+    for number in range(12):
+        await say(made, "c", turn(number, 3))
+    await say(made, "c", [user("The harbour festival ended with fireworks and music."), assistant("How nice.")])
+    await say(made, "c", [*turn(50, 3), user("Many boats went out."), assistant("And fewer.")])
+    await drain(made)
+    found = await scores(made, "harbour festival fireworks boats")
+    assert found["Many boats went out."] > found["Many boats came in."] + 0.5
+    assert found["answer 50 because because because "] < found["Many boats came in."], "it does not match by itself"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("Where did you go?", True),
+        ("I saw it. Did you?!", True),
+        ("你去哪儿了？", True),
+        ("你吃饭了吗", True),
+        ("How was it", True),
+        ("I wonder why.", False),
+        ("我去了上海。", False),
+        ("a?b:c", False),
+        ("", False),
+    ],
+)
+def test_a_question_is_known_by_its_end_or_its_first_word(text: str, is_question: bool) -> None:
+    assert asks(text) == is_question
