@@ -24,7 +24,7 @@ from app.core.relevance import (
     score_of,
 )
 from app.postgres.database import Connection
-from app.store.lifting import LIFTED, LOOKED_AT
+from app.store.lifting import LOOKED_AT, lifting
 from app.text import bm25
 from app.text.bm25 import DIMENSIONS
 
@@ -201,7 +201,7 @@ def statement(parts: int, *, vectors: bool) -> str:
     queries = [_QUERY.format(k=name, terms=of) for name, of in zip(names, terms, strict=True)]
     near = [_CLOSENESS.format(k=name, vector=of) for name, of in zip(names, probes, strict=True)]
     ways = [*queries, *([_SAMPLE, *near] if vectors else [])]
-    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, LIFTED, _RANKED])
+    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, lifting(), _RANKED])
 
 
 def _greatest(expressions: Sequence[str]) -> str:
