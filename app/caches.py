@@ -7,20 +7,24 @@ totals it was derived for, a window by both. Keys begin with the tenant. Erased 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
-from app.core.model import Context, Epoch
+from app.core.model import Context, Epoch, Role
 from app.store.windows import WindowParts
 
 CONVERSATIONS_CACHED = 20_000
 EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
+MESSAGES_CACHED = 40_000
+"""About 250 bytes each."""
 WINDOWS_KEPT_BYTES = 32_000_000
 """Total size of cached window texts: about a thousand windows of 8,000 tokens."""
 WINDOWS_KEPT_SECONDS = 60.0
@@ -40,6 +44,11 @@ class FoundEpoch:
     available: int
     epoch: Epoch
 
+    def holds(self, conversation: Conversation, available: int) -> bool:
+        """Return whether it is the epoch of the conversation as it is, with so many tokens available."""
+        same = self.uid == conversation.uid and self.available == available
+        return same and self.epoch.layout.holds(conversation.totals)
+
 
 @dataclass(frozen=True, slots=True)
 class KeptWindow:
@@ -53,6 +62,35 @@ class KeptWindow:
     """The response, if it had no tail."""
     size: int
     """Approximate size of all its texts in bytes."""
+
+
+class Known(NamedTuple):
+    """What is told of a message of a caller's list without its text."""
+
+    role: Role
+    client_id: str | None
+    digest: bytes
+
+
+class KnownMessages:
+    """Messages of callers' lists that kept to the rules, by the hash of their text. For any thread."""
+
+    def __init__(self) -> None:
+        self._by_hash: LRUCache[bytes, Known] = LRUCache(MESSAGES_CACHED)
+        self._lock = threading.Lock()
+
+    def leading(self, hashes: Sequence[bytes]) -> list[Known]:
+        """Return the first messages of a list, up to one that is not known."""
+        with self._lock:
+            return [self._by_hash[one] for one in takewhile(self._by_hash.__contains__, hashes)]
+
+    def keep(self, hashes: Sequence[bytes], known: Sequence[Known]) -> None:
+        with self._lock:
+            self._by_hash.update(zip(hashes, known, strict=True))
+
+    def clear(self) -> None:
+        with self._lock:
+            self._by_hash.clear()
 
 
 @dataclass(frozen=True)
@@ -75,6 +113,7 @@ class Caches:
     """The model list of the API behind the proxy."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
+    messages: KnownMessages = field(default_factory=KnownMessages)
     _conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )
@@ -98,7 +137,7 @@ class Caches:
         for cache in (self.epochs, self.windows):
             for key in [k for k in cache if k[0] == tenant and k[1] in gone]:
                 cache.pop(key, None)
-        for texts in (self.counts, self.query_vectors, self.expansions):
+        for texts in (self.counts, self.query_vectors, self.expansions, self.messages):
             texts.clear()
 
     def keep_window(self, key: tuple[object, ...], window: KeptWindow) -> None:

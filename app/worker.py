@@ -8,6 +8,7 @@ from functools import partial
 from random import SystemRandom
 from uuid import UUID
 
+from app.errors import StorageUnavailable
 from app.jobs import Handler
 from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
@@ -137,26 +138,28 @@ async def repeat(tasks: Sequence[Task], runtime: Runtime, stop: asyncio.Event, *
     """Run the tasks in turn, repeatedly. A task that fails is logged and runs again in its next turn."""
     while not stop.is_set():
         for task in tasks:
-            try:
-                await task(runtime)
-            except Exception:
-                _logger.exception("housekeeping failed: %s", getattr(task, "__name__", task))
+            await _succeeds(task, runtime)
         await _wait(stop, interval_seconds)
 
 
 async def until_done(task: Task, runtime: Runtime, stop: asyncio.Event) -> None:
     """Run a task once; while it fails, retry a little later."""
-    while not stop.is_set():
-        try:
-            await task(runtime)
-        except ProviderError as error:
-            _logger.warning("%s waits for its provider: %s", getattr(task, "__name__", task), error)
-            await _wait(stop, HOUSEKEEPING_SECONDS)
-        except Exception:
-            _logger.exception("%s failed", getattr(task, "__name__", task))
-            await _wait(stop, HOUSEKEEPING_SECONDS)
-        else:
-            return
+    while not stop.is_set() and not await _succeeds(task, runtime):
+        await _wait(stop, HOUSEKEEPING_SECONDS)
+
+
+async def _succeeds(task: Task, runtime: Runtime) -> bool:
+    """Run a task. Log its failure: a provider or database that is away takes a line, a defect its traceback."""
+    name = getattr(task, "__name__", task)
+    try:
+        await task(runtime)
+    except (ProviderError, StorageUnavailable) as error:
+        _logger.warning("%s will run again: %s", name, error)
+    except Exception:
+        _logger.exception("%s failed", name)
+    else:
+        return True
+    return False
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

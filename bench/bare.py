@@ -31,7 +31,8 @@ from app.core.canonical import dumps
 from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store.memories import BY_WORDS, SEARCH, Meaning
+from app.store.memories import Meaning
+from app.store.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from app.text.language import script_counts
 

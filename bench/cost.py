@@ -57,9 +57,9 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
     return [table(plan, measured, seconds)]
 
 
-def build(api: Api, conversation: str, size: int) -> None:
+def build(api: Api, conversation: str, size: int, seed: int | None = None) -> None:
     api.create(conversation, BUDGET)
-    api.append(conversation, history(size, seed=size))
+    api.append(conversation, history(size, seed=size if seed is None else seed))
 
 
 OPERATIONS = ("append", "append + window", f"window {BUDGET}, own", f"window {DERIVED_BUDGET}, derived")

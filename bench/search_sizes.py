@@ -52,7 +52,7 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
         model = embeddings.model_id(name, dimensions)
         for size in sizes:
             owner = owner_of(f"u:of-{size}")
-            await _fill(superuser, owner, model, dimensions, size)
+            await fill(superuser, owner, model, dimensions, size)
             rng = Random(size)
             terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
             meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
@@ -103,7 +103,8 @@ KINDS = 1_000
 """Different texts and vectors; rows repeat them."""
 
 
-async def _fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensions: int, size: int) -> None:
+async def fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensions: int, size: int) -> None:
+    """Make memories of a user, and their vectors."""
     rng = Random(1)
     vocabulary = [*words.WORDS, *(f"word{i}" for i in range(3_000))]
     texts = [

@@ -29,6 +29,7 @@ from app.postgres.tables import metadata
 from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
+from tests import unhurried
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
@@ -245,7 +246,7 @@ def serve(app: FastAPI) -> Iterator[Served]:
         wait_for(lambda: server.started or not thread.is_alive())
         assert server.started
         # FastAPI makes its routes when it first needs them, which two servers in one process must not do at once.
-        httpx.get(f"{server.url}/nothing")
+        unhurried.get(f"{server.url}/nothing")
         _serving.add(server)
         yield server
     finally:

@@ -61,7 +61,7 @@ async def archive_result(
         text = await run_in_thread_if_large(len(request_.result), dumps, answer)
         return StoredResponse.about(text, conversation, request_.user_id)
 
-    idempotency = await work_on(request, IdempotencyKey.of, caller, key, "POST", request.url.path, value)
+    idempotency = await work_on(request, IdempotencyKey.of, caller, key, "POST", request.scope["path"], value)
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
 
 
@@ -162,7 +162,7 @@ async def delete_archive(
         return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
     touched: set[str] = set()
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.forget_erased(caller.tenant, touched)
     return json_text(answer)

@@ -76,7 +76,7 @@ async def create_conversation(
         made = await conversations.get(connection, caller.tenant, new.id)
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
 
 
@@ -179,7 +179,7 @@ async def change_conversation(
         updated = await conversations.get(connection, caller.tenant, conversation_id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
-    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return json_text(response)
@@ -277,7 +277,7 @@ async def erased(
         touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
 
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.forget_erased(caller.tenant, touched)
     return json_text(response)

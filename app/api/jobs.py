@@ -60,6 +60,6 @@ async def retry_job(
             raise errors.NotFound("There is no such job. Finished jobs are removed.")
         return StoredResponse(dumps(progress.job_view(row)))
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, None)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], None)
     response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     return json_text(response)

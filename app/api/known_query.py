@@ -42,9 +42,9 @@ def check(request: Request) -> None:
     route = request.scope.get("route")
     if not isinstance(getattr(route, "known", route), Known | APIRoute):
         return
-    if request.url.path.startswith(FOREIGN):
-        return
     known = _known(route)
+    if not (request.scope["query_string"] or known.numbers) or request.scope["path"].startswith(FOREIGN):
+        return
     given = request.query_params
     found: list[FieldError] = [
         {"loc": ["query", name[:100]], "msg": "is not known here"} for name in given if name not in known.query

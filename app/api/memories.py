@@ -63,7 +63,7 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
         text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(moment)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     return json_text(answer, status=201)
 
@@ -149,7 +149,7 @@ async def forget(
         )
 
     touched: set[str] = set()
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.forget_erased(caller.tenant, touched)
     return json_text(answer)

@@ -30,7 +30,8 @@ from app.core.narrowing import EVERYTHING
 from app.runtime import Runtime
 from app.services.conversations.append import Appended, append
 from app.services.conversations.context import context
-from app.services.conversations.requests import PostedMessages, SyncedList, read_list
+from app.services.conversations.lists import read_list
+from app.services.conversations.requests import PostedMessages, SyncedList
 from app.services.conversations.tail import ContextRequest
 from app.services.idempotency import IdempotencyKey
 from app.services.views import inspect
@@ -97,7 +98,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
     window_request = _wanted(runtime, caller, query)
     idempotency = await work_on(
-        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
+        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
     )
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = PostedMessages(
@@ -133,9 +134,11 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     user_id = caller.user(body.user_id)
     window_request = _wanted(runtime, caller, query)
     idempotency = await work_on(
-        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.url.path, value
+        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
     )
-    listed = await anyio.to_thread.run_sync(read_list, body.messages, body.system, runtime.defaults.limits)
+    listed = await anyio.to_thread.run_sync(
+        read_list, body.messages, body.system, runtime.defaults.limits, runtime.caches.messages
+    )
     sent = SyncedList(
         listed, user_id, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
         reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),

@@ -90,7 +90,7 @@ async def delete_note(
 ) -> Response:
     """Erase a standing note. The next window no longer has it."""
     wanted = Noting(caller.tenant, conversation_id, note, bound_to=caller.user_id)
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     return json_text(await noting.erase(runtime, wanted, idempotency))
 
 
@@ -99,7 +99,7 @@ async def _write(request: Request, runtime: Runtime, caller: Caller, wanted: Not
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.NoteBody, value)
     require_storable("body", text=body.text)
-    idempotency = IdempotencyKey.of(caller, key, request.method, request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, request.method, request.scope["path"], value)
     return await noting.write(runtime, wanted, body.text, idempotency)
 
 

@@ -80,7 +80,7 @@ async def create_conversation_of_items(
         made = await conversations.get(connection, caller.tenant, new.id)
         return StoredResponse.about(dumps(_shown(made)), made)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     if drafts:
         made = await conversation_of(runtime, caller, user_id, json.loads(answer)["id"])
@@ -147,7 +147,7 @@ async def create_conversation_items(
     body = parse_model(schemas.ItemsBody, value)
     drafts = await _drafts(body.items, runtime.defaults.limits)
     found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     posted = _posted(request, caller, drafts)
     items = await conversing.add(runtime, caller, found, posted, idempotency, retried=retry not in ("", "0"))
     return _listed(items)

@@ -43,7 +43,7 @@ async def call_tool(
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ToolCallBody, value)
     call = tool_calls.checked(name, body.arguments)
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     response = await tool_calls.run_once(
         runtime, caller.tenant, conversation_id, call, idempotency, bound_to=caller.user_id, sensitive=caller.sensitive
     )
@@ -83,7 +83,7 @@ async def run_attp(
         document = await read_text(request, max_bytes=most)
     else:
         document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, document)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], document)
     response = await attp.run_once(
         runtime,
         caller.tenant,

@@ -49,7 +49,7 @@ async def delete_user(
     stopped.
     """
     caller.user(user_id, OWN)
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     if (
         idempotency is not None
         and (stored := await idempotency.find_response(runtime.database, caller.tenant)) is not None

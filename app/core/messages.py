@@ -98,34 +98,46 @@ class _Problems(list[FieldError]):
         self.append({"loc": list(loc), "msg": msg})
 
 
-def read(messages: Any, limits: Limits, loc: Sequence[str | int] = ("body", "messages")) -> list[Draft]:
-    """The drafts of a message list. Raises Invalid (or PayloadTooLarge) naming every broken rule's place."""
+def read(
+    messages: Any,
+    limits: Limits,
+    loc: Sequence[str | int] = ("body", "messages"),
+    *,
+    ids_before: Sequence[str | None] = (),
+) -> list[Draft]:
+    """The drafts of a message list. Raises Invalid (or PayloadTooLarge) naming every broken rule's place.
+
+    ``ids_before``: the client ids of the messages that come before these in the request's list.
+    """
     problems = _Problems()
     if not isinstance(messages, list) or not messages:
         problems.at(loc, "must be a list of at least one message")
         raise Invalid(errors=problems)
-    if len(messages) > limits.messages:
-        problems.at(loc, f"must have at most {limits.messages} messages, not {len(messages)}")
+    first = len(ids_before)
+    if first + len(messages) > limits.messages:
+        problems.at(loc, f"must have at most {limits.messages} messages, not {first + len(messages)}")
         raise Invalid(errors=problems)
-    drafts = [_read_message(m, (*loc, i), problems) for i, m in enumerate(messages)]
-    _check_client_ids(drafts, loc, problems)
+    drafts = [_read_message(m, (*loc, i), problems) for i, m in enumerate(messages, first)]
+    _check_client_ids(ids_before, drafts, loc, problems)
     if problems:
         raise Invalid(errors=problems)
-    _check_sizes(drafts, limits, loc)
+    _check_sizes(drafts, limits, loc, first)
     return drafts
 
 
-def _check_client_ids(drafts: Sequence[Draft], loc: Sequence[str | int], problems: _Problems) -> None:
-    seen: set[str] = set()
-    for i, draft in enumerate(drafts):
+def _check_client_ids(
+    before: Sequence[str | None], drafts: Sequence[Draft], loc: Sequence[str | int], problems: _Problems
+) -> None:
+    seen = set(before)
+    for i, draft in enumerate(drafts, len(before)):
         if draft.client_id is not None and draft.client_id in seen:
             problems.at((*loc, i, "client_id"), "occurs twice in the request")
-        seen.add(draft.client_id or "")
+        seen.add(draft.client_id)
 
 
-def _check_sizes(drafts: Sequence[Draft], limits: Limits, loc: Sequence[str | int]) -> None:
+def _check_sizes(drafts: Sequence[Draft], limits: Limits, loc: Sequence[str | int], first: int) -> None:
     problems = _Problems()
-    for i, draft in enumerate(drafts):
+    for i, draft in enumerate(drafts, first):
         size = len(draft.text) + sum(len(call.arguments) for call in draft.calls)
         if size > limits.message_chars:
             problems.at((*loc, i, "content"), f"must have at most {limits.message_chars} characters, not {size}")

@@ -95,6 +95,10 @@ class Reading:
     """None for JSON."""
     ranked: Sequence[str]
     """The few best sentences, best first."""
+    plain: str = ""
+    """The best one without markup and without its lead-in."""
+    is_thin: bool = False
+    """It does not tell by itself what the message is about."""
 
 
 def read(role: str, text: str) -> Reading:
@@ -103,7 +107,9 @@ def read(role: str, text: str) -> Reading:
     if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
         return Reading(seen, None, ())
     blocks = take_apart(seen)
-    return Reading(seen, blocks, _ranked(role, blocks.prose))
+    ranked = _ranked(role, blocks.prose)
+    plain = _plain(ranked[0]) if ranked else ""
+    return Reading(seen, blocks, ranked, plain, is_thin=_telling(plain, 2) < 2)
 
 
 def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
@@ -120,8 +126,8 @@ def line_of(message: Reading, *, max_chars: int = 110) -> str:
         return describe(examine(seen), max_chars=max_chars, language=language(seen))
     if not message.ranked:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
-    line = _plain(message.ranked[0])
-    if _telling(line, 2) < 2:
+    line = message.plain
+    if message.is_thin:
         line = _completed(line, message.ranked[1:], blocks, max_chars)
     return one_line(line, max_chars) or one_line(seen, max_chars)
 

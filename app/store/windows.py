@@ -47,7 +47,8 @@ _ONE_ROW_OF_THE_TENANT = "LIMIT length(set_config('app.tenant', $1::text, true))
 
 # A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
 # message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
-# no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9).
+# no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9). Without an epoch of
+# its own, also whether a head has notes while the history is whole: those of a person, and of no message.
 #
 # What bounds ``seq`` are scalar subqueries of their own: under row-level security a bound that holds COALESCE, LEAST
 # or arithmetic on a column counts as leaky and is applied only after every message of the conversation was read.
@@ -64,7 +65,11 @@ WITH c AS MATERIALIZED (
          c.prompt_through
     FROM c LEFT JOIN e ON true
 )
-SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*
+SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*,
+       CASE WHEN e.number IS NULL THEN EXISTS (
+         SELECT FROM notes n
+          WHERE n.tenant_id = $1::uuid AND n.conversation_id = $2 AND (n.source = 'person' OR n.seq < 1)
+       ) END AS has_notes
   FROM c
   CROSS JOIN z
   LEFT JOIN e ON true
@@ -111,6 +116,8 @@ class WindowParts:
     prompt: tuple[Item, ...]
     items: tuple[Item, ...]
     """Empty when the epoch that was asked with has ended."""
+    has_notes: bool | None = None
+    """Whether the head has notes while the history is whole; None: not read."""
 
 
 async def load(
@@ -165,6 +172,7 @@ def _parts(row: Record | None) -> WindowParts | None:
         own_epoch,
         tuple(item for item in items if item.kind == "prompt"),
         tuple(item for item in items if item.kind != "prompt"),
+        row["has_notes"],
     )
 
 
@@ -286,16 +294,20 @@ async def lines(
     return by_page
 
 
+# An epoch, which its conversation is in from now on. Epochs with larger numbers were made by other rules: under other
+# settings, or by an earlier version of Quire.
 STORE_EPOCH = f"""
+WITH c AS (
+  UPDATE conversations SET epoch = $3::bigint WHERE tenant_id = $1 AND id = $2 RETURNING id
+), later AS (
+  DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number > $3
+)
 INSERT INTO epochs (tenant_id, conversation_id, number, available, head, {", ".join(LAYOUT_COLUMNS)})
-VALUES ($1, $2, $3, $4, $5, {", ".join(f"${6 + i}" for i in range(len(LAYOUT_COLUMNS)))})
+SELECT $1, c.id, $3, $4::int, $5::text, {", ".join(f"${6 + i}::bigint" for i in range(len(LAYOUT_COLUMNS)))} FROM c
 ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
    SET available = excluded.available, head = excluded.head,
        {", ".join(f"{name} = excluded.{name}" for name in LAYOUT_COLUMNS)}
 """
-# Epochs with larger numbers were made by other rules: under other settings, or by an earlier version of Quire.
-FORGET_LATER_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number > $3"
-SET_EPOCH = "UPDATE conversations SET epoch = $3 WHERE tenant_id = $1 AND id = $2"
 
 
 async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str, available: int, epoch: Epoch) -> None:
@@ -304,8 +316,6 @@ async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
     head = dumps(asdict(epoch.head))
     await connection.execute(STORE_EPOCH, tenant, conversation_id, layout.number, available, head, *columns)
-    await connection.execute(FORGET_LATER_EPOCHS, tenant, conversation_id, layout.number)
-    await connection.execute(SET_EPOCH, tenant, conversation_id, layout.number)
 
 
 STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"

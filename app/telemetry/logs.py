@@ -29,11 +29,15 @@ def bind(**names: str) -> None:
 
 
 def set_up(level: str, form: Literal["text", "json"]) -> None:
-    """Log to stderr, replacing any earlier configuration. Migrations are told step by step from level debug on."""
+    """Log to stderr, replacing any earlier configuration.
+
+    Steps of migrations and requests to the model's API are told from level debug on.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else Lines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("alembic").setLevel(logging.WARNING if level == "info" else logging.NOTSET)
+    for name in ("alembic", "httpx2"):
+        logging.getLogger(name).setLevel(logging.WARNING if level == "info" else logging.NOTSET)
 
 
 class Lines(logging.Formatter):

@@ -111,11 +111,19 @@ def _tells(term: str) -> bool:
 def answers_first(texts: Sequence[str], query: str) -> list[int]:
     """Return the indexes of the texts worth showing for a query, in order.
 
-    Texts that merely repeat the query come last, one of them at most.
+    Texts without a subject ("noted", 「好的」) answer nothing: they come after the others. Texts that merely repeat the
+    query come last, one of them at most.
     """
     query_terms = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
-    asked_again = [place for place, text in enumerate(texts) if _asks_again(text, query_terms)]
-    return [place for place in range(len(texts)) if place not in asked_again] + asked_again[:1]
+    answering: list[int] = []
+    without_subject: list[int] = []
+    asked_again: list[int] = []
+    for place, text in enumerate(texts):
+        if _asks_again(text, query_terms):
+            asked_again.append(place)
+        else:
+            (answering if has_subject(text) else without_subject).append(place)
+    return answering + without_subject + asked_again[:1]
 
 
 def _asks_again(text: str, query_terms: set[str]) -> bool:

@@ -15,6 +15,7 @@ from pydantic import Field
 from app import errors
 from app.api import body, openapi, problem
 from app.core.canonical import dumps
+from tests import unhurried
 from tests.conftest import serving
 
 BODY_MAX_BYTES = 1000
@@ -165,7 +166,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def post(url: str) -> Iterator[Callable[..., httpx.Response]]:
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=30) as client:
 
         def send(content: Any, **headers: str) -> httpx.Response:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -213,27 +214,27 @@ def test_an_endless_body_is_refused_while_it_is_sent(post: Callable[..., httpx.R
 def test_every_error_is_a_problem(url: str, post: Callable[..., httpx.Response]) -> None:
     assert_problem(post(b"{"), 400, "bad-request")
     assert_problem(post(b"{}"), 422, "invalid")
-    assert_problem(httpx.get(url + "/nowhere"), 404, "not-found")
-    assert_problem(httpx.delete(url + "/notes"), 405, "method-not-allowed")
-    assert "secret" not in assert_problem(httpx.get(url + "/broken"), 500, "internal").text
+    assert_problem(unhurried.get(url + "/nowhere"), 404, "not-found")
+    assert_problem(unhurried.delete(url + "/notes"), 405, "method-not-allowed")
+    assert "secret" not in assert_problem(unhurried.get(url + "/broken"), 500, "internal").text
 
 
 @pytest.mark.parametrize("limit", ["secret", "1e5", "%ff%00", "1" * 5000])
 def test_a_bad_parameter_is_named_and_not_repeated(url: str, limit: str) -> None:
-    answer = assert_problem(httpx.get(f"{url}/notes?limit={limit}"), 422, "invalid")
+    answer = assert_problem(unhurried.get(f"{url}/notes?limit={limit}"), 422, "invalid")
     assert answer.json()["errors"][0]["loc"] == ["query", "limit"]
     assert "secret" not in answer.text
     assert "1111" not in answer.text
 
 
 def test_a_sane_request_id_is_kept_and_another_replaced(url: str) -> None:
-    assert httpx.get(url + "/nowhere", headers={"x-request-id": "mine-1"}).json()["request_id"] == "mine-1"
+    assert unhurried.get(url + "/nowhere", headers={"x-request-id": "mine-1"}).json()["request_id"] == "mine-1"
     for odd in ("has space", "x" * 200, '"', "{}"):
-        assert httpx.get(url + "/nowhere", headers={"x-request-id": odd}).headers["x-request-id"] != odd
+        assert unhurried.get(url + "/nowhere", headers={"x-request-id": odd}).headers["x-request-id"] != odd
 
 
 def test_the_api_description_knows_the_body_and_the_problems(url: str) -> None:
-    document = httpx.get(url + "/openapi.json").json()
+    document = unhurried.get(url + "/openapi.json").json()
     content = document["paths"]["/notes"]["post"]["requestBody"]["content"]["application/json"]
     assert content == {"schema": {"$ref": "#/components/schemas/Remark"}, "example": {"text": "hi"}}
     assert {"Remark", "Part", "Problem"} <= set(document["components"]["schemas"])

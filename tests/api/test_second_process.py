@@ -69,6 +69,21 @@ def test_a_loaded_page_is_the_same_at_both_and_so_is_its_mark(client: httpx.Clie
     assert_alike(other, client, "c")
 
 
+def test_a_whole_history_is_shown_with_a_persons_notes_by_a_process_that_never_read_it(
+    client: httpx.Client, other: httpx.Client
+) -> None:
+    """Without notes such a head needs no look-up; both processes must tell whether there are any."""
+    append(client, "c", turn(1))
+    assert_alike(client, other, "c")
+    note = ok(client.post(path("c", "notes"), json={"text": "Answer in verse."}), 201)
+    assert_alike(other, client, "c")
+    assert "Answer in verse." in other.get(path("c", "context")).text
+    ok(client.put(path("c", "notes", note["id"]), json={"text": "Answer in prose."}))
+    append(other, "c", turn(2))
+    assert_alike(other, client, "c")
+    assert "Answer in prose." in other.get(path("c", "context"), params={"budget": 9000}).text
+
+
 def test_a_change_is_visible_to_the_other_process_at_once(client: httpx.Client, other: httpx.Client) -> None:
     for number in range(1, 31):
         append((client, other)[number % 2], "c", turn(number, 40))

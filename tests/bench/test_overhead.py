@@ -14,7 +14,8 @@ from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import memories
-from app.store.memories import BY_WORDS, SEARCH, Meaning, Scoring
+from app.store.memories import Meaning, Scoring
+from app.store.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from bench.bare import Known, search_arguments
 from bench.harness import Cpu

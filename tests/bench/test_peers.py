@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from bench.harness import Cpu
 from bench.peers import OURS, PEERS, SEARCHES, SUMMARY, TURNS, Found, Measured, Plan, search_table, summary, turns_table
+from tests import unhurried
 from tests.providers.fake_openai import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +68,6 @@ def test_the_process_of_a_peer_needs_the_standard_library_only_and_says_what_is_
 def test_the_played_chat_model_always_answers_the_same_short_summary() -> None:
     with FakeOpenAI(reply=summary) as api:
         body = {"model": "played", "messages": [{"role": "user", "content": "Summarise."}]}
-        answer = httpx.post(f"{api.url}/chat/completions", json=body, trust_env=False).json()
+        answer = unhurried.post(f"{api.url}/chat/completions", json=body, trust_env=False).json()
     assert answer["choices"][0]["message"]["content"] == SUMMARY
     assert 40 < len(SUMMARY.split()) < 80

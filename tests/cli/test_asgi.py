@@ -18,6 +18,7 @@ from app.asgi import FromEnvironment
 from app.main import build_app, create_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests import unhurried
 from tests.cli.kit import read_until
 from tests.conftest import wait_for
 
@@ -50,9 +51,9 @@ def test_uvicorn_starts_and_stops_the_embedded_database(data_dir: Path, argument
                 read_until(process.stderr, "Application startup complete")
         url = said.split("Uvicorn running on ")[1].split()[0]
         message = {"user_id": "u", "messages": [{"role": "user", "content": "Hello"}]}
-        assert httpx.post(f"{url}/conversations/c/messages", json=message).status_code == 201
+        assert unhurried.post(f"{url}/conversations/c/messages", json=message).status_code == 201
         for _ in range(8):  # whichever worker answers
-            assert httpx.get(f"{url}/conversations/c").json()["messages"] == 1
+            assert unhurried.get(f"{url}/conversations/c").json()["messages"] == 1
         assert servers(folder)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
@@ -71,7 +72,7 @@ def test_uvicorn_replaces_a_worker_that_was_killed(data_dir: Path) -> None:
         worker.kill()
         read_until(process.stderr, "Application startup complete")
         for _ in range(4):
-            assert httpx.get(f"{url}/readyz").status_code == 200
+            assert unhurried.get(f"{url}/readyz").status_code == 200
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
 

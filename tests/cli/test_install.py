@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests import unhurried
 from tests.cli.kit import read_until
 
 pytestmark = pytest.mark.slow
@@ -51,9 +51,9 @@ def test_quire_works_outside_of_its_repository(installed: Path, data_dir: Path) 
         try:
             url = read_until(process.stdout, "/docs").split("/docs")[0].split()[-1]
             said = {"user_id": "u", "messages": [{"role": "user", "content": "Hello"}]}
-            assert httpx.post(f"{url}/conversations/c/messages", json=said).status_code == 201
+            assert unhurried.post(f"{url}/conversations/c/messages", json=said).status_code == 201
             for path in ("/readyz", "/conversations/c/context?budget=8000", "/docs", "/ui"):
-                assert httpx.get(url + path, follow_redirects=True).status_code == 200, path
+                assert unhurried.get(url + path, follow_redirects=True).status_code == 200, path
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=30)

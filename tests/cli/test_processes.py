@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 
-import httpx
 import pytest
 
+from tests import unhurried
 from tests.cli.kit import QUIRE, environment, read_until, refused, running, url_of
 from tests.conftest import wait_for
 
@@ -20,8 +20,8 @@ def test_serve_starts_its_database_and_leaves_nothing_behind(environment: dict[s
     for _ in range(2):
         with running("serve", environment) as process:
             url = url_of(process)
-            assert httpx.get(url + "/readyz").json() == {"status": "ok", "warnings": []}
-            assert "cdn" not in httpx.get(url + "/docs").text
+            assert unhurried.get(url + "/readyz").json() == {"status": "ok", "warnings": []}
+            assert "cdn" not in unhurried.get(url + "/docs").text
             process.send_signal(number)
             _, said = process.communicate(timeout=20)
         assert process.returncode == 0, said
@@ -58,7 +58,7 @@ def test_serve_and_worker_share_the_database(environment: dict[str, str]) -> Non
             url = url_of(api)
             worker.send_signal(signal.SIGINT)
             assert worker.wait(timeout=20) == 0
-            assert httpx.get(url + "/readyz").status_code == 200
+            assert unhurried.get(url + "/readyz").status_code == 200
             api.send_signal(signal.SIGINT)
             assert api.wait(timeout=20) == 0
 
@@ -68,15 +68,15 @@ def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(environment: di
     environment = {**environment, "MEMORY_EMBEDDING_MODEL": "none"}
     with running("serve", {**environment, "QUIRE_WORKER": "false"}) as api:
         url = url_of(api)
-        assert httpx.post(f"{url}/conversations/c/messages", json=said).status_code == 201
-        assert httpx.get(f"{url}/jobs").json()["pending"] == 1
+        assert unhurried.post(f"{url}/conversations/c/messages", json=said).status_code == 201
+        assert unhurried.get(f"{url}/jobs").json()["pending"] == 1
         with running("worker", {**environment, "QUIRE_WORKER_PORT": "0"}) as worker:
             health = read_until(worker.stdout, "The worker is up").split()[-3].rstrip(",")
-            assert httpx.get(health).json() == {"status": "ok"}
-            wait_for(lambda: httpx.get(f"{url}/jobs").json()["unindexed"] == 0)
-            told = httpx.get(health.replace("healthz", "metrics")).text
+            assert unhurried.get(health).json() == {"status": "ok"}
+            wait_for(lambda: unhurried.get(f"{url}/jobs").json()["unindexed"] == 0)
+            told = unhurried.get(health.replace("healthz", "metrics")).text
             assert 'quire_job_ends_total{kind="page",outcome="done"} 1.0' in told
-            assert httpx.get(health.replace("healthz", "conversations")).status_code == 404
+            assert unhurried.get(health.replace("healthz", "conversations")).status_code == 404
             for process in (worker, api):
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(timeout=20) == 0

@@ -113,12 +113,12 @@ def read(node: dict[str, Any]) -> float:
     return float(each * node["Actual Loops"])
 
 
-async def test_a_window_reads_three_tables_however_much_is_archived(database: Database) -> None:
-    """Placeholders stand in the messages: no archive, passage or page is looked at."""
+async def test_a_window_reads_four_tables_however_much_is_archived(database: Database) -> None:
+    """Placeholders stand in the messages: no archive, passage or page is looked at, and notes only without an epoch."""
     sql, arguments = STATEMENTS["window"]
     async with database.snapshot(DEFAULT_TENANT) as connection:
         await connection.execute(f"PREPARE guarded AS {sql}")
         plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({arguments})")
         await connection.execute("DEALLOCATE guarded")
     found = {node["Relation Name"] for node in nodes(json.loads(plan)[0]["Plan"]) if "Relation Name" in node}
-    assert found == {"conversations", "epochs", "messages"}
+    assert found == {"conversations", "epochs", "messages", "notes"}

@@ -168,8 +168,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2)),
-    "set the epoch": (windows.SET_EPOCH, ("c", 1)),
-    "forget later epochs": (windows.FORGET_LATER_EPOCHS, ("c", 0)),
+    "store an epoch": (windows.STORE_EPOCH, ("c", 1, 1, "{}", *range(1, 11))),
     "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
@@ -465,7 +464,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "ARCHIVED_TEXTS",
         "WINDOW",
     }
-    run_in_thread_if_large |= {"STORE_EPOCH", "STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
+    run_in_thread_if_large |= {"STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "LOCK_ALL_CONTENTS", "CONTENTS", "OWNERS_OF_EXPIRED", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}

@@ -15,6 +15,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.store import embeddings, memories
 from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memories import Filter, Meaning, Scoring
+from app.store.search_statement import statement
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import steps
@@ -96,7 +97,7 @@ async def test_a_search_reads_covering_indexes_once(
     if name == "SEARCH":
         arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     arguments += ([terms] if name == "BY_WORDS" else [terms, f"'{vector('part')}'"]) * parts
-    searching = memories.statement(parts, vectors=name == "SEARCH")
+    searching = statement(parts, vectors=name == "SEARCH")
     # Where one owner has most of a table, reading all of it is as good; that is not what is asked.
     await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
     await connection.execute(f"PREPARE {name} AS {searching}")
@@ -139,7 +140,7 @@ async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
     await remember(superuser, ANN, new, size)
     arguments = [f"'{ANN}'", f"'{new}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
-    await connection.execute(f"PREPARE search AS {memories.statement(0, vectors=True)}")
+    await connection.execute(f"PREPARE search AS {statement(0, vectors=True)}")
     [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
     await connection.execute("DEALLOCATE search")
     scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
@@ -157,7 +158,7 @@ async def test_a_plan_that_was_made_for_empty_tables_serves_full_ones(
     execute = f"EXECUTE search({', '.join(arguments)})"
     database = await Database.connect(postgres.app_dsn, pool_size=1)
     async with database.search_snapshot(ANN) as connection:
-        await connection.execute(f"PREPARE search AS {memories.statement(0, vectors=True)}")
+        await connection.execute(f"PREPARE search AS {statement(0, vectors=True)}")
         assert await connection.fetch(execute) == []
     await superuser.execute("SET session_replication_role = replica")
     await remember(superuser, ANN, owner, size)

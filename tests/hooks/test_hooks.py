@@ -152,7 +152,7 @@ def test_bad_input_is_refused_by_name_and_nothing_is_stored(client: httpx.Client
 
 def test_a_session_needs_a_user(postgres: EmbeddedPostgres, settings: Settings, clean: None) -> None:
     shared = settings.model_copy(update={"quire_allow_unauthenticated": True})
-    with serve(build_app(shared, postgres.app_dsn)) as served, httpx.Client(base_url=served.url) as client:
+    with serve(build_app(shared, postgres.app_dsn)) as served, httpx.Client(base_url=served.url, timeout=30) as client:
         found = problem(send(client, prompt("x")), 422)
     assert found["errors"][0]["loc"] == ["header", "X-Quire-User"]
     assert "QUIRE_DEFAULT_USER" in found["detail"]
@@ -161,7 +161,10 @@ def test_a_session_needs_a_user(postgres: EmbeddedPostgres, settings: Settings, 
 def test_without_keys_a_session_is_the_default_users(
     postgres: EmbeddedPostgres, settings: Settings, clean: None
 ) -> None:
-    with serve(build_app(settings, postgres.app_dsn)) as served, httpx.Client(base_url=served.url) as client:
+    with (
+        serve(build_app(settings, postgres.app_dsn)) as served,
+        httpx.Client(base_url=served.url, timeout=30) as client,
+    ):
         send(client, prompt("x"))
         assert [c["user_id"] for c in ok(client.get("/conversations"))["items"]] == ["default"]
 

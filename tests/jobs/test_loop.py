@@ -3,9 +3,12 @@
 import asyncio
 
 import httpx
+import pytest
 
 from app import worker as worker_root
+from app.errors import StorageUnavailable
 from app.queue.loop import Pace
+from app.runtime import Runtime
 from tests.api.kit import Json, append, ok, path, turn, window
 from tests.conftest import wait_for
 from tests.jobs.conftest import MakeWorker
@@ -43,6 +46,23 @@ def test_two_workers_catch_up_despite_a_flaky_provider(
         assert sum(n for topic, n in topics.items() if "question" in topic.lower()) >= len(by_model)
 
 
+def test_an_outage_takes_a_line_of_the_log_and_a_defect_its_traceback(
+    make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = make_worker()
+    stop = worker.portal.call(_event)
+    failures: list[Exception] = [StorageUnavailable("The database did not answer in time."), ValueError("a defect")]
+
+    async def task(_: Runtime) -> None:
+        if failures:
+            raise failures.pop(0)
+        stop.set()
+
+    worker.portal.call(_repeat, task, worker.runtime, stop)
+    own = [record for record in caplog.records if record.name == "app.worker"]
+    assert [(record.levelname, record.exc_info is not None) for record in own] == [("WARNING", False), ("ERROR", True)]
+
+
 def _lags(client: httpx.Client, name: str) -> tuple[int, int]:
     return window(client, name)["lag"]["indexed_through_page"], ok(client.get(path(name, "summary")))["lag"]
 
@@ -58,3 +78,7 @@ async def _event() -> asyncio.Event:
 
 async def _work(runtime: object, stop: asyncio.Event) -> None:
     await worker_root.run(runtime, stop, pace=Pace(poll=0.05))  # type: ignore[arg-type]
+
+
+async def _repeat(task: worker_root.Task, runtime: Runtime, stop: asyncio.Event) -> None:
+    await worker_root.repeat([task], runtime, stop, interval_seconds=0.01)

@@ -8,6 +8,7 @@ import pytest
 
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
+from tests import unhurried
 from tests.api.kit import append, ok, problem, turn
 from tests.cli.kit import environment, invoke, quire, read_until, refused, running  # noqa: F401 - a fixture
 from tests.keys.conftest import Serve
@@ -138,8 +139,8 @@ def test_other_addresses_need_keys_or_an_explicit_setting(environment: Env) -> N
         hello = read_until(process.stdout, "Ctrl-C stops it")
         url = hello.split("/docs")[0].split()[-1].replace("0.0.0.0", "127.0.0.1")
         assert "Authorization: Bearer" in hello
-        assert httpx.get(url + "/conversations", headers=bearing(key)).status_code == 200
-        assert httpx.get(url + "/conversations").status_code == 401
+        assert unhurried.get(url + "/conversations", headers=bearing(key)).status_code == 200
+        assert unhurried.get(url + "/conversations").status_code == 401
         process.terminate()
         assert process.wait(timeout=20) == 0
 

@@ -45,7 +45,7 @@ CHUNKED = (
 
 
 def test_a_trailer_is_no_header(base_url: str, clean: None) -> None:
-    with httpx.Client(base_url=base_url) as client:
+    with httpx.Client(base_url=base_url, timeout=30) as client:
         for number in (1, 2):
             status, said = send(base_url, *CHUNKED, body=chunked(BODY, "Idempotency-Key: k", "Content-Encoding: gzip"))
             assert status == 201, said
@@ -77,7 +77,7 @@ def test_two_keys_for_one_request_are_refused(base_url: str, clean: None) -> Non
     two = (*CHUNKED, "Idempotency-Key: a", "Idempotency-Key: b")
     status, said = send(base_url, *two, body=chunked(BODY))
     assert (status, json.loads(said)["detail"]) == (400, "The header Idempotency-Key must not be repeated.")
-    with httpx.Client(base_url=base_url) as client:
+    with httpx.Client(base_url=base_url, timeout=30) as client:
         assert client.get("/conversations/c").status_code == 404
 
 

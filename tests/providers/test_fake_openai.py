@@ -4,9 +4,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
+from tests import unhurried
 from tests.providers.fake_openai import FakeOpenAI, embedding
 
 ASK = {"model": "fake", "messages": [{"role": "user", "content": "hi"}]}
@@ -24,13 +24,13 @@ def process() -> Iterator[str]:
 def test_a_test_can_script_failures(process: str) -> None:
     control = process.replace("/v1", "/control")
     order = {"endpoint": "chat", "queue": [["rate_limited", {"retry_after": "7"}]], "default": ["ok", {"reply": "yo"}]}
-    assert httpx.post(control, json=order).json()["chat"]["queued"] == 1
-    refused = httpx.post(f"{process}/chat/completions", json=ASK)
+    assert unhurried.post(control, json=order).json()["chat"]["queued"] == 1
+    refused = unhurried.post(f"{process}/chat/completions", json=ASK)
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "7")
-    answer = httpx.post(f"{process}/chat/completions", json=ASK).json()
+    answer = unhurried.post(f"{process}/chat/completions", json=ASK).json()
     assert answer["choices"][0]["message"]["content"] == "yo"
-    assert httpx.get(f"{process}/models").json()["data"][0]["id"] == "fake"
-    assert httpx.get(control).json()["chat"]["requests"] == 2
+    assert unhurried.get(f"{process}/models").json()["data"][0]["id"] == "fake"
+    assert unhurried.get(control).json()["chat"]["requests"] == 2
 
 
 def test_similar_texts_have_similar_vectors_in_chinese_too() -> None:
@@ -43,5 +43,5 @@ def test_similar_texts_have_similar_vectors_in_chinese_too() -> None:
 
 def test_a_chat_reply_may_be_computed_from_the_request() -> None:
     with FakeOpenAI(reply=lambda request: request["messages"][0]["content"].upper()) as api:
-        answer = httpx.post(f"{api.url}/chat/completions", json=ASK).json()
+        answer = unhurried.post(f"{api.url}/chat/completions", json=ASK).json()
     assert answer["choices"][0]["message"]["content"] == "HI"

@@ -18,6 +18,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests import unhurried
 from tests.api.kit import Json, ok, user
 from tests.conftest import serving, wait_for
 from tests.providers import fake_openai as fake
@@ -154,6 +155,21 @@ def test_a_marked_retry_gets_the_same_answer(
     assert [role for role, _ in stored(client, "c")] == ["user", "assistant"] * 2 + ["tool", "assistant"]
 
 
+def test_a_list_that_two_processes_are_sent_by_turns_is_stored_once(
+    client: httpx.Client, chat: openai.OpenAI, other_url: str, script: Script
+) -> None:
+    """Each knows the conversation as it left it; the other has gone on since, or erased it."""
+    listed: list[Any] = []
+    for turn, asking in enumerate((chat, openai_of(other_url, "c")) * 2):
+        listed.append(user(f"question {turn}"))
+        listed.append(sent(ask(asking, listed)))
+    assert [text for _, text in stored(client, "c")] == [message["content"] for message in listed]
+    ok(httpx.delete(f"{other_url}/conversations/c"))
+    answer = ask(chat, [*listed, user("and now?")])
+    assert len(stored(client, "c")) == len(listed) + 2
+    assert stored(client, "c")[-1] == ("assistant", answer.content)
+
+
 def test_a_request_without_a_name_that_is_sent_again_is_found(
     client: httpx.Client, nameless: openai.OpenAI, api: FakeOpenAI, script: Script
 ) -> None:
@@ -222,7 +238,7 @@ def served(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[tuple[str
 
 def _is_ready(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/readyz").status_code == 200
+        return unhurried.get(f"{url}/readyz").status_code == 200
     except httpx.TransportError:
         return False
 

@@ -10,6 +10,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests import unhurried
 from tests.api.kit import Json, user
 from tests.conftest import serving, wait_for
 from tests.providers import fake_openai as fake
@@ -177,12 +178,12 @@ def test_models_can_be_restricted_and_have_a_default(serve: Serve, api: FakeOpen
         refused(post(client, model="fake"), 404, "not_found", "not an available model", "model")
         assert post(client, model=None).json()["model"] == "else"
     api.models.queue.append(fake.status(401, message=SECRET))
-    answer = httpx.get(f"{serve()}/v1/models")
+    answer = unhurried.get(f"{serve()}/v1/models")
     refused(answer, 502, "upstream_error", "does not take")
 
 
 def test_without_a_model_behind_it_there_is_no_proxy(serve: Serve) -> None:
-    with httpx.Client(base_url=serve(quire_proxy_base_url=None, quire_proxy_api_key=None)) as client:
+    with httpx.Client(base_url=serve(quire_proxy_base_url=None, quire_proxy_api_key=None), timeout=30) as client:
         refused(post(client), 404, "not_found", "QUIRE_PROXY_BASE_URL")
         refused(client.get("/v1/models"), 404, "not_found", "QUIRE_PROXY_BASE_URL")
 
@@ -208,7 +209,7 @@ def test_a_memory_that_is_away_is_503_and_an_answer_waits_for_it(
         run_as_superuser("BEGIN")
         run_as_superuser("LOCK TABLE conversations IN ACCESS EXCLUSIVE MODE")
         api.release()
-        refused_ = httpx.post(f"{client.base_url}/v1/chat/completions", json=asked, timeout=30)
+        refused_ = unhurried.post(f"{client.base_url}/v1/chat/completions", json=asked)
         refused(refused_, 503, "storage_unavailable", "Try again")
         assert refused_.headers["retry-after"]
         run_as_superuser("ROLLBACK")

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import unhurried
 from tests.api.kit import Json
 from tests.proxy.fakes import FakeApi
 from tests.proxy.kit import Script
@@ -42,7 +43,7 @@ def service(request: pytest.FixtureRequest, clean: None, messages_api: FakeApi, 
 
 
 def post(service: str, path: str, body: Json, **headers: str) -> httpx.Response:
-    answer = httpx.post(f"{service}/v1/{path}", json=body, headers=headers, timeout=30)
+    answer = unhurried.post(f"{service}/v1/{path}", json=body, headers=headers)
     assert answer.status_code in (200, 400, 404), (body, answer.text)
     if answer.status_code != 200:
         said = answer.json()

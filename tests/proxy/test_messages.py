@@ -125,7 +125,7 @@ def test_errors_have_anthropics_form(base_url: str, script: Script, anthropic_of
         claude.messages.create(model="fake", max_tokens=1, messages=[])
     body: Any = refused.value.body
     assert (body["type"], body["error"]["type"]) == ("error", "invalid_request_error")
-    with httpx.Client(base_url=base_url) as plain:
+    with httpx.Client(base_url=base_url, timeout=30) as plain:
         for answer in (plain.get("/v1/messages"), plain.post("/v1/messages", content=b"{")):
             assert set(answer.json()) == {"type", "error"}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
 import openai
 import pytest
 
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests import unhurried
 from tests.conftest import serving
 from tests.providers.fake_openai import FakeOpenAI, embedding
 from tests.proxy.kit import AnthropicOf, openai_of
@@ -37,7 +37,7 @@ def test_embeddings_of_quires_own_model(embedding_itself: str, clean: None, api:
         with pytest.raises(openai.BadRequestError, match="input"):
             client.embeddings.create(model="own", input=[" "])
     assert found.usage.prompt_tokens > 0
-    answer = httpx.post(f"{embedding_itself}/v1/embeddings", json={"model": "own", "input": texts}).json()
+    answer = unhurried.post(f"{embedding_itself}/v1/embeddings", json={"model": "own", "input": texts}).json()
     assert [len(vector["embedding"]) for vector in answer["data"]] == [256, 256]
     if encoding == "float":
         assert found.data[0].embedding == pytest.approx(answer["data"][0]["embedding"])
@@ -52,7 +52,7 @@ def test_a_model_is_found_by_its_name(base_url: str, clean: None, api: FakeOpenA
 
 def test_other_paths_say_what_is_served(base_url: str, clean: None) -> None:
     for path in ("completions", "audio/speech", "messages/batches"):
-        answer = httpx.post(f"{base_url}/v1/{path}", json={})
+        answer = unhurried.post(f"{base_url}/v1/{path}", json={})
         assert answer.status_code == 404
         assert "chat/completions, messages," in answer.json()["error"]["message"]
 

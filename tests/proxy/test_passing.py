@@ -15,6 +15,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
+from tests import unhurried
 from tests.api.kit import append, history
 from tests.conftest import Served, serve, wait_for
 from tests.providers.fake_openai import FakeOpenAI, status
@@ -27,7 +28,7 @@ ODD = b'{ "model":"fake", "max_tokens" : 9,"messages": [ {"role":"user","content
 
 def post(url: str, path: str, body: bytes, **headers: str) -> httpx.Response:
     sent = {"content-type": "application/json", **PASS, **headers}
-    return httpx.post(f"{url}{path}", content=body, headers=sent, timeout=30)
+    return unhurried.post(f"{url}{path}", content=body, headers=sent)
 
 
 def roles(client: httpx.Client, conversation: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import unhurried
 from tests.api.kit import Json
 from tests.conftest import wait_for
 from tests.proxy.fakes import FakeApi
@@ -48,7 +49,7 @@ def is_long(client: httpx.Client, conversation: str, messages: int) -> bool:
 
 def send(url: str, agent: str, body: bytes, **headers: str) -> httpx.Response:
     sent = {"Content-Type": "application/json", "anthropic-version": "2023-06-01", **headers}
-    return httpx.post(f"{url}/v1/{PATHS[agent]}", content=body, headers=sent, timeout=30)
+    return unhurried.post(f"{url}/v1/{PATHS[agent]}", content=body, headers=sent)
 
 
 @agents

@@ -21,6 +21,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
 from app.store import proxied_requests
 from app.store.proxied_requests import ProxiedRequest
+from tests import unhurried
 from tests.api.kit import Json, ok, path
 from tests.conftest import serving, wait_for
 from tests.providers.fake_openai import FakeOpenAI, reset_within, status
@@ -127,7 +128,7 @@ def test_a_model_that_cannot_be_reached_is_recorded(
             for place, mode in enumerate(("window", "pass-through")):
                 headers = {"X-Quire-Conversation": f"c{place}", "X-Quire-Mode": mode}
                 body = {"model": "fake", **BODIES["chat/completions"]}
-                answer = httpx.post(f"{url}/v1/chat/completions", json=body, headers=headers, timeout=30)
+                answer = unhurried.post(f"{url}/v1/chat/completions", json=body, headers=headers)
                 assert answer.status_code == 503
                 [one] = recorded(reader, 1, f"c{place}")
                 assert one["error"]
@@ -137,7 +138,7 @@ def test_a_model_that_cannot_be_reached_is_recorded(
 def test_a_client_that_leaves_a_passed_answer_is_recorded(
     asking: httpx.Client, reader: httpx.Client, api: FakeOpenAI, script: Script
 ) -> None:
-    script.says("word " * 200_000)
+    script.says(("word" * 2_500 + " ") * 1_500)  # 15 MB, more than what can be on the way
     body = {"model": "fake", **BODIES["chat/completions"], "stream": True}
     with asking.stream("POST", "chat/completions", json=body, headers={"X-Quire-Mode": "pass-through"}) as answer:
         next(answer.iter_bytes())

@@ -67,7 +67,8 @@ def test_a_job_belongs_to_the_trace_of_its_request_and_no_span_tells_content(
         quire_data_dir=settings.quire_data_dir, otel_exporter_otlp_endpoint=endpoint, memory_embedding_model="none"
     )
     for url in serving(build_app(wanted, postgres.app_dsn, with_worker=True)):
-        with httpx.Client(base_url=url, headers={"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}) as client:
+        headers = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+        with httpx.Client(base_url=url, headers=headers, timeout=30) as client:
             append(client, "private", [*turn(1), user("the secret question")])
             wait_for(lambda: client.get("/jobs").json()["pending"] + client.get("/jobs").json()["running"] == 0)
             assert client.get(path("private", "status")).json()["unindexed"] == 0

@@ -76,3 +76,14 @@ def test_what_another_speaker_says_is_no_repetition(client: httpx.Client) -> Non
     said = [user("I live in Lisbon.") | {"name": name} for name in ("Ann", "Bob")]
     append(client, "c", [*said, assistant("I live in Lisbon.")], user_id="u")
     assert [one["similar"] for one in results(client, "Who lives in Lisbon?")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("said", "reply", "query"), [
+    ("My favourite beverage is longjing tea", "Good to know", "know a good beverage?"),
+    ("我最喜欢喝龙井茶", "好的，记住了", "记住了，喜欢喝什么"),
+])  # fmt: skip
+def test_a_reply_that_only_acknowledges_ranks_below_the_fact(
+    client: httpx.Client, said: str, reply: str, query: str
+) -> None:
+    append(client, "c", [user(said), assistant(reply)], user_id="u")
+    assert [one["summary"] for one in results(client, query)] == [said, reply]

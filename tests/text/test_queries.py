@@ -61,6 +61,14 @@ def test_repeated_questions_come_last_and_once() -> None:
     assert answers_first(["我更喜欢哪种茶?", "我最喜欢的茶是龙井。"], "我更喜欢哪种茶") == [1, 0]
 
 
+@pytest.mark.parametrize("texts", [
+    ["Good to know!", "My favourite beverage is longjing tea", "Thanks, noted."],
+    ["好的，记住了", "我最喜欢喝龙井茶", "明白了"],
+])  # fmt: skip
+def test_what_only_acknowledges_comes_after_what_tells(texts: list[str]) -> None:
+    assert answers_first(texts, "") == [1, 0, 2]
+
+
 @given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30))
 def test_texts_are_shown_once(texts: list[str], query: str) -> None:
     kept = answers_first(texts, query)

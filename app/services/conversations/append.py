@@ -1,9 +1,9 @@
 """Append messages.
 
-Gather: the conversation, for posted messages and answers nearly always from the process's cache, and what is new.
-Decide: ``core.preparation`` and ``core.append``, and whether an epoch is due. Apply: one statement, which stores
-nothing unless the conversation is still at the version that was decided on. If it is not, or if an epoch is due, the
-same happens again in a transaction that holds the conversation's lock, so the second try always succeeds.
+Gather: the conversation, nearly always from the process's cache (except for synced lists), and what is new. Decide:
+``core.preparation`` and ``core.append``, and whether an epoch is due. Apply: one statement, which stores nothing unless
+the conversation is still at the version that was decided on. If it is not, or if an epoch is due, the same happens
+again in a transaction that holds the conversation's lock, so the second try always succeeds.
 
 No LLM, no embedding; and tokens are counted before a lock is taken wherever possible.
 """
@@ -51,9 +51,7 @@ from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
     ImportedMessages,
-    PostedMessages,
     ProxyAnswer,
-    can_use,
     check,
     new_conversation_user,
     origin_of,
@@ -62,7 +60,7 @@ from app.services.conversations.selection import (
     AskedBefore,
     Selection,
     UnchainedError,
-    select_all,
+    select_at_once,
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
@@ -116,8 +114,7 @@ class _Answer:
     def text(self) -> str:
         warnings = [{"code": warning.code, "detail": warning.detail} for warning in self.warnings]
         end = {"page": self.conversation.end.last_page, "epoch": self.conversation.epoch, "warnings": warnings}
-        found = self.selection.list_match
-        if found is None:
+        if (found := self.selection.list_match) is None:
             return dumps({"messages": self.views, **end})
         matched = {"matched": found.matched, "ahead": found.ahead, "passed_over": found.passed_over}
         return dumps({**matched, "appended": self.views, **end})
@@ -145,7 +142,8 @@ async def append(
 
     Raises NotFound, Conflict, IdempotencyMismatch; of a list also Fork, and Invalid if too much of it is new.
     """
-    task = _Task(runtime, tenant, conversation_id, request, key, _time_of(request))
+    now = request.created_at if isinstance(request, ImportedMessages) else datetime.now(UTC)
+    task = _Task(runtime, tenant, conversation_id, request, key, now)
     try:
         async with runtime.queue(tenant, conversation_id):
             return await _append(task)
@@ -164,10 +162,6 @@ async def append(
         if isinstance(error, asyncpg.UniqueViolationError):
             raise await _taken(task) from error
         raise
-
-
-def _time_of(request: AppendRequest) -> datetime:
-    return request.created_at if isinstance(request, ImportedMessages) else datetime.now(UTC)
 
 
 async def _stored_response(task: _Task) -> str | None:
@@ -223,18 +217,21 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
 
 async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
     """Return the conversation as it is, or was a moment ago, what of the request is new to it, and its question."""
-    request = task.request
-    cached = task.runtime.caches.conversation(*task.place)
+    request, cached = task.request, task.runtime.caches.conversation(*task.place)
     # The cache may hold a conversation that was erased since.
-    if isinstance(request, PostedMessages | ProxyAnswer) and cached is not None and can_use(cached, request):
-        selection = select_all(request)
-        if not _problems_of_said(cached, selection) and not _needs_question(task, cached, selection):
-            return cached, selection, ""
+    selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
+    if cached is not None and selection is not None and not _needs_more(task, cached, selection):
+        return cached, selection, ""
     async with task.runtime.database.snapshot(task.tenant) as connection:
         known = await conversations.find(connection, *task.place)
         check(known, request)
         selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
         return known, selection, await _question(task, connection, known, selection)
+
+
+def _needs_more(task: _Task, cached: Conversation, selection: Selection) -> bool:
+    """Return whether the append has to be decided on what is stored now."""
+    return bool(_problems_of_said(cached, selection)) or _needs_question(task, cached, selection)
 
 
 def _needs_question(task: _Task, known: Conversation, selection: Selection) -> bool:

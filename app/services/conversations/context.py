@@ -18,7 +18,7 @@ from uuid import UUID
 from app import errors
 from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import run_in_thread_if_large
-from app.core import fresh
+from app.core import fresh, paging
 from app.core.assemble import assemble, with_tail
 from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
@@ -246,33 +246,40 @@ async def _epoch(
     """The epoch in force for the profile, and the window's parts as read by its zones."""
     conversation = parts.conversation
     available = target.shares.available
-    if remembered is not None:
-        same = remembered.uid == conversation.uid and remembered.available == available
-        if same and remembered.epoch.layout.holds(conversation.totals):
-            return remembered.epoch, parts
-    elif request.budget is None and parts.own_epoch is not None and epochs.is_current(conversation, target):
-        return parts.own_epoch, parts
+    if remembered is not None and remembered.holds(conversation, available):
+        return remembered.epoch, parts
+    if (known := _known_epoch(runtime, parts, target)) is not None:
+        if remembered is None and request.budget is None:
+            return known, parts
+        found = FoundEpoch(conversation.uid, available, known)
+        again = await _read(runtime, tenant, conversation.id, request, found)
+        if found.holds(again.conversation, available):
+            runtime.caches.epochs[key] = found
+            return known, again
 
     async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
         async with database.snapshot(tenant) as connection:
             current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
-            same = (current.uid, current.own) == (conversation.uid, conversation.own)
-            if parts.own_epoch is not None and same and epochs.is_current(current, target):
-                epoch = parts.own_epoch
-            else:
-                epoch = await epochs.derive(runtime, connection, tenant, current, target)
+            epoch = await epochs.derive(runtime, connection, tenant, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            return (
-                current,
-                epoch,
-                await windows.load(connection, tenant, conversation.id, layout_of, anthropic=anthropic),
-            )
+            body = await windows.load(connection, tenant, conversation.id, layout_of, anthropic=anthropic)
+            return current, epoch, body
 
-    current, epoch, again = await runtime.read(derive)
-    if again is None:
+    current, epoch, derived = await runtime.read(derive)
+    if derived is None:
         raise conversations.unknown()
     runtime.caches.epochs[key] = FoundEpoch(current.uid, available, epoch)
-    return epoch, again
+    return epoch, derived
+
+
+def _known_epoch(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:
+    """Return the epoch in force if it was read with the parts, or if nothing has to be read for it."""
+    conversation = parts.conversation
+    if parts.own_epoch is not None:
+        return parts.own_epoch if epochs.is_current(conversation, target) else None
+    if parts.has_notes is False and paging.is_whole(conversation.totals, target.shares, target.policy):
+        return epochs.of_whole(runtime, conversation, target)
+    return None
 
 
 async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation, window: Window) -> Window:

@@ -102,6 +102,16 @@ async def derive(
     return epoch.freeze(draft, await heads.titles(*at, draft.wanted, plan.layout.revision), reader)
 
 
+def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> Epoch:
+    """Return the epoch that ``derive`` returns while the whole history is shown and the head has no notes.
+
+    Nothing that is stored takes part in it.
+    """
+    plan = epoch.plan((), conversation.totals, conversation.language or "en", target)
+    reader = reader_of(runtime)
+    return epoch.freeze(epoch.draft(plan, epoch.Material(pages=()), reader), {}, reader)
+
+
 def reader_of(runtime: Runtime) -> Reader:
     return Reader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
 

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import takewhile
-from typing import Any, assert_never
+from typing import assert_never
 from uuid import UUID
 
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
-from app.core.messages import Draft, Limits, read
+from app.core.messages import Draft
 from app.core.preparation import Arrival, Origin
-from app.core.sync import chains, digest
+from app.services.conversations.lists import CallersList
 from app.store import conversations
-
-
-@dataclass(frozen=True, slots=True)
-class CallersList:
-    """A caller's whole list as read. The first ``lead`` messages are its prompt; digests and chains cover the rest."""
-
-    drafts: Sequence[Draft]
-    lead: int
-    lead_digests: Sequence[bytes]
-    digests: Sequence[bytes]
-    chains: Sequence[bytes]
-    system: str | None
-    new_max: int
-    """The largest number of its messages that can be stored at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +97,6 @@ class ImportedMessages:
 AppendRequest = PostedMessages | SyncedList | ProxyQuestion | ProxyAnswer | ImportedMessages
 
 
-def read_list(messages: Any, system: str | None, limits: Limits) -> CallersList:
-    """Read a list as it was sent. Raises Invalid or PayloadTooLarge. Takes long for a long list."""
-    drafts = read(messages, replace(limits, messages=limits.listed))
-    lead = len(list(takewhile(lambda draft: draft.role in ("system", "developer"), drafts)))
-    if lead == len(drafts):
-        where: list[str | int] = ["body", "messages"]
-        raise errors.Invalid(
-            errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
-        )
-    texts = [system or "", *(draft.text for draft in drafts[:lead])]
-    system = "\n\n".join(text for text in texts if text) or system
-    if system is not None and "\x00" in system:
-        raise errors.Invalid(errors=[{"loc": ["body", "system"], "msg": "must not contain U+0000"}])
-    digests = [digest(draft) for draft in drafts]
-    return CallersList(
-        drafts, lead, digests[:lead], digests[lead:], chains(digests[lead:]), system, new_max=limits.messages
-    )
-
-
 def origin_of(request: AppendRequest) -> Origin:
     match request:
         case PostedMessages() | SyncedList():
@@ -180,7 +146,7 @@ def check(conversation: Conversation | None, request: AppendRequest) -> None:
             assert_never(request)
 
 
-def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer) -> bool:
+def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer | ProxyQuestion) -> bool:
     """Return whether ``check`` lets the request append to the conversation."""
     if isinstance(request, ProxyAnswer):
         return conversation.uid == request.conversation_uid

@@ -21,14 +21,15 @@ from app.core.proxy import leaves_out, meet
 from app.core.sync import LOOK_BACK, match
 from app.postgres.database import Connection
 from app.runtime import Runtime
+from app.services.conversations.lists import CallersList
 from app.services.conversations.requests import (
     AppendRequest,
-    CallersList,
     ImportedMessages,
     PostedMessages,
     ProxyAnswer,
     ProxyQuestion,
     SyncedList,
+    can_use,
     new_conversation_user,
 )
 from app.store import conversations, messages
@@ -117,6 +118,22 @@ def _select_for_new(request: AppendRequest) -> Selection:
     return _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
 
 
+def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Selection | None:
+    """Return what ``select_new_messages`` would if ``known`` is up to date; None if more has to be read for it."""
+    if not isinstance(request, PostedMessages | ProxyAnswer | ProxyQuestion) or not can_use(known, request):
+        return None
+    if not isinstance(request, ProxyQuestion):
+        return select_all(request)
+    listed, new_from = request.messages, _place_of_end(known, request.messages)
+    if new_from is None or request.follows is not None or _awaited(runtime, tenant, known, request) is not None:
+        return None
+    if not 0 < len(listed.digests) - new_from <= listed.new_max:
+        return None
+    selection = _from(listed, new_from)
+    usage = _reported(runtime, tenant, known)
+    return replace(selection, system=_system_of_question(known, listed), reported_usage=usage)
+
+
 def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Selection:
     """Return every message of a request that holds new ones only."""
     if isinstance(request, PostedMessages):
@@ -131,15 +148,17 @@ def _arrivals(drafts: Sequence[Draft]) -> list[Arrival]:
 def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Selection:
     """Return the messages of a list that begin there, the list's prompt not counted. Raises Invalid for too many."""
     first = listed.lead + new_from
-    drafts = listed.drafts[first:]
-    if len(drafts) > listed.new_max:
+    count = len(listed.sent) - first
+    if count > listed.new_max:
         raise errors.Invalid(
-            f"{len(drafts)} messages of the list are new; at most {listed.new_max} can be stored at once."
+            f"{count} messages of the list are new; at most {listed.new_max} can be stored at once."
             " Sync the beginning of the list first.",
             errors=[{"loc": ["body", "messages"], "msg": f"must have at most {listed.new_max} new messages"}],
             extra={"matched": first, "messages_max": listed.new_max},
         )
-    return Selection(_arrivals(drafts), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over)))
+    return Selection(
+        _arrivals(listed.drafts(first)), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over))
+    )
 
 
 async def _system(
@@ -147,17 +166,22 @@ async def _system(
 ) -> str | None:
     """Return the system prompt that the conversation gets; None to leave it as it is. Raises Fork."""
     listed, through = request.messages, known.end.prompt_through
-    if not through or not listed.lead:
-        return listed.system
+    if isinstance(request, ProxyQuestion) or not through or not listed.lead:
+        return _system_of_question(known, listed)
     if listed.lead_digests == await messages.prompt_digests(connection, tenant, known.id, through):
         return None
-    if isinstance(request, ProxyQuestion) or request.joins_forks:
+    if request.joins_forks:
         return None
     raise errors.Fork(
         "The conversation began with different system messages, which are stored as messages.",
         errors=[{"loc": ["body", "messages", 0], "msg": "differs from what is stored as message 1"}],
         extra={"index": 0, "seq": 1},
     )
+
+
+def _system_of_question(known: Conversation, listed: CallersList) -> str | None:
+    """Return the list's system prompt; None where the conversation's own is stored as messages."""
+    return None if known.end.prompt_through and listed.lead else listed.system
 
 
 async def _of_list(connection: Connection, tenant: UUID, known: Conversation, request: SyncedList) -> Selection:
@@ -188,8 +212,7 @@ async def _of_question(
 ) -> Selection:
     """Return what is new of a proxy's list, and where the question ends if nothing is."""
     listed, end = request.messages, len(request.messages.digests)
-    same = same_question(tenant, known, request.digest)
-    if (awaited := runtime.turns.awaited(same, request.arrived)) is not None:
+    if (awaited := _awaited(runtime, tenant, known, request)) is not None:
         return replace(_from(listed, end), asked_before=AskedBefore(awaited))
     if request.follows is None:
         alike, through = await _common_beginning(connection, tenant, known, listed)
@@ -198,21 +221,29 @@ async def _of_question(
     newest: list[Told] = []
     if known.end.last_seq > through:
         newest = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
-    sent = [(d.role, digest) for d, digest in zip(listed.drafts[listed.lead :], listed.digests, strict=True)]
+    sent = list(zip(listed.roles, listed.digests, strict=True))
     stored = [(told.role, told.digest) for told in newest]
     met = meet(sent, alike, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
+    selection = _from(listed, met.new_from, passed_over=[listed.lead + i for i in met.passed_over])
+    if selection.arrivals:
+        if request.follows is not None and request.follows.is_last and leaves_out(sent, stored):
+            raise errors.Invalid(errors=[CONTINUED])
+        return replace(selection, reported_usage=_reported(runtime, tenant, known))
     if met.asked:
         asked_through = newest[met.asked - 1].seq
     else:
         asked_through = await messages.last_told(connection, tenant, known.id, through)
-    selection = _from(listed, met.new_from, passed_over=[listed.lead + i for i in met.passed_over])
-    if request.follows is not None and request.follows.is_last and selection.arrivals and leaves_out(sent, stored):
-        raise errors.Invalid(errors=[CONTINUED])
-    return replace(
-        selection,
-        reported_usage=runtime.turns.reported.get((tenant, known.uid)) if selection.arrivals else None,
-        asked_before=AskedBefore(asked_through, tuple(newest[i].seq for i in met.answers)),
-    )
+    return replace(selection, asked_before=AskedBefore(asked_through, tuple(newest[i].seq for i in met.answers)))
+
+
+def _awaited(runtime: Runtime, tenant: UUID, known: Conversation, request: ProxyQuestion) -> int | None:
+    """Return where an equal question ends whose answer was still awaited when this one arrived."""
+    return runtime.turns.awaited(same_question(tenant, known, request.digest), request.arrived)
+
+
+def _reported(runtime: Runtime, tenant: UUID, known: Conversation) -> ReportedUsage | None:
+    """Return what the model's API counted last in the conversation."""
+    return runtime.turns.reported.get((tenant, known.uid))
 
 
 def same_question(tenant: UUID, conversation: Conversation, digest: bytes) -> tuple[object, ...]:
@@ -227,10 +258,10 @@ async def _common_beginning(
 
     Chains are found by what they are, since a message that is in no caller's list has that of the one before it.
     """
-    place = {chain: index for index, chain in enumerate(listed.chains)}
     prompt, last = known.end.prompt_through, known.end.last_seq
-    if known.chain in place:
-        return place[known.chain], last
+    if (end := _place_of_end(known, listed)) is not None:
+        return end, last
+    place = {chain: index for index, chain in enumerate(listed.chains)}
     same, low, high = 0, prompt, last  # up to low they are the same; at high they are not
     while high - low > 1:
         step = max(1, (high - low - 1) // PROBES)
@@ -242,3 +273,8 @@ async def _common_beginning(
             same = place[there[low] or b""]
         high = min((probe for probe in probes if probe > low), default=high)
     return same, low
+
+
+def _place_of_end(known: Conversation, listed: CallersList) -> int | None:
+    """Return how many messages of the list lead to the conversation's end; None if it does not reach it."""
+    return listed.chains.index(known.chain) if known.chain in listed.chains else None

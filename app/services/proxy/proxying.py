@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from app.caches import KnownMessages
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -21,7 +22,8 @@ from app.core.proxy import answered_prefixes, continued
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.requests import CallersList, Follows, ProxyQuestion, read_list
+from app.services.conversations.lists import CallersList, read_list
+from app.services.conversations.requests import Follows, ProxyQuestion
 from app.services.conversations.selection import same_question
 from app.services.idempotency import IdempotencyKey
 from app.store import proxied
@@ -92,7 +94,9 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     tenant = request.caller.tenant
     is_long = request.is_large or len(request.question.messages) > READ_IN_PLACE_MAX
     size = LONG_CHARACTERS + 1 if is_long else 0
-    listed, digest = await run_in_thread_if_large(size, _read, request, runtime.defaults.limits)
+    listed, digest = await run_in_thread_if_large(
+        size, _read, request, runtime.defaults.limits, runtime.caches.messages
+    )
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
@@ -105,17 +109,16 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     return Asked(request, done.conversation, done.conversation.end.last_seq, (), digest, done.first_seq)
 
 
-def _read(request: ProxyRequest, limits: Limits) -> tuple[CallersList, bytes]:
+def _read(request: ProxyRequest, limits: Limits, known: KnownMessages) -> tuple[CallersList, bytes]:
     """Return the list as read, and the request's digest. Raises Invalid or PayloadTooLarge."""
-    listed = read_list(list(request.question.messages), None, limits)
+    listed = read_list(list(request.question.messages), None, limits, known)
     said = dumps([request.question.dialect, request.question.body, request.caller.user_id, request.caller.sensitive])
     return listed, hashlib.sha256(said.encode()).digest()
 
 
 async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) -> str | None:
     """Return the conversation that the list continues, if it proves that it does."""
-    roles = [draft.role for draft in listed.drafts[listed.lead :]]
-    ends = answered_prefixes(roles, listed.chains)
+    ends = answered_prefixes(listed.roles, listed.chains)
     if not ends and not request.retried:
         return None
     async with runtime.database.snapshot(request.caller.tenant) as connection:

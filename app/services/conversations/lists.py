@@ -1,0 +1,84 @@
+"""Read a caller's whole list, most of which was read before.
+
+A list grows by a few messages from one request to the next. What decides about the others is their role, client id and
+digest: a process remembers these by the hash of a message's text, so it takes only new messages apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
+
+from app import errors
+from app.caches import Known, KnownMessages
+from app.core.canonical import dumps
+from app.core.messages import Draft, Limits, read
+from app.core.model import Role
+from app.core.sync import chains, digest
+
+UNLIMITED = Limits(messages=2**31, message_chars=2**40, result_chars=2**40)
+"""For messages that kept to the limits when they were read first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallersList:
+    """A caller's whole list as read. The first ``lead`` messages are its prompt; the others have roles, digests and
+    chains.
+    """
+
+    sent: Sequence[Any]
+    new: Sequence[Draft]
+    """The last messages, from the first on that was not known."""
+    lead: int
+    lead_digests: Sequence[bytes]
+    roles: Sequence[Role]
+    digests: Sequence[bytes]
+    chains: Sequence[bytes]
+    system: str | None
+    new_max: int
+    """The largest number of its messages that can be stored at once."""
+
+    def drafts(self, first: int) -> list[Draft]:
+        """Return the messages from one of the list on."""
+        unread = len(self.sent) - len(self.new)
+        again = _read_again(self.sent[first:unread])
+        return [*again, *self.new[max(0, first - unread) :]]
+
+
+def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMessages) -> CallersList:
+    """Read a list as it was sent. Raises Invalid or PayloadTooLarge. Takes long for a long list of new messages."""
+    is_list = isinstance(messages, list) and len(messages) <= limits.listed
+    hashes = [_hash(message) for message in messages] if is_list else []
+    told = known.leading(hashes)
+    new: list[Draft] = []
+    if not told or len(told) < len(messages):
+        ids = [one.client_id for one in told]
+        new = read(messages[len(told) :] if told else messages, replace(limits, messages=limits.listed), ids_before=ids)
+    told += [Known(draft.role, draft.client_id, digest(draft)) for draft in new]
+    lead = len(list(takewhile(lambda one: one.role in ("system", "developer"), told)))
+    if lead == len(told):
+        where: list[str | int] = ["body", "messages"]
+        raise errors.Invalid(
+            errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
+        )
+    texts = [system or "", *(draft.text for draft in _read_again(messages[:lead]))]
+    system = "\n\n".join(text for text in texts if text) or system
+    if system is not None and "\x00" in system:
+        raise errors.Invalid(errors=[{"loc": ["body", "system"], "msg": "must not contain U+0000"}])
+    known.keep(hashes, told)
+    digests = [one.digest for one in told]
+    return CallersList(
+        messages, new, lead, digests[:lead], [one.role for one in told[lead:]], digests[lead:],
+        chains(digests[lead:]), system, new_max=limits.messages,
+    )  # fmt: skip
+
+
+def _hash(message: Any) -> bytes:
+    return hashlib.sha256(dumps(message).encode(errors="surrogatepass")).digest()
+
+
+def _read_again(messages: Sequence[Any]) -> list[Draft]:
+    return read(list(messages), UNLIMITED) if messages else []
