@@ -30,7 +30,7 @@ def _frame(first: str, last: str) -> str:
 
 # A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
 # everything else stands alone. A turn that may be a question lifts the next and is not lifted by it.
-LIFTED = f"""best AS MATERIALIZED (
+_LIFTED = f"""best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, -(m.terms <#> '{ASKING}'::sparsevec) AS asking,
          CASE WHEN $18::text IS NOT NULL AND (m.terms <#> $18::text::sparsevec) < 0 THEN {SPOKEN} ELSE 0 END
          + CASE WHEN $19::uuid[] IS NULL THEN 0
@@ -62,3 +62,8 @@ LIFTED = f"""best AS MATERIALIZED (
   UNION ALL
   SELECT id, coverage, score, score + named FROM best WHERE type <> 'episode'
 )"""
+
+
+def lifting() -> str:
+    """Return the part of the search statement that makes ``every`` of ``scored``."""
+    return _LIFTED

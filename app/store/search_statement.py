@@ -19,7 +19,7 @@ from app.core.relevance import (
     FEW,
     WORDS,
 )
-from app.store.lifting import LIFTED, LOOKED_AT, LOOKED_AT_EACH
+from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH, lifting
 from app.text.bm25 import DIMENSIONS
 
 RECENT = 1_000
@@ -159,7 +159,7 @@ def statement(parts: int, *, vectors: bool) -> str:
     queries = [_QUERY.format(k=name, terms=of) for name, of in zip(names, terms, strict=True)]
     near = [_CLOSENESS.format(k=name, vector=of) for name, of in zip(names, probes, strict=True)]
     ways = [*queries, worded, *([_SAMPLE, *near] if vectors else [])]
-    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, LIFTED, _RANKED])
+    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, lifting(), _RANKED])
 
 
 def _greatest(expressions: Sequence[str]) -> str:
