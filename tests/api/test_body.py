@@ -117,6 +117,7 @@ def test_the_depth_is_counted_outside_strings_only() -> None:
         body.parse(b"[" * 65 + b"]" * 65)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"[" + b"1," * 15_000_000 + b"1]", b'["' + b"x\\n" * 10_000_000 + b'"]'])
 def test_thirty_megabytes_are_parsed_in_seconds(sent: bytes) -> None:
     started = time.process_time()

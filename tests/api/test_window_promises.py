@@ -31,6 +31,7 @@ def replay(client: httpx.Client, name: str, plan: Sequence[Step], watches: Seque
             watch.look(sent)
 
 
+@pytest.mark.slow
 def test_the_shipped_conversation_turn_by_turn(client: httpx.Client, count: Count) -> None:
     [transcript] = load(SHIPPED)
     watches = [Watch(client, "c", count, budget, form) for form in FORMATS for budget in BUDGETS]

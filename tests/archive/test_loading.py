@@ -237,6 +237,7 @@ def test_archives_can_be_filtered_and_are_listed_newest_first(client: httpx.Clie
     assert found == everything
 
 
+@pytest.mark.slow
 def test_ten_million_characters_are_stored_found_and_loaded_by_range(
     large: httpx.Client, settings: Settings, postgres: EmbeddedPostgres
 ) -> None:
