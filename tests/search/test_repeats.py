@@ -86,4 +86,6 @@ def test_a_reply_that_only_acknowledges_ranks_below_the_fact(
     client: httpx.Client, said: str, reply: str, query: str
 ) -> None:
     append(client, "c", [user(said), assistant(reply)], user_id="u")
-    assert [one["summary"] for one in results(client, query)] == [said, reply]
+    told, acknowledged = results(client, query)
+    assert (told["summary"], acknowledged["summary"]) == (said, reply)
+    assert told["relevance_score"] >= acknowledged["relevance_score"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -56,6 +57,9 @@ class SearchHit:
         """Return its place in time."""
         return self.hit.created_at, self.hit.seq or 0, self.hit.start
 
+    def with_score(self, score: float) -> SearchHit:
+        return replace(self, hit=replace(self.hit, score=score))
+
     def elsewhere(self, here: str | None) -> str | None:
         """Return its conversation, if it is another than ``here``."""
         return None if self.hit.conversation_id == here else self.hit.conversation_id
@@ -87,10 +91,12 @@ def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | Non
 
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
-    """Return results that say different things, best first; one that merely repeats the query comes last."""
+    """Return results that say different things, best first; what tells nothing comes last, and scores no more."""
     told = [Told((one.role, one.name, statement(one.text)), one.told) for one in found]
     once = [_standing(found, repeated) for repeated in each_once(told)]
-    return [once[place] for place in answers_first([one.text for one in once], query)]
+    ordered = [once[place] for place in answers_first([one.text for one in once], query)]
+    lowest = accumulate((one.score for one in ordered), min)
+    return [one if one.score == score else one.with_score(score) for one, score in zip(ordered, lowest, strict=True)]
 
 
 def _standing(found: Sequence[SearchHit], repeated: Repeated) -> SearchHit:
@@ -100,4 +106,4 @@ def _standing(found: Sequence[SearchHit], repeated: Repeated) -> SearchHit:
         return shown
     others = [found[place] for place in repeated.others]
     alike = shown.alike.union(*(other.alike | {other.key} for other in others)) - {shown.key}
-    return replace(shown, hit=replace(shown.hit, score=found[repeated.best].score), alike=alike)
+    return replace(shown, alike=alike).with_score(found[repeated.best].score)

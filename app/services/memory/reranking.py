@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from app.concurrency import run_in_thread_if_large
 from app.core.vector_text import query_text
@@ -48,14 +47,10 @@ async def reranked(
         return list(hits), [UNAVAILABLE]
     runtime.metrics.provider_call("rerank", "ok")
     scores = sorted((hit.score for hit in first), reverse=True)
-    ordered = [_with_score(first[rank], score) for rank, score in zip(ranks, scores, strict=True)] + list(rest)
+    ordered = [first[rank].with_score(score) for rank, score in zip(ranks, scores, strict=True)] + list(rest)
     size = sum(len(hit.text) for hit in ordered)
     return await run_in_thread_if_large(size, worth_showing, ordered, query), []
 
 
 def _document(hit: SearchHit) -> str:
     return (f"{hit.name}: {hit.text}" if hit.name else hit.text)[:DOCUMENT_CHARACTERS]
-
-
-def _with_score(hit: SearchHit, score: float) -> SearchHit:
-    return replace(hit, hit=replace(hit.hit, score=score))
