@@ -65,7 +65,7 @@ class KeptWindow:
 
 
 class Known(NamedTuple):
-    """What is told of a message of a caller's list without its text."""
+    """A message of a caller's list as it is remembered: without its text."""
 
     role: Role
     client_id: str | None

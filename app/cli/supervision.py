@@ -38,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Served:
-    """Whether any child has listened yet: a byte that parent and children share."""
+    """A byte that parent and children share: it says that a child has listened."""
 
     def __init__(self) -> None:
         self._byte = mmap.mmap(-1, 1)

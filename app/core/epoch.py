@@ -93,7 +93,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is stored for a head, as it was known at the layout's revision."""
+    """The stored texts that a head is made of, as known at the layout's revision."""
 
     pages: Sequence[PageEntry]
     """The plan's pages and those that can be listed, each with its day, in order."""

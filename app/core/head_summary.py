@@ -26,7 +26,7 @@ EXTRACTIVE = "extractive"
 
 
 class Tells(Enum):
-    """How much a line tells a reader who sees nothing else of its message."""
+    """Grades of what a line tells a reader who sees nothing else of its message."""
 
     WHOLE = "a whole sentence about the matter"
     IN_PART = "the beginning of one"
@@ -41,7 +41,7 @@ class Pick(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What understands texts without a model."""
+    """Functions that understand texts without a model."""
 
     count: Count
     pick: Pick

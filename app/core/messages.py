@@ -105,7 +105,7 @@ def read(
     *,
     ids_before: Sequence[str | None] = (),
 ) -> list[Draft]:
-    """The drafts of a message list. Raises Invalid (or PayloadTooLarge) naming every broken rule's place.
+    """Return the drafts of a message list. Raises Invalid (or PayloadTooLarge) naming every broken rule's place.
 
     ``ids_before``: the client ids of the messages that come before these in the request's list.
     """

@@ -1,4 +1,4 @@
-"""What every two windows and every window's messages must keep, checked from what the API returned.
+"""Check the promises of every window and of every two, by what the API returned.
 
 The demo, the tests and the benchmarks check their windows here.
 """

@@ -57,7 +57,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What a reply is about."""
+    """The subject of a reply."""
 
     wording: Wording
     scripts: Scripts

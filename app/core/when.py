@@ -33,7 +33,7 @@ def days_named(text: str, today: date) -> tuple[Span, ...]:
 
 
 class _Expression(NamedTuple):
-    """Where it stands, with what moves it, and what it names; None: nothing that exists."""
+    """An expression of time: its place with what moves it, and the days that it names; None: none that exist."""
 
     start: int
     end: int

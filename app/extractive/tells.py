@@ -1,4 +1,4 @@
-"""Whether a line can stand in a summary: somebody said it, it is about the matter, and it is a whole sentence."""
+"""Judge whether a line can stand in a summary: somebody said it, it is about the matter, and it is a whole sentence."""
 
 import re
 

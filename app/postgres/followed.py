@@ -49,7 +49,7 @@ END_FILE = "SELECT FROM pg_create_restore_point('quire'); SELECT FROM pg_switch_
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How the log reaches a backup."""
+    """The way of the log to a backup."""
 
     log: Path
     waiting: int

@@ -20,7 +20,7 @@ into the results.
 
 
 def _best(frame: str, condition: str = "") -> str:
-    """The best score of the turns in a frame, by the best passage of each; 0 if none is better."""
+    """Return the best score of the turns in a frame, by the best passage of each; 0 if none is better."""
     return f"coalesce(greatest(max(score) FILTER (WHERE talk{condition}) OVER {frame}, 0), 0)"
 
 
@@ -28,9 +28,13 @@ def _frame(first: str, last: str) -> str:
     return f"(PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN {first} AND {last})"
 
 
-# A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
-# everything else stands alone. A turn that may be a question lifts the next and is not lifted by it.
-_LIFTED = f"""best AS MATERIALIZED (
+def lifting() -> str:
+    """Return the part of the search statement that makes ``every`` of ``scored``.
+
+    A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
+    everything else stands alone. A turn that may be a question lifts the next and is not lifted by it.
+    """
+    return f"""best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, -(m.terms <#> '{ASKING}'::sparsevec) AS asking,
          CASE WHEN $18::text IS NOT NULL AND (m.terms <#> $18::text::sparsevec) < 0 THEN {SPOKEN} ELSE 0 END
          + CASE WHEN $19::uuid[] IS NULL THEN 0
@@ -62,8 +66,3 @@ _LIFTED = f"""best AS MATERIALIZED (
   UNION ALL
   SELECT id, coverage, score, score + named FROM best WHERE type <> 'episode'
 )"""
-
-
-def lifting() -> str:
-    """Return the part of the search statement that makes ``every`` of ``scored``."""
-    return _LIFTED

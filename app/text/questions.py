@@ -2,11 +2,12 @@
 
 import re
 
-_QUESTION = re.compile(
-    r"[?？]\W*$|[吗呢]\W*$|^\W*(?:who|what|when|where|which|why|how|do|does|did|is|are|can)\b", re.IGNORECASE
-)
+_MARKS = frozenset("?？")
+_ENDS = _MARKS | frozenset("吗呢")
+_BEGINS = re.compile(r"\W*(?:who|what|when|where|which|why|how|do|does|did|is|are|can)\b", re.IGNORECASE)
 
 
 def asks(text: str) -> bool:
     """Return whether a text is a question, or ends with one."""
-    return _QUESTION.search(text) is not None
+    last = next((one for one in reversed(text) if one in _MARKS or one.isalnum() or one == "_"), "")
+    return last in _ENDS or _BEGINS.match(text) is not None

@@ -73,6 +73,7 @@ async def test_a_match_near_a_better_one_comes_before_a_lone_one(made: Runtime) 
         ("我去了上海。", False),
         ("a?b:c", False),
         ("", False),
+        ("?" * 100_000 + "a", False),
     ],
 )
 def test_a_question_is_known_by_its_end_or_its_first_word(text: str, is_question: bool) -> None:

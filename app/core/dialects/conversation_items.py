@@ -31,7 +31,7 @@ _MARKS = frozenset(mark.say(language) for mark in (wording.ERASED, wording.PRUNE
 
 @dataclass(frozen=True, slots=True)
 class MessageName:
-    """What the ids of a message's items have in common."""
+    """The common part of the ids of a message's items."""
 
     hex: str
     """The hexadecimal digits of its response, or of its own id and seq."""

@@ -127,7 +127,7 @@ class _Passed:
     watch: Watch = field(default_factory=partial(Watch, "pass-through"))
 
     async def read_along(self, answer: RawAnswer) -> AsyncIterator[bytes]:
-        """The answer as it comes."""
+        """Yield the answer as it comes."""
         kept = bytearray()
         failure: Exception | str | None = LEFT
         try:
