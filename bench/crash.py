@@ -138,6 +138,7 @@ class Quire:
             if "/docs" in line:
                 self.url = line.split("/docs")[0].split()[-1]
                 return
+        self._process.wait()
         raise RuntimeError(f"it did not start: {(self._folder / 'stderr').read_text()[-3000:]}")
 
     def kill(self) -> None:

@@ -165,6 +165,29 @@ def test_a_reused_process_id_does_not_block_a_start(folder: Path) -> None:
     server.stop()
 
 
+@pytest.mark.parametrize("stale", ["postmaster.pid", ".s.PGSQL.5432.lock"])
+def test_a_lock_file_whose_writer_was_killed_does_not_block_a_start(folder: Path, stale: str) -> None:
+    embedded.start(folder).stop()
+    (folder / "postgres" / "cluster" / stale).write_text("", encoding="utf-8")
+    assert embedded.has_crashed(folder) == (stale == "postmaster.pid")
+    server = embedded.start(folder)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    server.stop()
+
+
+def test_a_server_that_a_killed_process_began_to_start_is_joined(folder: Path) -> None:
+    embedded.start(folder).stop()
+    starting = "from app.postgres import embedded; from pathlib import Path; import sys; embedded.start(Path(sys.argv[1]))"
+    process = subprocess.Popen([sys.executable, "-c", starting, str(folder)])  # a program of ours
+    wait_for(lambda: bool(servers_of(folder)) or process.poll() is not None)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    server = embedded.start(folder)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    assert len(servers_of(folder)) == 1
+    server.stop()
+
+
 def test_a_start_recovers_from_an_interrupted_initdb(folder: Path) -> None:
     half = folder / "postgres" / "cluster.new"
     half.mkdir(parents=True)

@@ -90,9 +90,8 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
     layout = Layout.under(data_dir)
     layout.prepare()
     with locked(layout.changing):
-        if not _is_listening(layout):
-            _initialise(layout)
-            _start(layout)
+        _initialise(layout)
+        _ensure_running(layout)
         psql(layout, ROLES)
         in_use = open_lock(layout.in_use)
         fcntl.flock(in_use, fcntl.LOCK_SH)
@@ -105,15 +104,14 @@ def has_crashed(data_dir: Path) -> bool:
         pid = (Layout.under(data_dir).cluster / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0]
     except FileNotFoundError:
         return False
-    return pid.isdecimal() and not _is_server(int(pid))
+    return not pid.isdecimal() or not _is_server(int(pid))  # it is empty if the server was killed while writing it
 
 
 def revive(data_dir: Path) -> None:
     """Start a server that has crashed; a share in it stays valid. Blocks until it has recovered."""
     layout = Layout.under(data_dir)
     with locked(layout.changing):
-        if not _is_listening(layout):
-            _start(layout)
+        _ensure_running(layout)
 
 
 def exists(data_dir: Path) -> bool:
@@ -156,10 +154,24 @@ def _initialise(layout: Layout) -> None:
     fresh.rename(layout.cluster)
 
 
-def _start(layout: Layout) -> None:
-    _await_orphans(layout)
-    _disown_stale_lock_files(layout)
-    _launch(layout)
+def _ensure_running(layout: Layout) -> None:
+    """Start the server, unless one is running or starting.
+
+    Processes of a killed server continue their work, and PostgreSQL does not start until they end. A process that
+    was killed while it started or stopped the server leaves a server that still starts or stops.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    previous: list[int] = []
+    while not _is_listening(layout):
+        at_work = [process.pid for process in psutil.process_iter() if _works_in(process, layout.cluster)]
+        if not at_work or time.monotonic() > deadline:
+            _disown_stale_lock_files(layout)
+            _launch(layout)
+            return
+        if at_work != previous:
+            _logger.warning("waiting for a server's processes: %s", at_work)
+            previous = at_work
+        time.sleep(0.1)
 
 
 def _launch(layout: Layout) -> None:
@@ -215,34 +227,29 @@ def _is_listening(layout: Layout) -> bool:
 def _disown_stale_lock_files(layout: Layout) -> None:
     """Remove process ids from the server's two lock files: after a crash they can belong to any process.
 
-    PostgreSQL would take that process, or its own zombie, for a running server and refuse to start.
-    The rest of postmaster.pid is kept: by it PostgreSQL sees whether backends of the dead server
-    are still writing.
+    PostgreSQL would take that process, or its own zombie, for a running server and refuse to start. It also refuses
+    if a file is empty, because its writer was killed. The rest of postmaster.pid is kept: by it PostgreSQL sees
+    whether backends of the dead server are still writing.
     """
-    for path in (layout.cluster / "postmaster.pid", layout.sockets / f"{SOCKET_NAME}.lock"):
-        with suppress(FileNotFoundError):
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            if lines and lines[0].strip().isdecimal() and not _is_server(int(lines[0])):
-                _logger.warning("the server that wrote %s is gone", path.name)
-                path.write_text("".join([f"{NO_PROCESS}\n", *lines[1:]]), encoding="utf-8")
-
-
-def _await_orphans(layout: Layout) -> None:
-    """Wait for backends of a killed server: they continue their work, and PostgreSQL does not start until they end."""
-    deadline = time.monotonic() + START_SECONDS
-    previous: list[int] = []
-    while (layout.cluster / "postmaster.pid").exists() and time.monotonic() < deadline:
-        orphans = [process.pid for process in psutil.process_iter() if _works_in(process, layout.cluster)]
-        if not orphans:
+    (layout.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
+    pid_file = layout.cluster / "postmaster.pid"
+    with suppress(FileNotFoundError):
+        lines = pid_file.read_text(encoding="utf-8").splitlines(keepends=True)
+        if lines and lines[0].strip().isdecimal() and _is_server(int(lines[0])):
             return
-        if orphans != previous:
-            _logger.warning("waiting for the end of a server's processes: %s", orphans)
-            previous = orphans
-        time.sleep(0.1)
+        _logger.warning("the server that wrote %s is gone", pid_file.name)
+        disowned = layout.root / "postmaster.pid.new"
+        disowned.write_text("".join([f"{NO_PROCESS}\n", *lines[1:]]), encoding="utf-8")
+        if layout.user is not None:
+            os.chown(disowned, layout.user.pw_uid, layout.user.pw_gid)
+        disowned.replace(pid_file)  # whole or not at all: a kill in between must not leave it empty
 
 
 def _works_in(process: psutil.Process, cluster: Path) -> bool:
+    """Return whether the process is of the cluster's server, or starts or stops it."""
     try:
+        if process.name() == "pg_ctl":
+            return str(cluster) in process.cmdline()
         return process.name().startswith("postgres") and process.cwd() == str(cluster)
     except (psutil.Error, OSError):  # it has ended, or is not ours
         return False

@@ -37,7 +37,8 @@ def no_process_is_left() -> Iterator[None]:
 
 def interpreters() -> list[psutil.Process]:
     """The processes that run code now."""
-    return [child for child in psutil.Process().children() if str(INTERPRETER) in child.cmdline()]
+    alive = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
+    return [child for child in alive if str(INTERPRETER) in child.cmdline()]
 
 
 @pytest.mark.parametrize(
