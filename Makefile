@@ -13,7 +13,7 @@ DEV := $(VENV)/.installed-dev
 DIST ?= dist
 # A worker for each core, and all tests of a file on the same one. A test that is named needs no workers.
 WORKERS ?= $(if $(findstring ::,$(ARGS)),0,auto)
-PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadgroup
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
