@@ -10,6 +10,8 @@ INSTALL := $(PIP) install --quiet --no-deps --no-compile
 LOCKED := $(INSTALL) --require-hashes
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
+# Some environments forbid it, and then each of the hundreds of processes that the tests start compiles everything.
+unexport PYTHONDONTWRITEBYTECODE
 DIST ?= dist
 # A worker for each core, and all tests of a file on the same one. A test that is named needs no workers.
 WORKERS ?= $(if $(findstring ::,$(ARGS)),0,auto)
