@@ -177,7 +177,9 @@ def test_a_lock_file_whose_writer_was_killed_does_not_block_a_start(folder: Path
 
 def test_a_server_that_a_killed_process_began_to_start_is_joined(folder: Path) -> None:
     embedded.start(folder).stop()
-    starting = "from app.postgres import embedded; from pathlib import Path; import sys; embedded.start(Path(sys.argv[1]))"
+    starting = (
+        "from app.postgres import embedded; from pathlib import Path; import sys; embedded.start(Path(sys.argv[1]))"
+    )
     process = subprocess.Popen([sys.executable, "-c", starting, str(folder)])  # a program of ours
     wait_for(lambda: bool(servers_of(folder)) or process.poll() is not None)
     process.kill()

@@ -44,8 +44,8 @@ def quire(env: Mapping[str, str], *arguments: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def environment() -> Iterator[dict[str, str]]:
+@contextmanager
+def own_environment() -> Iterator[dict[str, str]]:
     """The environment of a service with an empty folder and a free port; at the end no process is left of it."""
     folder = Path(tempfile.mkdtemp(prefix="quire-cli-"))
     passage.make_passable(folder)
@@ -60,6 +60,12 @@ def environment() -> Iterator[dict[str, str]]:
         process.kill()
     shutil.rmtree(folder)
     assert left == []
+
+
+@pytest.fixture
+def environment() -> Iterator[dict[str, str]]:
+    with own_environment() as found:
+        yield found
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, problem, turn, user
-from tests.cli.kit import environment, running, url_of  # noqa: F401 - a fixture
+from tests.cli.kit import own_environment, running, url_of
 from tests.conftest import wait_for
 from tests.keys.conftest import Serve
 
@@ -22,12 +22,12 @@ BYTES_MAX = 3000
 """A minute of them: more would be a server that waits for ever."""
 
 
-@pytest.fixture
-def address(environment: dict[str, str]) -> Iterator[tuple[str, int]]:  # noqa: F811
+@pytest.fixture(scope="module")
+def address() -> Iterator[tuple[str, int]]:
     """Of a service that is impatient."""
     names = ("QUIRE_HEADER_SECONDS", "QUIRE_BODY_SECONDS", "QUIRE_READING_SECONDS")
     impatient = {**dict.fromkeys(names, "0.5"), "QUIRE_REQUIRE_KEYS": "false"}
-    with running("serve", {**environment, **impatient}) as process:
+    with own_environment() as environment, running("serve", {**environment, **impatient}) as process:
         url = httpx.URL(url_of(process))
         assert url.port is not None
         yield url.host, url.port
