@@ -5,6 +5,10 @@ user message on, the window shows the placeholder. If a result does not fit in f
 matter to the page's question. They are chosen when it is stored, and taken best first up to a bound that depends only
 on the available tokens: so they stay the same while the page goes on, as long as the window has that much free.
 
+The newest results come first, and the first one that gets less than it would get alone is the last that is shown. If
+an older, smaller one took what is left, it would appear when a newer one no longer fits, and move the end of the stable
+part back.
+
 A fresh result counts towards no threshold and moves no zone: it takes only what the window leaves free, so it never
 displaces anything.
 """
@@ -74,24 +78,29 @@ def wanted(window: Window, last_page: int) -> list[UUID]:
 
 def tokens_max(window: Window) -> int:
     """Return the tokens that fresh results may take in a window."""
+    free = usable(window.ledger.budget, window.ledger.token_percent) - window.ledger.total
+    return max(0, min(free, _share(window, FRESH_SHARE)))
+
+
+def _share(window: Window, share: float) -> int:
+    """Return a share of the tokens available to the conversation, however full the window is."""
     ledger = window.ledger
-    room = usable(ledger.budget, ledger.token_percent)
-    available = room - ledger.tools - ledger.system
-    return max(0, min(room - ledger.total, int(available * FRESH_SHARE)))
+    return int((usable(ledger.budget, ledger.token_percent) - ledger.tools - ledger.system) * share)
 
 
 def with_fresh(window: Window, results: Sequence[FreshResult], last_page: int) -> Window:
     """Return the window with fresh results, the newest first: in full where they fit, else in part."""
-    room, parts_max = tokens_max(window), _parts_max(window)
-    by_id = {str(result.archive_id): result for result in results}
+    room, by_id = _Room.of(window), {str(result.archive_id): result for result in results}
     body = list(window.body)
-    spent = 0
+    spent, is_cut = 0, False
     for at in reversed(range(len(body))):
         if not _is_fresh(body[at], last_page):
             continue
         chosen: dict[str, _Shown] = {}
         for uuid in reversed(body[at].archive_ids):
-            shown = _fitting(by_id[uuid], room - spent, parts_max) if uuid in by_id else None
+            if is_cut or uuid not in by_id:
+                continue
+            shown, is_cut = _chosen(by_id[uuid], room, spent)
             if shown is not None:
                 chosen[uuid] = shown
                 spent += shown.tokens
@@ -117,10 +126,30 @@ class _Shown:
     """So many lines of the placeholder stay: the first says how to read the archive, the second how long it is."""
 
 
-def _parts_max(window: Window) -> int:
-    ledger = window.ledger
-    available = usable(ledger.budget, ledger.token_percent) - ledger.tools - ledger.system
-    return min(PARTS_TOKENS_MAX, int(available * PARTS_SHARE))
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Tokens for fresh results."""
+
+    now: int
+    """For all of them together; less with each message that is appended."""
+    alone: int
+    """For one, in a window that is empty otherwise."""
+    parts: int
+    """For the parts of one."""
+
+    @classmethod
+    def of(cls, window: Window) -> _Room:
+        parts = min(PARTS_TOKENS_MAX, _share(window, PARTS_SHARE))
+        return cls(tokens_max(window), _share(window, FRESH_SHARE), parts)
+
+
+def _chosen(result: FreshResult, room: _Room, spent: int) -> tuple[_Shown | None, bool]:
+    """Return what is shown of a result, and whether it is less than would be shown of it alone."""
+    alone = _fitting(result, room.alone, room.parts)
+    if alone is not None and alone.tokens > room.now - spent:
+        return _fitting(result, room.now - spent, room.parts), True
+    would_fit = result.tokens + FRAME_TOKENS <= room.alone
+    return alone, result.text is None and would_fit
 
 
 def _fitting(result: FreshResult, room: int, parts_max: int) -> _Shown | None:

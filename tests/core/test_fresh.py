@@ -81,6 +81,18 @@ def test_the_newest_of_several_results_are_in_full() -> None:
     assert shown == [[3], [3, 5], [5, 7], [7, 9]]
 
 
+def test_an_older_result_does_not_appear_when_a_newer_one_no_longer_fits() -> None:
+    """The window would change before the end of its stable part."""
+    for budget in range(2_000, 3_500, 100):
+        book = book_of(user("compare"), calls("a"), result("a", RESULT[:1_100]), calls("b"), result("b", RESULT * 2))
+        oldest = []
+        while (seen := book.window(budget)).window.number == 0:
+            oldest.append(min(in_full(seen), default=99))
+            book.append([{"role": "assistant", "content": "Let me think about it. " * 8}])
+        assert oldest == sorted(oldest), budget
+        assert oldest[-1] > 3, budget
+
+
 def test_results_of_parallel_calls_are_all_in_full() -> None:
     book = book_of(user("compare"), calls("a", "b"), result("a", f"a: {RESULT}"), result("b", f"b: {RESULT}"))
     seen = book.window(10_000)
