@@ -26,7 +26,8 @@ WORKDIR /srv/quire
 COPY --from=packages /packages /usr/local
 COPY LICENSE .
 COPY app app
-RUN python -m compileall -q app
+# The user below may not write here, so everything that a start imports is compiled now: half of its CPU time otherwise.
+RUN python -m compileall -q app && PYTHONDONTWRITEBYTECODE= python -c "import app.cli.server, app.main, app.worker"
 
 USER 10001:10001
 VOLUME /data
