@@ -98,7 +98,8 @@ def assemble(
     head, layout = epoch.head, epoch.layout
     opening = _opening(head, body[0].items[0].role if body else "user")
     placed = _placed(body, head, layout)
-    if (excess := head.tokens + opening + sum(p.tokens for p in placed) - room) > 0:
+    excess = head.tokens + opening + sum(p.tokens for p in placed) - room
+    if excess > 0:
         body = _with_marks(body, excess)
         placed = _placed(body, head, layout)
     if head.tokens + opening + sum(p.tokens for p in placed) > room:
@@ -117,6 +118,7 @@ def assemble(
         listed_pages=listed,
         unlisted=totals.last_page - len(verbatim) - len(condensed) - len(listed),
         warnings=tuple(warnings),
+        is_marked=excess > 0,
     )
 
 

@@ -7,7 +7,8 @@ on the available tokens: so they stay the same while the page goes on, as long a
 
 The newest results come first, and the first one that gets less than it would get alone is the last that is shown. If
 an older, smaller one took what is left, it would appear when a newer one no longer fits, and move the end of the stable
-part back.
+part back. For the same reason, what marks free when they replace recalls goes to no result before the oldest recall
+that is still shown.
 
 A fresh result counts towards no threshold and moves no zone: it takes only what the window leaves free, so it never
 displaces anything.
@@ -73,7 +74,7 @@ def read_parts(stored: str | None) -> tuple[Part, ...]:
 
 def wanted(window: Window, last_page: int) -> list[UUID]:
     """Return the archives whose placeholders stand on the newest page, in order."""
-    return [UUID(uuid) for placed in window.body if _is_fresh(placed, last_page) for uuid in placed.archive_ids]
+    return [UUID(uuid) for at in _fresh(window, last_page) for uuid in window.body[at].archive_ids]
 
 
 def tokens_max(window: Window) -> int:
@@ -93,9 +94,7 @@ def with_fresh(window: Window, results: Sequence[FreshResult], last_page: int) -
     room, by_id = _Room.of(window), {str(result.archive_id): result for result in results}
     body = list(window.body)
     spent, is_cut = 0, False
-    for at in reversed(range(len(body))):
-        if not _is_fresh(body[at], last_page):
-            continue
+    for at in reversed(_fresh(window, last_page)):
         chosen: dict[str, _Shown] = {}
         for uuid in reversed(body[at].archive_ids):
             if is_cut or uuid not in by_id:
@@ -112,8 +111,14 @@ def with_fresh(window: Window, results: Sequence[FreshResult], last_page: int) -
     return replace(window, body=tuple(body), ledger=ledger)
 
 
-def _is_fresh(placed: Placed, last_page: int) -> bool:
-    return placed.page == last_page and placed.zone == "verbatim" and bool(placed.archive_ids)
+def _fresh(window: Window, last_page: int) -> list[int]:
+    """Return the places in the body of the items whose results can be shown, in order."""
+    after = next((at for at, placed in enumerate(window.body) if placed.passing), 0) if window.is_marked else 0
+    return [
+        at
+        for at, placed in enumerate(window.body)
+        if at >= after and placed.page == last_page and placed.zone == "verbatim" and placed.archive_ids
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,6 +334,8 @@ class Window:
     listed_pages: tuple[int, ...]
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
+    is_marked: bool = False
+    """For lack of space, marks stand for recalls of the newest page."""
 
 
 @dataclass(frozen=True, slots=True)

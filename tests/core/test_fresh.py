@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from app.core.model import Policy
 from tests.core.book import Book, Seen
 from tests.core.conversations import Message, result, user
@@ -91,6 +93,28 @@ def test_an_older_result_does_not_appear_when_a_newer_one_no_longer_fits() -> No
             book.append([{"role": "assistant", "content": "Let me think about it. " * 8}])
         assert oldest == sorted(oldest), budget
         assert oldest[-1] > 3, budget
+
+
+def test_what_marks_free_brings_no_result_back_before_a_recall_that_is_shown() -> None:
+    """A mark stands for the oldest recall once the window is full, and frees more than was needed."""
+    recall = {"id": "r", "type": "function", "function": {"name": "recall_page", "arguments": '{"page":1}'}}
+    marked = 0
+    for budget, size in itertools.product(range(2_000, 4_000, 250), (60, 120)):
+        book = book_of(user("compare"), calls("a"), result("a", RESULT[:1_100]))
+        windows = []
+        for step in range(24):
+            said: list[Message] = [{"role": "assistant", "content": "Let me think about it. " * 8}]
+            if step in (4, 8, 12):
+                call = {**recall, "id": f"r{step}"}
+                said = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+                said.append(result(f"r{step}", f"{step}: " + "they said so long ago. " * size))
+            book.append(said)
+            windows.append(book.window(budget))
+        marked += sum(seen.window.is_marked for seen in windows)
+        for before, after in itertools.pairwise(windows):
+            if before.window.number == after.window.number:
+                assert after.stable[: len(before.stable)] == before.stable, (budget, size)
+    assert marked > 0
 
 
 def test_results_of_parallel_calls_are_all_in_full() -> None:
