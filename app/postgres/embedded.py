@@ -23,7 +23,6 @@ import shutil
 import socket
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -225,18 +224,18 @@ def _is_listening(layout: Layout) -> bool:
 
 
 def _disown_stale_lock_files(layout: Layout) -> None:
-    """Remove process ids from the server's two lock files: after a crash they can belong to any process.
+    """Free the server's two lock files of process ids: after a crash these can belong to any process.
 
     PostgreSQL would take that process, or its own zombie, for a running server and refuse to start. It also refuses
     if a file is empty, because its writer was killed. The rest of postmaster.pid is kept: by it PostgreSQL sees
     whether backends of the dead server are still writing.
     """
-    (layout.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
     pid_file = layout.cluster / "postmaster.pid"
-    with suppress(FileNotFoundError):
-        lines = pid_file.read_text(encoding="utf-8").splitlines(keepends=True)
-        if lines and lines[0].strip().isdecimal() and _is_server(int(lines[0])):
-            return
+    lines = pid_file.read_text(encoding="utf-8").splitlines(keepends=True) if pid_file.exists() else []
+    if lines and lines[0].strip().isdecimal() and _is_server(int(lines[0])):
+        return
+    (layout.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
+    if pid_file.exists():
         _logger.warning("the server that wrote %s is gone", pid_file.name)
         disowned = layout.root / "postmaster.pid.new"
         disowned.write_text("".join([f"{NO_PROCESS}\n", *lines[1:]]), encoding="utf-8")
