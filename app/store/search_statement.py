@@ -131,7 +131,7 @@ _RANKED = f"""found AS (
 SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.own, f.coverage,
        m.conversation_id, m.created_at, telling.known, telling.memories,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
-  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.id = f.id, many, telling
+  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.owner = $2 AND m.id = f.id, many, telling
  ORDER BY f.score DESC, f.id
 """
 

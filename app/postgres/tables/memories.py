@@ -134,9 +134,23 @@ Index(
         "terms",
     ],
 )
+# Partial, all of them, so that no plan of a search can use them: one made before the table is analyzed would read all
+# of the tenant's memories for each that it looks up by id.
 Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
-Index("memories_archive_idx", memories.c.tenant_id, memories.c.archive_id, memories.c.start)
-Index("memories_conversation_idx", memories.c.tenant_id, memories.c.conversation_id, memories.c.seq)
+Index(
+    "memories_archive_idx",
+    memories.c.tenant_id,
+    memories.c.archive_id,
+    memories.c.start,
+    postgresql_where=memories.c.archive_id.isnot(None),
+)
+Index(
+    "memories_conversation_idx",
+    memories.c.tenant_id,
+    memories.c.conversation_id,
+    memories.c.seq,
+    postgresql_where=memories.c.conversation_id.isnot(None),
+)
 
 embedding_models = Table(
     "embedding_models",
