@@ -42,7 +42,7 @@ def lifting() -> str:
                                 WHERE b.id >= since AND b.id < until), 0) END AS named
     FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
          LATERAL (SELECT type, conversation_uid, seq, page, terms FROM memories
-                   WHERE tenant_id = $1 AND owner = $2 AND id = b.id OFFSET 0) m -- each by itself, never by another scan
+                   WHERE tenant_id = $1 AND owner = $2 AND id = b.id OFFSET 0) m -- each by itself
 ), turns AS (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
     FROM best WHERE type = 'episode'
