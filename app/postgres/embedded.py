@@ -54,6 +54,8 @@ shared_buffers = 512MB
 work_mem = 16MB
 maintenance_work_mem = 256MB
 jit = off
+# A plan made for a table of a few rows is kept until the table is analyzed, so an import should not wait a minute.
+autovacuum_naptime = 10s
 random_page_cost = 1.1
 timezone = 'UTC'
 log_timezone = 'UTC'

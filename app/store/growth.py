@@ -13,7 +13,9 @@ TURNS = """
 SELECT p.page, m.full_before
   FROM (SELECT page, first_seq FROM pages
          WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY page DESC LIMIT $3) p
-  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = p.first_seq
+  CROSS JOIN LATERAL (
+    SELECT full_before FROM messages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND seq = p.first_seq LIMIT 1) m
  ORDER BY p.page
 """
 # The last epochs with the offsets at which their zones begin.
@@ -22,8 +24,12 @@ SELECT e.number, e.trigger_page, e.head, c.short_before AS condensed_start, v.sh
        v.full_before AS verbatim_start
   FROM (SELECT number, trigger_page, condensed_from, verbatim_from, head FROM epochs
          WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY number DESC LIMIT $3) e
-  LEFT JOIN messages c ON c.tenant_id = $1 AND c.conversation_id = $2 AND c.seq = e.condensed_from
-  LEFT JOIN messages v ON v.tenant_id = $1 AND v.conversation_id = $2 AND v.seq = e.verbatim_from
+  LEFT JOIN LATERAL (
+    SELECT short_before FROM messages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND seq = e.condensed_from LIMIT 1) c ON true
+  LEFT JOIN LATERAL (
+    SELECT short_before, full_before FROM messages
+     WHERE tenant_id = $1 AND conversation_id = $2 AND seq = e.verbatim_from LIMIT 1) v ON true
  ORDER BY e.number
 """
 

@@ -191,10 +191,10 @@ _PAGES = """
 SELECT p.page, p.title, p.first_seq,
        coalesce((SELECT first_seq - 1 FROM pages
                   WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page
-                  ORDER BY page LIMIT 1), c.last_seq) AS last_seq,
+                  ORDER BY page LIMIT 1),
+                (SELECT last_seq FROM conversations WHERE tenant_id = $1 AND id = $2)) AS last_seq,
        coalesce(r.count, 0) AS recall_count, r.at_page AS last_recalled_page, p.created_at
   FROM pages p
-  JOIN conversations c ON c.tenant_id = p.tenant_id AND c.id = p.conversation_id
   LEFT JOIN LATERAL (
     SELECT count, at_page FROM recalls
      WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page

@@ -114,7 +114,8 @@ WITH c AS (
            (SELECT p.page - 1 FROM pages p
              WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page > c.indexed_through AND p.page <> $5
                AND NOT EXISTS (SELECT FROM page_index i
-                                WHERE i.tenant_id = $1 AND i.conversation_id = $2 AND i.page = p.page)
+                                WHERE i.tenant_id = $1 AND i.conversation_id = $2 AND i.page = p.page
+                               OFFSET 0) -- by the page, never a scan of all for each
              ORDER BY p.page LIMIT 1),
            (SELECT page FROM pages WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY page DESC LIMIT 1)))
    WHERE c.tenant_id = $1 AND c.id = $2 AND c.uid = $3 AND c.generation = $4

@@ -80,9 +80,15 @@ async def learn(connection: Connection, tenant: UUID, conversation: str) -> None
 
 
 async def fill(
-    superuser: asyncpg.Connection, tenant: UUID, conversation: str, messages: int, *, others: int = 2000
+    superuser: asyncpg.Connection,
+    tenant: UUID,
+    conversation: str,
+    messages: int,
+    *,
+    others: int = 2000,
+    analyze: bool = True,
 ) -> None:
-    """A long conversation, and many short ones beside it, put in by plain SQL; then the statistics are renewed."""
+    """A long conversation, and many short ones beside it, put in by plain SQL; then the statistics are made anew."""
     await superuser.execute("SET session_replication_role = replica")  # foreign keys are not what is tested
     await superuser.execute(f"""
     INSERT INTO conversations (tenant_id, id, uid, user_id, version, last_seq, last_page, user_seq, full_total,
@@ -132,5 +138,5 @@ async def fill(
            last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
     learnt = ("page_index", "topic_mentions", "summaries")
-    for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt):
+    for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt) if analyze else ():
         await superuser.execute(f"ANALYZE {table}")

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from app.postgres.database import Connection, Database
+from app.postgres.embedded import EmbeddedPostgres
 from app.store import (
     appending,
     conversation_list,
@@ -152,6 +153,36 @@ async def test_statements_find_their_rows_by_index(connection: Connection) -> No
                 assert step.get(f"Rows Removed by {reason}", 0) < ROWS_FILTERED_MAX, f"{name}: {step}"
         touched = whole["Shared Hit Blocks"] + whole["Shared Read Blocks"]
         assert touched < BLOCKS_MAX, f"{name} touches {touched} blocks of 8 kB"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [0, 4, 100])
+async def test_a_plan_made_for_small_tables_reads_no_row_twice_in_larger_ones(
+    postgres: EmbeddedPostgres, superuser: asyncpg.Connection, fresh: None, before: int
+) -> None:
+    """Until tables are analyzed again, which takes up to a minute, all their indexes seem equal to the planner, and a
+    plan may read a conversation from end to end. It must not do so for each of many rows.
+    """
+    if before:
+        await fill(superuser, ANN, "b", before, others=before // 4, analyze=False)
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    async with database.begin(ANN) as connection:
+        await connection.execute("SET plan_cache_mode = force_generic_plan")
+        for index, (sql, arguments) in enumerate(STATEMENTS.values()):
+            await connection.execute(f"PREPARE s{index} AS {sql}")
+            await connection.execute(f"EXPLAIN EXECUTE s{index}({', '.join(map(literal, arguments))})")
+    await fill(superuser, ANN, "c", LENGTH, others=1000, analyze=False)
+    async with database.begin(ANN) as connection:
+        for index, (name, (_, arguments)) in enumerate(STATEMENTS.items()):
+            execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
+            await connection.execute("SAVEPOINT before")
+            [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
+            await connection.execute("ROLLBACK TO before")
+            for step in steps(json.loads(row[0])[0]["Plan"]):
+                if "Relation Name" in step:
+                    rows = step["Actual Rows"] + step.get("Rows Removed by Filter", 0)
+                    assert step["Actual Loops"] * rows <= LENGTH, f"{name}: {step}"
+    await database.close()
 
 
 def literal(value: object) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app import errors
@@ -40,6 +40,7 @@ def read(messages: Any, known: KnownMessages) -> object:
 
 
 @given(st.lists(LISTS, min_size=1, max_size=5), LISTS)
+@example([[MESSAGES[3]]], [MESSAGES[3], MESSAGES[3], MESSAGES[4]])
 def test_what_was_read_before_changes_nothing(earlier: Sequence[list[Any]], messages: list[Any]) -> None:
     known = KnownMessages()
     for one in earlier:

@@ -52,7 +52,7 @@ def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMes
     """Read a list as it was sent. Raises Invalid or PayloadTooLarge. Takes long for a long list of new messages."""
     is_list = isinstance(messages, list) and len(messages) <= limits.listed
     hashes = [_hash(message) for message in messages] if is_list else []
-    told = known.leading(hashes)
+    told = _up_to_a_repeated_id(known.leading(hashes))
     new: list[Draft] = []
     if not told or len(told) < len(messages):
         ids = [one.client_id for one in told]
@@ -74,6 +74,17 @@ def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMes
         messages, new, lead, digests[:lead], [one.role for one in told[lead:]], digests[lead:],
         chains(digests[lead:]), system, new_max=limits.messages,
     )  # fmt: skip
+
+
+def _up_to_a_repeated_id(told: list[Known]) -> list[Known]:
+    """Each message was sound in a list of its own; two of them with one client id are not, in the same list."""
+    ids: set[str] = set()
+    for at, one in enumerate(told):
+        if one.client_id in ids:
+            return told[:at]
+        if one.client_id is not None:
+            ids.add(one.client_id)
+    return told
 
 
 def _hash(message: Any) -> bytes:
