@@ -14,6 +14,7 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from random import Random
 from statistics import median, quantiles
 from typing import Any
 
@@ -25,16 +26,22 @@ from starlette.routing import Route
 
 from bench.harness import QUIRE, Cpu, Harness, Server, environment_of, serving
 from bench.tables import Table
+from bench.words import pair
 from tests.proxy.fakes import messages, responses
 
 Json = dict[str, Any]
 TURNS_BEFORE, TURNS = 10, 10
 """Turns of a conversation before what is measured, and measured ones."""
-WORDS = "word " * 60
 ANSWER = "a word " * 40
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
-WAYS = ("direct", "pass-through", "window")
-CPU_GOALS_MS = {"pass-through": 5.0, "window": 8.0}
+HEADERS: dict[str, dict[str, str]] = {
+    "direct": {},
+    "pass-through": {"X-Quire-Mode": "pass-through"},
+    "window": {"X-Quire-Mode": "window"},
+    "window without recall": {"X-Quire-Mode": "window", "X-Quire-Recall": "off"},
+}
+"""By the way that a request takes."""
+CPU_GOALS_MS = {"pass-through": 5.0, "window": 8.0, "window without recall": 8.0}
 FIRST_BYTE_GOAL_MS = 10.0
 
 
@@ -55,7 +62,7 @@ class Side:
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
     rounds = 3 if quick else 10
-    found = {(dialect, way): Side() for dialect in PATHS for way in WAYS}
+    found = {(dialect, way): Side() for dialect in PATHS for way in HEADERS}
     with ExitStack() as stack:
         api = stack.enter_context(played_api(harness))
         quires = {
@@ -90,13 +97,12 @@ def _served(harness: Harness, arguments: tuple[str, ...], environment: dict[str,
 
 def converse(server: Server, dialect: str, way: str, name: str, side: Side) -> None:
     """Hold a conversation; all turns but the first are measured, which brings what came before."""
-    said = [
-        {"role": role, "content": f"{role} {turn} {WORDS}"} for turn in range(TURNS_BEFORE) for role in ("user", "assistant")
-    ]  # fmt: skip
-    headers = {"Content-Type": "application/json", "X-Quire-Conversation": name, "X-Quire-Mode": way}
+    rng = Random(name)
+    said = [message for _ in range(TURNS_BEFORE) for message in pair(rng)]
+    headers = {"Content-Type": "application/json", "X-Quire-Conversation": name, **HEADERS[way]}
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     for turn in range(TURNS + 1):
-        said.append({"role": "user", "content": f"question {turn} {WORDS}"})
+        said.append(pair(rng)[0])
         body = json.dumps(_body(dialect, said))
         before, began = server.cpu(), time.perf_counter()
         connection.request("POST", PATHS[dialect], body, headers)
