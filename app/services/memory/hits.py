@@ -14,7 +14,7 @@ from asyncpg import Record
 from app.core.repetitions import Repeated, Told, each_once
 from app.store.memories import Hit
 from app.text.queries import answers_first
-from app.text.statements import statement
+from app.text.statements import stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | Non
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
     """Return results that say different things, best first; what tells nothing comes last, and scores no more."""
-    told = [Told((one.role, one.name, statement(one.text)), one.told) for one in found]
+    told = [Told((one.role, one.name, stated(one.text)), one.told) for one in found]
     once = [_standing(found, repeated) for repeated in each_once(told)]
     ordered = [once[place] for place in answers_first([one.text for one in once], query)]
     lowest = accumulate((one.score for one in ordered), min)
