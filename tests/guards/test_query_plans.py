@@ -160,7 +160,7 @@ async def test_statements_find_their_rows_by_index(connection: Connection) -> No
 async def test_a_plan_made_for_small_tables_reads_no_row_twice_in_larger_ones(
     postgres: EmbeddedPostgres, superuser: asyncpg.Connection, fresh: None, before: int
 ) -> None:
-    """Until tables are analyzed again, which takes up to a minute, all their indexes seem equal to the planner, and a
+    """Until tables are analyzed again, all their indexes seem equal to the planner, and a
     plan may read a conversation from end to end. It must not do so for each of many rows.
     """
     if before:

@@ -77,7 +77,7 @@ def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMes
 
 
 def _up_to_a_repeated_id(told: list[Known]) -> list[Known]:
-    """Each message was sound in a list of its own; two of them with one client id are not, in the same list."""
+    """Return the messages before the first that repeats a client id, which no list may do."""
     ids: set[str] = set()
     for at, one in enumerate(told):
         if one.client_id in ids:
