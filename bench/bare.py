@@ -16,6 +16,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -31,8 +32,8 @@ from app.core.canonical import dumps
 from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store.memories import Meaning
-from app.store.search_statement import BY_WORDS, SEARCH
+from app.services.memory.searching import named_in
+from app.store.memories import Filter, Meaning, Scoring, search_statement
 from app.text import bm25
 from app.text.language import script_counts
 
@@ -88,16 +89,12 @@ def read(file: str) -> Known:
     return Known(**json.loads(Path(file).read_text("utf-8")))
 
 
-def search_arguments(user: str, query: str, meaning: Meaning | None = None) -> list[object]:
-    """Those that Quire's search passes for a keyword or a hybrid search with no filters."""
-    weight = relevance.meaning(*script_counts(query))
-    least, counted = relevance.score_of(0.0), relevance.score_of(relevance.FOUND_MIN)
-    owner, terms = owner_of(f"u:{user}"), bm25.query(query)
-    arguments: list[object] = [DEFAULT_TENANT, owner, terms, *[None] * 3, FOUND, *[None] * 3]
-    arguments += [least, weight, False, counted, False, (), False, *[None] * 4]
-    if meaning is not None:
-        arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
-    return arguments
+def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[object]:
+    """Return the statement and the arguments of Quire's keyword or hybrid search with no filters."""
+    weight, named = relevance.meaning(*script_counts(query)), named_in(query, datetime.now(UTC).date())
+    scoring, where = Scoring(bm25.query(query), meaning, weight, named=named), Filter(score_min=relevance.score_of(0.0))
+    sql, arguments = search_statement(DEFAULT_TENANT, owner_of(f"u:{user}"), scoring, where, limit=FOUND)
+    return [sql, *arguments]
 
 
 def create_app(dsn: str, known: Known) -> Starlette:
@@ -129,10 +126,10 @@ def create_app(dsn: str, known: Known) -> Starlette:
         return Response(answer, 201, media_type="application/json")
 
     searches: dict[tuple[str, str], list[object]] = {
-        ("keyword", query): [BY_WORDS, *search_arguments(known.user, query)] for query in known.queries
+        ("keyword", query): search_of(known.user, query) for query in known.queries
     }
     for query in known.vectors:
-        searches["hybrid", query] = [SEARCH, *search_arguments(known.user, query, known.meaning(query))]
+        searches["hybrid", query] = search_of(known.user, query, known.meaning(query))
 
     async def search(request: Request) -> Response:
         statement = searches[request.query_params["search_mode"], request.query_params["query"]]
@@ -144,7 +141,7 @@ def create_app(dsn: str, known: Known) -> Starlette:
         uuid, at = request.path_params["uuid"], int(request.query_params["offset"])
         async with request.app.state.pool.acquire() as connection:
             text = await connection.fetchval(RANGE, DEFAULT_TENANT, uuid, at, int(request.query_params["length"]))
-        whole = f'{known.archives[uuid]}{dumps(text)},"offset":{at},"length":{len(text)}}}'
+        whole = f'{known.archives[uuid]}{dumps(text)},"offset":{at},"length":{len(text)},"is_cut":false}}'
         return Response(whole, media_type="application/json")
 
     return Starlette(

@@ -26,7 +26,7 @@ from bench.words import history
 
 AT_ONCE = 250
 """Conversations that go on beside each other."""
-SHORT, KINDS = 10, 100
+SHORT, KINDS = 10, 1_000
 """Messages of a conversation, and different conversations, that a user's memories are made of."""
 VECTORS = 1_000
 """Different ones."""

@@ -135,9 +135,25 @@ async def search(
 
     Each message is represented by its best passage, unless ``every_passage`` is set.
     """
-    meaning = scoring.meaning
-    if not scoring.terms and meaning is None:
+    if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)
+    sql, arguments = search_statement(tenant, owner, scoring, where, limit=limit, every_passage=every_passage)
+    rows = await connection.fetch(sql, *arguments)
+    hits = [
+        Hit(
+            r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
+            float(r["score"]), r["created_at"], float(r["coverage"]), float(r["own"]),
+        )
+        for r in rows
+    ]  # fmt: skip
+    return Hits(hits, rows[0]["total"], float(rows[0]["known"]), rows[0]["memories"]) if rows else Hits(hits, 0)
+
+
+def search_statement(
+    tenant: UUID, owner: UUID, scoring: Scoring, where: Filter = ALL, *, limit: int, every_passage: bool = False
+) -> tuple[str, list[object]]:
+    """Return what `search` asks PostgreSQL: the statement and its arguments."""
+    meaning = scoring.meaning
     arguments: list[object] = [
         tenant, owner, scoring.terms, where.conversation_uid, where.types, where.among, limit,
         bm25.any_of(where.keywords) if where.keywords else None, first_id(where.since) if where.since else None,
@@ -148,15 +164,7 @@ async def search(
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
     for part in scoring.parts:
         arguments += [part.terms] if meaning is None else [part.terms, part.vector]
-    rows = await connection.fetch(statement(len(scoring.parts), vectors=meaning is not None), *arguments)
-    hits = [
-        Hit(
-            r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            float(r["score"]), r["created_at"], float(r["coverage"]), float(r["own"]),
-        )
-        for r in rows
-    ]  # fmt: skip
-    return Hits(hits, rows[0]["total"], float(rows[0]["known"]), rows[0]["memories"]) if rows else Hits(hits, 0)
+    return statement(len(scoring.parts), vectors=meaning is not None), arguments
 
 
 def _named(named: Named) -> list[object]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
 from app.caches import QUERY_VECTORS_CACHED
+from app.core.relevance import score_of
 from app.core.scope import owner_of
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
+from app.services.memory.searching import named_in
 from app.store import memories
-from app.store.memories import Meaning, Scoring
+from app.store.memories import Filter, Meaning, Scoring
 from app.store.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
-from bench.bare import Known, search_arguments
+from bench.bare import Known, search_of
 from bench.harness import Cpu
 from bench.load import Outcome
 from bench.overhead import CLIENTS, HYBRID, LOCAL, NEW, OPERATIONS, QUICK, WAYS, Cell, Side, job, loops_table, table
@@ -44,12 +47,12 @@ def side(cpu_each: float) -> Side:
 @pytest.mark.parametrize("meaning", [None, MEANING])
 def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning: Meaning | None) -> None:
     seen = Seen()
-    search = memories.search(
-        cast("Connection", seen), DEFAULT_TENANT, owner_of("u:somebody"), Scoring(bm25.query("cold store"), meaning)
-    )
+    scoring = Scoring(bm25.query("cold store"), meaning, named=named_in("cold store", date(2026, 1, 1)))
+    where = Filter(score_min=score_of(0.0))
+    search = memories.search(cast("Connection", seen), DEFAULT_TENANT, owner_of("u:somebody"), scoring, where)
     asyncio.run(search)
-    arguments = search_arguments("somebody", "cold store", meaning)
-    assert seen.passed == (BY_WORDS if meaning is None else SEARCH, *arguments)
+    assert list(seen.passed) == search_of("somebody", "cold store", meaning)
+    assert seen.passed[0] == (BY_WORDS if meaning is None else SEARCH)
 
 
 def test_embedded_queries_leave_the_cache_before_they_repeat() -> None:

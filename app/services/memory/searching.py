@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -121,7 +121,7 @@ async def ready(
     """
     text = scalar(text)
     today = (asked_at or datetime.now(UTC)).astimezone(UTC).date()
-    named = Named(bm25.speakers(text), relevances.favoured(days_named(text, today)))
+    named = named_in(text, today)
     terms = bm25.query(text)
     meaning: Meaning | None = None
     warnings: list[dict[str, str]] = []
@@ -130,6 +130,11 @@ async def ready(
     done: Mode = mode if meaning is not None else "keyword"
     compound = await _parts(runtime, tenant, text, meaning)
     return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named, compound)
+
+
+def named_in(text: str, today: date) -> Named:
+    """Return the speakers and the days that a query names."""
+    return Named(bm25.speakers(text), relevances.favoured(days_named(text, today)))
 
 
 async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[Part]:
