@@ -37,10 +37,10 @@ Check: TypeAlias = Callable[[Connection], Awaitable[None]]
 
 ACQUIRE_SECONDS = 5.0
 """Wait for a connection to write with."""
-READ_ACQUIRE_SECONDS = 1.0
 FIRST_SECONDS = 2.0
-"""Limit of a transaction's first statement and of a read that is one statement. None of them takes long, so a database
-that hangs is noticed by it: a read waits three seconds for a connection and an answer."""
+"""Limit of waiting for a connection to read with, of a transaction's first statement, and of a read that is one
+statement. None of them takes long, so a database that hangs is noticed by it. A disk that stalls for a second keeps
+every connection in its commit, and is no reason to refuse."""
 STATEMENT_SECONDS = 7.0
 SERVER_TIMEOUTS = {
     "statement_timeout": "5s",
@@ -144,18 +144,18 @@ class Database:
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """Open a read-only transaction of one tenant that sees the database as of its first statement."""
-        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, READ_ACQUIRE_SECONDS)
+        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS)
 
     def search_snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
         """Open the same for statements that take longer to plan than to run, and whose plan fits any values.
 
         They are planned once a connection, also for tables that are empty then.
         """
-        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, READ_ACQUIRE_SECONDS, PLANNED_ONCE)
+        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS, PLANNED_ONCE)
 
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant."""
-        async with self._lent(self._pool, READ_ACQUIRE_SECONDS) as connection:
+        async with self._lent(self._pool, FIRST_SECONDS) as connection:
             return await connection.fetchrow(sql, *args, timeout=FIRST_SECONDS)
 
     async def write_row(self, sql: str, *args: object) -> asyncpg.Record | None:
@@ -166,7 +166,7 @@ class Database:
 
     async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """Do as `fetch_row`, and return every row."""
-        async with self._lent(self._pool, READ_ACQUIRE_SECONDS) as connection:
+        async with self._lent(self._pool, FIRST_SECONDS) as connection:
             return await connection.fetch(sql, *args, timeout=FIRST_SECONDS)
 
     async def fetch_ordered(self, sql: str, *args: object) -> list[asyncpg.Record]:
