@@ -99,10 +99,13 @@ def parse(body: bytes) -> Any:
     return value
 
 
-def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",)) -> T:
-    """Return the value as a model. Raises Invalid, which says where and why without repeating the value."""
+def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",), *, strict: bool | None = None) -> T:
+    """Return the value as a model. Raises Invalid, which says where and why without repeating the value.
+
+    Unless ``strict`` is given, the model decides whether types are converted.
+    """
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, strict=strict)
     except ValidationError as error:
         problems = field_errors(error.errors(include_url=False), loc)
         raise errors.Invalid(errors=problems) from None

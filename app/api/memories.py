@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -15,11 +15,11 @@ from app.api import cursors, links
 from app.api.answers import json_text, json_value
 from app.api.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.paths import check_id
-from app.api.runtime import Wired
+from app.api.queries import every_turn, parameters, read_query
+from app.api.runtime import Wired, runtime_of
 from app.api.schemas import memories as schemas
-from app.api.schemas.narrowing import MemoryType, OwnType, Role, Topic, listed, narrowing_of
+from app.api.schemas.narrowing import OwnType, listed, narrowing_of
 from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
-from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -160,52 +160,26 @@ async def forget(
     response_model=schemas.SearchResults,
     openapi_extra=json_body(schemas.SearchBody, {"user_id": "me", "query": "what did I say about tea"}),
 )
-async def search_memories(request: Request, runtime: Wired, caller: Reader) -> Response:
+@every_turn
+async def search_memories(request: Request, caller: Reader) -> Response:
     """Search the memories of a user or a conversation: messages (episodes), passages of archives, explicit memories.
 
     Works for English and both scripts of Chinese. `relevance_score` is 0 to 1. Without an embedding model, or if it
     does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say. If a reranker is
     configured, it decides the order of the first 50.
     """
+    runtime = runtime_of(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
 
 
-def _where(
-    user_id: Annotated[str | None, Query(max_length=128)] = None,
-    conversation_id: Annotated[str | None, Query(max_length=128)] = None,
-    keywords: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
-    memory_types: Annotated[list[MemoryType], Query(max_length=10)] = [],  # noqa: B006
-    time_range_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    min_relevance_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
-    roles: Annotated[list[Role], Query(max_length=4)] = [],  # noqa: B006
-    topics: Annotated[list[Topic], Query(max_length=20)] = [],  # noqa: B006
-) -> dict[str, Any]:
-    return {
-        "user_id": user_id, "conversation_id": conversation_id, "keywords": keywords, "memory_types": memory_types,
-        "time_range_days": time_range_days, "since": since, "until": until, "min_relevance_score": min_relevance_score,
-        "roles": roles, "topics": topics,
-    }  # fmt: skip
-
-
-@router.get("/memories/search", response_model=schemas.SearchResults)
-async def find_memories(
-    runtime: Wired,
-    caller: Reader,
-    query: Annotated[str, Query(min_length=1, max_length=10_000)],
-    where: Annotated[dict[str, Any], Depends(_where)],
-    search_mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
-    queries: Annotated[list[schemas.QueryText], Query(max_length=5)] = [],  # noqa: B006
-    expand: bool = False,
-) -> Response:
+@router.get(
+    "/memories/search", response_model=schemas.SearchResults, openapi_extra=parameters(query=schemas.SearchBody)
+)
+@every_turn
+async def find_memories(request: Request, caller: Reader) -> Response:
     """Search memories with query parameters; see the POST."""
-    body = schemas.SearchBody(
-        query=query, queries=queries, search_mode=search_mode, limit=limit, expand=expand, **where
-    )
-    return await _search(runtime, caller, body, "query")
+    return await _search(runtime_of(request), caller, read_query(request, schemas.SearchBody), "query")
 
 
 async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:

@@ -14,13 +14,13 @@ from app import errors
 from app.api import cursors, links
 from app.api.answers import json_text, long_json_value
 from app.api.body import is_large, json_body, parse_model, read_json, require_storable, work_on
-from app.api.paths import ConversationId, check_id, path_id
+from app.api.paths import CONVERSATION_ID, ConversationId, check_id, path_id
 from app.api.queries import every_turn, idempotency_key, parameters, read_query
 from app.api.runtime import Wired, runtime_of
 from app.api.schemas import messages as schemas
 from app.api.schemas import windows
 from app.api.schemas.narrowing import narrowing_of
-from app.api.scope import Reader, Writer
+from app.api.scope import IDEMPOTENCY_KEY, Reader, Writer
 from app.core.budget import BUDGET_MAX, model_window
 from app.core.caller import Caller
 from app.core.canonical import dumps
@@ -76,7 +76,10 @@ class AppendQuery(BaseModel):
     status_code=201,
     response_model=schemas.Appended,
     responses=links.APPENDED,
-    openapi_extra={**json_body(schemas.AppendBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
+    openapi_extra={
+        **json_body(schemas.AppendBody, EXAMPLE),
+        **parameters(CONVERSATION_ID, IDEMPOTENCY_KEY, query=AppendQuery),
+    },
 )
 @every_turn
 async def append_messages(request: Request, caller: Writer) -> Response:
@@ -111,7 +114,10 @@ async def append_messages(request: Request, caller: Writer) -> Response:
 @router.post(
     "/conversations/{conversation_id}/sync",
     response_model=schemas.Synced,
-    openapi_extra={**json_body(schemas.SyncBody, EXAMPLE), **parameters(AppendQuery, keyed=True)},
+    openapi_extra={
+        **json_body(schemas.SyncBody, EXAMPLE),
+        **parameters(CONVERSATION_ID, IDEMPOTENCY_KEY, query=AppendQuery),
+    },
 )
 @every_turn
 async def sync_messages(request: Request, caller: Writer) -> Response:
@@ -240,7 +246,7 @@ class ContextQuery(BaseModel):
     "/conversations/{conversation_id}/context",
     response_model=windows.Context,
     responses={304: {"description": "The window is unchanged (If-None-Match)."}},
-    openapi_extra=parameters(ContextQuery),
+    openapi_extra=parameters(CONVERSATION_ID, query=ContextQuery),
 )
 @every_turn
 async def get_context(request: Request, caller: Reader) -> Response:
@@ -273,7 +279,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
     response_model=windows.Context,
     openapi_extra={
         **json_body(windows.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
-        **parameters(),
+        **parameters(CONVERSATION_ID),
     },
 )
 @every_turn

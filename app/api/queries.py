@@ -9,7 +9,8 @@ route and with `every_turn`; `served_first` makes the route that serves it. All 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, TypeAlias, TypeVar, get_type_hints
+from functools import cache
+from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 from fastapi import APIRouter, Request
 from fastapi.routing import APIRoute
@@ -20,7 +21,6 @@ from starlette.types import Scope
 
 from app.api.body import parse_model
 from app.api.known_query import of_route
-from app.api.paths import CONVERSATION_ID
 from app.api.scope import IDEMPOTENCY_KEY, Needs
 from app.core.caller import Caller
 
@@ -72,8 +72,14 @@ def _needs(endpoint: Endpoint) -> Needs:
 
 
 def read_query(request: Request, model: type[Query]) -> Query:
-    """Read the query. Raises Invalid. If a name occurs twice, the last value counts."""
-    return parse_model(model, dict(request.query_params), ["query"])
+    """Read the query. Raises Invalid. If a name occurs twice, the last value counts; of a list all do."""
+    given, lists = request.query_params, _lists(model)
+    return parse_model(model, {n: given.getlist(n) if n in lists else given[n] for n in given}, ["query"], strict=False)
+
+
+@cache
+def _lists(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(name for name, field in model.model_fields.items() if get_origin(field.annotation) is list)
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -81,21 +87,18 @@ def idempotency_key(request: Request) -> str | None:
     return request.headers.get(IDEMPOTENCY_KEY["name"])
 
 
-def parameters(query: type[BaseModel] | None = None, *, keyed: bool = False) -> dict[str, Any]:
-    """Return the `openapi_extra` of a route of one conversation that reads this query and, if `keyed`, an
-    Idempotency-Key.
+def parameters(*own: dict[str, Any], query: type[BaseModel] | None = None) -> dict[str, Any]:
+    """Return the `openapi_extra` of a route that reads these parameters and this query.
+
+    Those that are required come first. Objects among a query's members are left out: only a body can have them.
     """
-    properties = query.model_json_schema()["properties"] if query is not None else {}
-    return {
-        "parameters": [
-            CONVERSATION_ID,
-            *(_parameter(name, schema) for name, schema in properties.items()),
-            *([IDEMPOTENCY_KEY] if keyed else []),
-        ]
-    }
+    schema = query.model_json_schema() if query is not None else {"properties": {}}
+    members = ((name, of) for name, of in schema["properties"].items() if of.get("type") != "object")
+    shown = [_parameter(name, of, required=name in schema.get("required", ())) for name, of in members]
+    return {"parameters": [*own, *sorted(shown, key=lambda one: not one["required"])]}
 
 
-def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     shown = {key: value for key, value in schema.items() if (key, value) != ("default", None)}
-    parameter = {"name": name, "in": "query", "required": False, "schema": shown}
+    parameter = {"name": name, "in": "query", "required": required, "schema": shown}
     return {**parameter, "description": schema["description"]} if "description" in schema else parameter
