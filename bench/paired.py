@@ -7,6 +7,7 @@ alone: `quire worker` is not started, so no job is in the figures. ``--of`` says
     appends  two messages to conversations whose windows are full, so that one append in fourteen opens an epoch
     windows  of the same conversations, unchanged since the last
     cold     windows of so many conversations in turn that the process keeps none of them
+    searches by keyword, of users with 50 memories
 """
 
 import sys
@@ -26,12 +27,13 @@ from bench.filling import Copies
 from bench.harness import QUIRE, Harness, Server, environment_of, serving
 from bench.load import Job
 from bench.tables import Table
+from bench.words import searches
 
 Ask = Callable[[Server, str, int], int]
 """Send the requests of a turn to a tree's server, given the tree's name and the turn; return how many they were."""
 Trees = tuple[Server, Server]
 """The servers of this tree and of the other one."""
-KINDS = ("proxy", "appends", "windows", "cold")
+KINDS = ("proxy", "appends", "windows", "cold", "searches")
 WAYS = ("pass-through", "window")
 NEW, OLD = "new", "old"
 WIDTH = 140
@@ -43,6 +45,8 @@ MESSAGES = 400
 COLD = 4_000
 """Conversations, twice as many as a process keeps windows of."""
 COLD_MESSAGES, TEMPLATES = 20, 50
+MEMORIES = 50
+"""Of each user who searches."""
 
 
 @click.command()
@@ -70,7 +74,7 @@ def _asked(
     if kind == "proxy":
         yield from _proxied(harness_, tree, recall, dialects)
         return
-    ask = {"appends": _appending, "windows": _rereading, "cold": _reading_cold}[kind](harness_)
+    ask = {"appends": _appending, "windows": _rereading, "cold": _reading_cold, "searches": _searching}[kind](harness_)
     environment = environment_of(harness_.postgres, harness_.folder) | {"QUIRE_WORKER": "false"}
     with ExitStack() as stack:
         yield kind, _both(harness_, tree, environment, stack), ask
@@ -168,6 +172,19 @@ def _reading_cold(harness_: Harness) -> Ask:
         numbers = (number % COLD for number in range((turn + 1) * each, (turn + 2) * each))
         targets = [f"/conversations/{crowd.conversation(number)}/context" for number in numbers]
         return len(harness_.clients.run(Job(server.port, "GET", targets, clients=CLIENTS, requests=REQUESTS)).latencies)
+
+    return ask
+
+
+def _searching(harness_: Harness) -> Ask:
+    small = Copies("small", filling.templates(harness_, "small", CLIENTS, MEMORIES), CLIENTS)
+    filling.settle(harness_)
+    filling.fill(harness_, small)
+    targets = searches([small.user(number) for number in range(CLIENTS)])
+
+    def ask(server: Server, _name: str, _turn: int) -> int:
+        job = Job(server.port, "GET", targets, clients=CLIENTS, requests=REQUESTS)
+        return len(harness_.clients.run(job).latencies)
 
     return ask
 

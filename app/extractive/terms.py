@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -17,6 +18,7 @@ import rjieba
 
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
+from app.text.bm25 import WORD_CACHED_MAX
 from app.text.chinese_scripts import simplified
 from app.text.language import HAN, fold, is_han, scalar, segments, squeeze, words
 
@@ -161,7 +163,17 @@ def _merged_by_case(counts: Counter[str]) -> dict[str, int]:
 
 
 def _weighed(token: str) -> tuple[str, float]:
-    """The term that a token makes and how specific it is; 0 for none."""
+    """Return the term that a token makes and how specific it is; 0 for none."""
+    return _weighed_word(token) if len(token) <= WORD_CACHED_MAX and token.isalpha() else _weigh(token)
+
+
+@lru_cache(maxsize=50_000)
+def _weighed_word(word: str) -> tuple[str, float]:
+    """Do so. Cached: texts repeat their words."""
+    return _weigh(word)
+
+
+def _weigh(token: str) -> tuple[str, float]:
     if token.startswith(("http://", "https://")):
         return token.split("/")[2].removeprefix("www."), 1.5
     if is_han(token):
