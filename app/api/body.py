@@ -68,7 +68,7 @@ def is_media_type(request: Request, *media_types: str) -> bool:
 
 
 async def read_text(request: Request, *, max_bytes: int) -> str:
-    """The body as text. Raises UnsupportedMediaType (not plain UTF-8), PayloadTooLarge or BadRequest."""
+    """Return the body as text. Raises UnsupportedMediaType (not plain UTF-8), PayloadTooLarge or BadRequest."""
     require_plain(request.headers)
     body = await read_bytes(request, max_bytes)
     try:
@@ -182,7 +182,7 @@ def _require_json(headers: Mapping[str, str]) -> None:
 
 
 async def read_bytes(request: Request, max_bytes: int) -> bytes:
-    """The body as it came. Raises PayloadTooLarge or BadRequest."""
+    """Return the body as it came. Raises PayloadTooLarge or BadRequest."""
     detail = f"The body is larger than {max_bytes} bytes."
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > max_bytes:
@@ -298,5 +298,5 @@ def _is_encodable(text: str) -> bool:
 
 
 def _shown(key: str) -> str:
-    """A key as ASCII JSON, cut short, so that any key can stand in a message."""
+    """Return a key as ASCII JSON, cut short, so that any key can stand in a message."""
     return json.dumps(key[:LOC_CHARACTERS_MAX])

@@ -169,6 +169,6 @@ class Impatient(HttpToolsProtocol):
 
 
 def impatient(head_seconds: float, body_seconds: float, reading_seconds: float) -> type[HttpToolsProtocol]:
-    """The protocol with these deadlines; uvicorn makes one for each connection."""
+    """Return the protocol with these deadlines; uvicorn makes one for each connection."""
     deadlines = {"head_seconds": head_seconds, "body_seconds": body_seconds, "reading_seconds": reading_seconds}
     return type("Impatient", (Impatient,), deadlines)

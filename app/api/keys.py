@@ -69,7 +69,7 @@ async def create_key(request: Request, runtime: Wired, caller: Admin, key: Idemp
 
 
 def checked(body: schemas.KeyBody) -> KeyRequest:
-    """The key that is wanted, for the command line too. Raises Invalid."""
+    """Return the key that is wanted, for the command line too. Raises Invalid."""
     problems: list[errors.FieldError] = []
     if not body.name.strip() or not body.name.isprintable():
         problems.append({"loc": ["body", "name"], "msg": "must be printable text"})

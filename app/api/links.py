@@ -20,7 +20,7 @@ def made(status: int, **operations: dict[str, str]) -> dict[int | str, dict[str,
 
 
 def _expression(name: str, source: str) -> str:
-    """A source is a place in the answer's body, or "" for the parameter of the same name in the request's path."""
+    """Return the expression of a place in the answer's body; "" is the same parameter in the request's path."""
     return f"{_BODY}{source}" if source else f"{_SAME}{name}"
 
 

@@ -154,7 +154,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
 
 
 def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery) -> ContextRequest | None:
-    """The window that is to come with the answer, if one is; reading it is a scope of its own."""
+    """Return the window that is to come with the answer, if one is; reading it is a scope of its own."""
     if not query.include:
         return None
     caller.require("read")
@@ -183,7 +183,7 @@ async def _appended(
 async def _context_or_problem(
     runtime: Runtime, tenant: UUID, conversation_id: str, window_request: ContextRequest
 ) -> bytes:
-    """The window as a member of the append's answer. The messages are stored: a budget that is too small for
+    """Return the window as a member of the append's answer. The messages are stored: a budget that is too small for
     the window must not make the append look as if it had failed.
     """
     try:

@@ -79,13 +79,13 @@ def is_wanted(request: Request) -> bool:
 
 
 def dialect_of(request: Request) -> Dialect:
-    """The dialect of a path under /v1."""
+    """Return the dialect of a path under /v1."""
     path = str(request.scope["path"])
     return next((dialect for prefix, dialect in DIALECTS.items() if path.startswith(prefix)), "chat")
 
 
 def answer(error: Exception, dialect: Dialect = "chat") -> Response:
-    """The answer for an error of ours or of the model's provider."""
+    """Return the answer for an error of ours or of the model's provider."""
     status, headers = _status(error)
     return Response(dumps(_said(body(error), status, dialect)), status, headers, "application/json")
 
@@ -188,7 +188,7 @@ def _type(status: int) -> str:
 
 
 def _param(loc: Sequence[str | int]) -> str:
-    """A place as OpenAI writes it: messages[3].content."""
+    """Return a place as OpenAI writes it: messages[3].content."""
     text = ""
     for part in loc[1:] if loc and loc[0] in ("body", "header", "query", "path") else loc:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

@@ -55,7 +55,7 @@ def operation_id(route: APIRoute) -> str:
 
 
 def builder(app: FastAPI, routers: Sequence[APIRouter]) -> Callable[[], dict[str, Any]]:
-    """A replacement for `app.openapi`; the document is made once."""
+    """Return a replacement for `app.openapi`; the document is made once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -109,7 +109,7 @@ def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
 
 
 def _scope(route: APIRoute) -> Scope | None:
-    """The scope that a route needs, as its parameters say; None for those that are open."""
+    """Return the scope that a route needs, as its parameters say; None for those that are open."""
     needs = [dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs)]
     return needs[0].scope if needs else None
 

@@ -90,7 +90,7 @@ def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, r
 
 
 def _passed(request: Request, *, clients_key: bool) -> dict[str, str]:
-    """The client's headers for the model's API: neither what is Quire's nor, ever, a key of Quire's."""
+    """Return the client's headers for the model's API: neither what is Quire's nor, ever, a key of Quire's."""
     own = ("x-quire-", "x-forwarded-")
     found = {n: v for n, v in request.headers.items() if n not in NOT_PASSED and not n.startswith(own)}
     for name in KEYS:

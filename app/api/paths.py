@@ -45,7 +45,7 @@ def _decoded(part: bytes) -> str:
 
 
 def check_id(value: str, loc: list[str | int]) -> str:
-    """An id that a client may choose. Raises Invalid."""
+    """Check an id that a client may choose. Raises Invalid."""
     if not 0 < len(value) <= ID_MAX or NOT_IN_IDS.search(value):
         message = f"must have 1 to {ID_MAX} characters and no control characters"
         raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
@@ -56,7 +56,7 @@ def check_id(value: str, loc: list[str | int]) -> str:
 
 
 def path_id(request: Request) -> str:
-    """The conversation's id in the path. Raises Invalid."""
+    """Return the conversation's id in the path. Raises Invalid."""
     return _restored(request.path_params["conversation_id"])
 
 

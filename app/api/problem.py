@@ -113,7 +113,7 @@ class RequestId:
 
 
 def problem(request: Request, error: errors.QuireError) -> Response:
-    """The answer for an error."""
+    """Return the answer for an error."""
     if openai_errors.is_wanted(request):
         return openai_errors.answer(error, openai_errors.dialect_of(request))
     return _render(

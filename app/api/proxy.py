@@ -71,7 +71,7 @@ async def get_model(runtime: Wired, model: str) -> Response:
 
 
 async def _models(runtime: Runtime) -> dict[str, Any]:
-    """The list of the API, as far as clients can use it. Raises a ProviderError."""
+    """Return the list of the API, as far as clients can use it. Raises a ProviderError."""
     upstream = upstream_of(runtime)
     if (known := runtime.caches.models.get("")) is None:
         known = runtime.caches.models[""] = dict(await upstream.models())

@@ -145,7 +145,7 @@ def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Qu
 
 
 def streamed(events: Sequence[Event]) -> Response:
-    """An answer that is known already, as its events."""
+    """Return an answer that is known already, as its events."""
     return Response(b"".join(map(sent, events)), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
@@ -164,14 +164,14 @@ async def _events(question: Question, turn: Turn) -> AsyncIterator[bytes]:
 
 
 def upstream_of(runtime: Runtime) -> Upstream:
-    """The API behind the proxy. Raises NotFound."""
+    """Return the API behind the proxy. Raises NotFound."""
     if runtime.upstream is None:
         raise errors.NotFound("The proxy has no model: QUIRE_PROXY_BASE_URL is not set.")
     return runtime.upstream
 
 
 def with_model(proxying: Proxying, question: Question) -> Question:
-    """The question with the model that is asked. Raises Invalid or NotFound."""
+    """Return the question with the model that is asked. Raises Invalid or NotFound."""
     named = question.options.get("model")
     model = named or proxying.model
     if not model:

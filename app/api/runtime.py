@@ -9,7 +9,7 @@ from app.runtime import Runtime
 
 
 def runtime_of(request: Request) -> Runtime:
-    """The services of the app that serves this request."""
+    """Return the services of the app that serves this request."""
     runtime: Runtime = request.app.state.runtime
     return runtime
 

@@ -152,7 +152,7 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
 
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
-    """The lines in a JSON array, numbered as in a file."""
+    """Yield the lines in a JSON array, numbered as in a file."""
     if not isinstance(value, list):
         raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
     for number, item in enumerate(value, 1):
@@ -162,7 +162,7 @@ async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
 
 
 async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:
-    """The body's lines with their numbers, each no longer than a body may be."""
+    """Yield the body's lines with their numbers, each no longer than a body may be."""
     number, rest = 0, bytearray()
     try:
         async for chunk in request.stream():

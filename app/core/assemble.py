@@ -72,7 +72,7 @@ def _opens_page(item: Item) -> bool:
 
 
 def _shown(item: Item, form: _Form) -> tuple[str, int]:
-    """An item's text and tokens in a form."""
+    """Return an item's text and tokens in a form."""
     if form is _Form.WHOLE and item.loaded_text is not None:
         return item.loaded_text, item.loaded_tokens
     if form is _Form.SHORT and item.short_text is not None:

@@ -75,7 +75,7 @@ MODEL_WINDOWS: dict[str, int] = {
 
 
 def model_window(model: str) -> int | None:
-    """The context window of a known model, or None. A vendor's prefix ("openai/gpt-4o") is passed over."""
+    """Return the context window of a known model, or None. A vendor's prefix ("openai/gpt-4o") is passed over."""
     name = model.strip().lower().rsplit("/", 1)[-1]
     prefixes = [prefix for prefix in MODEL_WINDOWS if name.startswith(prefix)]
     return MODEL_WINDOWS[max(prefixes, key=len)] if prefixes else None
@@ -90,7 +90,7 @@ def usable(budget: int, token_percent: int = OURS) -> int:
 
 
 def smallest_budget(needed: int, token_percent: int = OURS) -> int:
-    """The smallest budget whose usable part holds ``needed`` tokens."""
+    """Return the smallest budget whose usable part holds ``needed`` tokens."""
     return -(-needed * token_percent // 90)
 
 

@@ -11,7 +11,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 
 def dumps(value: Any) -> str:
-    """The canonical JSON of a value. NaN and infinities raise ValueError."""
+    """Return the canonical JSON of a value. NaN and infinities raise ValueError."""
     return _encode(value)
 
 

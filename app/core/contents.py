@@ -155,7 +155,7 @@ class Selection:
 
 
 def chapters_room(cap: int, policy: Policy) -> int:
-    """The part of the contents page's tokens that is kept for chapter lines."""
+    """Return the part of the contents page's tokens that is kept for chapter lines."""
     return min(cap // 3, 160) if policy.chapter_lines else 0
 
 
@@ -184,7 +184,7 @@ def select(entries: Sequence[PageEntry], cap: int, policy: Policy) -> Selection:
 
 
 def runs(listed: Iterable[int], last_page: int) -> list[tuple[int, int]]:
-    """The runs of pages from 1 to ``last_page`` that are not listed, oldest first; at most
+    """Return the runs of pages from 1 to ``last_page`` that are not listed, oldest first; at most
     ``CHAPTER_LINES_MAX``, the oldest ones then stretched over the listed pages between them.
     """
     stops = [0, *sorted(listed), last_page + 1]
@@ -196,7 +196,7 @@ def runs(listed: Iterable[int], last_page: int) -> list[tuple[int, int]]:
 
 
 def sample(run: tuple[int, int]) -> list[int]:
-    """The pages of a run whose titles stand for it: its last and others evenly before it."""
+    """Return the pages of a run whose titles stand for it: its last and others evenly before it."""
     first, last = run
     if last - first < CHAPTER_SAMPLE:
         return list(range(first, last + 1))

@@ -60,7 +60,7 @@ class Deltas:
     _used: dict[str, Any] | None = None
 
     def begin(self) -> None:
-        """A round of the answer: a call of the model."""
+        """Begin a round of the answer: a call of the model."""
         self.finish_reason = None
         self._calls.clear()
         self.parts, self.earlier, self._reasons = [], self.text, {}
@@ -107,7 +107,7 @@ class Deltas:
         )
 
     def end(self, finish_reason: str) -> Chunk:
-        """The last chunk but that with the usage."""
+        """Return the last chunk but that with the usage."""
         own = self._reasons if finish_reason == self.finish_reason else {}
         return self._chunk({"index": 0, "delta": self._role({}), "finish_reason": finish_reason, **own})
 

@@ -167,7 +167,7 @@ class Repeats:
             self._places[run] = {earlier, number}
 
     def of(self, text: str) -> set[Hashable]:
-        """The names of the texts that repeat a part of this one."""
+        """Return the names of the texts that repeat a part of this one."""
         plain = _plain(text)
         if len(plain) < REPEAT_CHARACTERS:
             return set(self._said.get(plain, ())) if plain else set()

@@ -184,7 +184,7 @@ def _shown(placed: Placed, results: Mapping[str, _Shown]) -> Placed:
 
 
 def _in_place(message: dict[str, Any], results: Mapping[str, _Shown]) -> dict[str, Any]:
-    """A tool message whose placeholder's first lines are followed by the result."""
+    """Return a tool message whose placeholder's first lines are followed by the result."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, str):
         return message

@@ -17,7 +17,7 @@ from app.core.model import UNZONED, Item
 
 
 def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
-    """The body's items as the units that are shown together, and those held back because results are awaited.
+    """Return the body's items as the units that are shown together, and those held back because results are awaited.
 
     Messages that are not sent belong to no unit; neither do results whose call has been deleted.
     """
@@ -60,7 +60,7 @@ def _settled(unit: list[Item]) -> list[Item]:
 
 
 def chat_messages(text: str) -> list[dict[str, Any]]:
-    """The chat messages of an item's text."""
+    """Return the chat messages of an item's text."""
     parsed: list[dict[str, Any]] = json.loads(f"[{text}]")
     return parsed
 
@@ -72,7 +72,7 @@ def _answered_ids(text: str) -> Iterator[str]:
 
 
 def _without_unanswered(text: str, answered: set[str]) -> str:
-    """A call message that keeps the answered calls; each other one is named in its text."""
+    """Return a call message that keeps the answered calls; each other one is named in its text."""
     message = chat_messages(text)[0]
     calls = message.pop("tool_calls", [])
     kept = [call for call in calls if call["id"] in answered]

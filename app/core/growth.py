@@ -59,7 +59,7 @@ _BEGINNING = Frozen(0, 0, 0, 0, 0, 0, 0)
 
 
 def growth(turns: Sequence[Turn], full_total: int, epochs: Sequence[Frozen], *, is_whole: bool) -> list[Point]:
-    """A point for each turn. Turns and epochs are in order.
+    """Return a point for each turn. Turns and epochs are in order.
 
     ``is_whole``: the epochs are all that there are, so before the first the window was in none. Otherwise turns
     before the first known epoch are left out.
@@ -77,7 +77,7 @@ def growth(turns: Sequence[Turn], full_total: int, epochs: Sequence[Frozen], *, 
 
 
 def _in_force(epochs: Sequence[Frozen], page: int) -> Frozen | None:
-    """The epoch at a page's end: the last one made until then."""
+    """Return the epoch at a page's end: the last one made until then."""
     return next((epoch for epoch in reversed(epochs) if epoch.trigger_page <= page), None)
 
 

@@ -79,7 +79,7 @@ def summary_room(room: int, policy: Policy) -> int:
 
 
 def topics_line(topics: Sequence[Topic], room: int, language: Language, count: Count) -> SummaryLine | None:
-    """The line that names the topics, as many as fit their part of the summary's room; None if there is nothing to
+    """Return the line that names the topics, as many as fit their part of the summary's room; None if there is none to
     name.
     """
     room = min(TOPICS_TOKENS_MAX, int(room * TOPICS_SHARE)) - BULLET
@@ -111,7 +111,7 @@ def weight(lines: Sequence[SummaryLine]) -> int:
 
 
 def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
-    """The leading lines that fit a room; a line weighs its text and three tokens of bullet and line end."""
+    """Return the leading lines that fit a room; a line weighs its text and three tokens of bullet and line end."""
     taken: list[SummaryLine] = []
     for line in lines:
         room -= line.tokens + BULLET

@@ -180,7 +180,7 @@ def _name(event: Event, field: str) -> str:
 
 
 def _result(response: object) -> str:
-    """A result as text: MCP's text blocks joined, any other value as JSON."""
+    """Return a result as text: MCP's text blocks joined, any other value as JSON."""
     if isinstance(response, str):
         return response
     if isinstance(response, list) and response and all(_is_text(part) for part in response):

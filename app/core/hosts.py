@@ -15,7 +15,7 @@ ANY = "*"
 
 
 def named_in(setting: str, *more: str) -> frozenset[str]:
-    """The names of a setting, joined by commas there, and some more."""
+    """Return the names of a setting, joined by commas there, and some more."""
     return frozenset(name.strip().lower() for name in (*setting.split(","), *more) if name.strip())
 
 

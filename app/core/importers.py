@@ -24,7 +24,7 @@ _KNOWN = frozenset({"user", "assistant", "system", "developer"})
 
 
 def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterator[str]:
-    """The lines of a conversation. Raises ValueError if the JSON is not of the source's shape."""
+    """Yield the lines of a conversation. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "conversation_id": conversation_id})
     yield dumps({"type": "conversation", "id": conversation_id, "user_id": user_id})
     messages = list(_shaped(SOURCES[source](value), "messages"))
@@ -41,7 +41,7 @@ def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterat
 
 
 def memory_lines(source: str, value: Any, user_id: str) -> Iterator[str]:
-    """The lines of a user's memories. Raises ValueError if the JSON is not of the source's shape."""
+    """Yield the lines of a user's memories. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "user_id": user_id})
     for memory in _shaped(MEMORIES[source](value), "memories"):
         yield dumps({"type": "memory", "user_id": user_id, "memory_type": "general", **memory})
@@ -75,7 +75,7 @@ def mem0(value: Any) -> Iterator[Json]:
 
 
 def _uuid(name: str) -> str:
-    """An id as it is if it is a UUID, else one that is always the same for it."""
+    """Return an id as it is if it is a UUID, else one that is always the same for it."""
     try:
         return str(UUID(name))
     except ValueError:
@@ -150,7 +150,7 @@ MEMORIES: Mapping[str, Callable[[Any], Iterator[Json]]] = {"mem0": mem0}
 
 
 def _messages(value: Any) -> Iterable[Json]:
-    """The list itself, or that of an object that has one."""
+    """Return the list itself, or that of an object that has one."""
     messages = value.get("messages") if isinstance(value, Mapping) else value
     if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
         raise ValueError("the file has no list of messages")

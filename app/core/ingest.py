@@ -142,7 +142,7 @@ def unmatched_results(placement: Placement) -> list[str]:
 
 
 def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
-    """The results that answer an open call; of two for one call, the first."""
+    """Return the results that answer an open call; of two for one call, the first."""
     open_calls = {call.id: call for call in end.open_calls}
     answers = []
     for result in draft.results:
@@ -201,7 +201,7 @@ def weight(chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int]) -
 
 
 def thinking(forms: ShownForms) -> list[str]:
-    """The texts that a message has as sent in Anthropic form only."""
+    """Return the texts that a message has as sent in Anthropic form only."""
     blocks = forms.anthropic["content"] if forms.anthropic else []
     return [dumps(block) for block in blocks if block["type"] in THINKING_PARTS]
 
@@ -229,7 +229,7 @@ def shown_forms(
     language: Language,
     recall_tools: frozenset[str],
 ) -> ShownForms:
-    """The forms of a placed message. ``placeholders`` are the texts that stand for archived answers, by index."""
+    """Return the forms of a placed message. ``placeholders`` stand for archived answers, by index."""
     draft = placement.draft
     marks = {
         i: _loaded_mark(answer.call, language)
@@ -253,7 +253,7 @@ def shown_forms(
 
 
 def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: frozenset[str]) -> list[dict[str, Any]]:
-    """The chat messages of a placement, with ``contents`` in place of the answers they name."""
+    """Return the chat messages of a placement, with ``contents`` in place of the answers they name."""
     results = [
         {
             "role": "tool",

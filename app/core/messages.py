@@ -208,7 +208,7 @@ def _is_id(value: Any, longest: int) -> bool:
 
 
 def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
-    """The content as parts; text content is one text part."""
+    """Return the content as parts; text content is one text part."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -310,7 +310,7 @@ def _plain(parts: Sequence[dict[str, Any]]) -> str:
 def _view(
     message: dict[str, Any], parts: list[dict[str, Any]], calls: tuple[Call, ...], is_anthropic: bool
 ) -> dict[str, Any]:
-    """The message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
+    """Return the message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
     if not is_anthropic:
         view = {name: message[name] for name in SENT_FIELDS if message.get(name) is not None}
         if not view.get("content"):

@@ -31,7 +31,7 @@ _BRACKETS = str.maketrans("[]", "［］")
 
 
 def unframed(text: str) -> str:
-    """A text that neither opens nor closes a frame. For texts in which Quire's own placeholders may stand.
+    """Return a text that neither opens nor closes a frame. For texts in which Quire's own placeholders may stand.
 
     NUL, which has no place in what a model is sent, goes too: passages and orphans come with it.
     """
@@ -39,7 +39,7 @@ def unframed(text: str) -> str:
 
 
 def neutral(text: str) -> str:
-    """A text that neither opens nor closes a frame, and stands for no archive."""
+    """Return a text that neither opens nor closes a frame, and stands for no archive."""
     text = unframed(text)
     return _PLACEHOLDER.sub("［", text) if "[" in text else text
 
@@ -55,10 +55,10 @@ def block(text: str) -> str:
 
 
 def titled(text: str) -> str:
-    """A text in the tag that opens a frame, or in the brackets that begin a line."""
+    """Return a text in the tag that opens a frame, or in the brackets that begin a line."""
     return flat(text).translate(_BRACKETS).replace(">", "›")
 
 
 def without_ranges(text: str) -> str:
-    """A passage in which no line looks like the range of another."""
+    """Return a passage in which no line looks like the range of another."""
     return _RANGE.sub("［", text)

@@ -140,14 +140,14 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
 
 
 def _trigger(entries: Sequence[Entry], tokens_at: int, page_at: int) -> Entry:
-    """The message that made this epoch due: the later of the two that passed a threshold."""
+    """Return the message that made this epoch due: the later of the two that passed a threshold."""
     by_tokens = next((e for e in entries if e.full_after > tokens_at), entries[-1]) if tokens_at else entries[0]
     by_page = next((e for e in entries if e.page >= page_at), entries[-1]) if page_at else entries[0]
     return max(by_tokens, by_page, key=lambda e: e.seq)
 
 
 def _verbatim_start(entries: Sequence[Entry], trigger: Entry, floor: int, oldest_page: int, policy: Policy) -> Entry:
-    """The first message that stays verbatim: a page's first where that leaves enough messages, else a call group's."""
+    """Return the first message that stays verbatim: a page's first if enough messages are left, else a call group's."""
     unit = next((e for e in entries if e.seq == trigger.group), trigger)
     reachable = [e for e in entries if e.full_before >= floor and e.page >= oldest_page and e.seq <= unit.seq]
     enough = trigger.seq - policy.full_recent_count + 1
@@ -158,7 +158,7 @@ def _verbatim_start(entries: Sequence[Entry], trigger: Entry, floor: int, oldest
 
 
 def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:
-    """The first message of the condensed zone: as far back as its room reaches, at a page's first if it can."""
+    """Return the first message of the condensed zone: as far back as its room reaches, at a page's first if it can."""
     reachable = [
         e
         for e in entries

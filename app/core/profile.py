@@ -57,7 +57,7 @@ def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
 
 
 def budget_of(defaults: Defaults, requested: int | None, own: int | None, model: str | None) -> int:
-    """The first that says: the request, the conversation, the deployment, the model's known window.
+    """Return the first that says: the request, the conversation, the deployment, the model's known window.
 
     A budget is what a window may take; of a context window, the room for the answer is taken off first.
     """

@@ -203,7 +203,7 @@ def whose(calls: Sequence[dict[str, Any]], recall_tools: Collection[str], client
 
 
 def sound_calls(calls: object) -> list[dict[str, Any]]:
-    """The calls of an answer as a list of proper ones: each with a name, arguments, and an id that no other has."""
+    """Return an answer's calls as a list of proper ones: each with a name, arguments, and an id that no other has."""
     found: list[dict[str, Any]] = []
     ids: set[str] = set()
     for call in calls if isinstance(calls, list) else []:
@@ -224,7 +224,7 @@ def sound_calls(calls: object) -> list[dict[str, Any]]:
 
 
 def names_of(tools: object) -> frozenset[str]:
-    """The names of tools in any dialect's form."""
+    """Return the names of tools in any dialect's form."""
     found = tools if isinstance(tools, list | tuple) else ()
     return frozenset(name for tool in found if (name := function_name(tool)) is not None)
 
@@ -241,7 +241,7 @@ class Offered:
 def offered(
     client_tools: Sequence[dict[str, Any]], recall_tools: Sequence[dict[str, Any]], *, recalls: bool
 ) -> Offered:
-    """The tools of a request to the model. A tool of the client's takes the place of Quire's of the same name.
+    """Return the tools of a request to the model. A tool of the client's takes the place of Quire's of the same name.
 
     Once no more recalls are allowed, Quire's tools are removed; if there are no others, their use is forbidden instead,
     since some providers reject calls in messages without tools.
@@ -254,7 +254,7 @@ def offered(
 
 
 def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None:
-    """The usage of two calls together; what is no number is the later one's."""
+    """Return the usage of two calls together; what is no number is the later one's."""
     if not isinstance(other, Mapping):
         return dict(one) if one is not None else None
     total: dict[str, Any] = dict(one or {})

@@ -27,7 +27,7 @@ class Said:
 
 
 def page_text(page: int, messages: Sequence[Said], since: datetime, language: Language) -> str:
-    """A page in full."""
+    """Return a page in full."""
     time = since.strftime("%Y-%m-%d %H:%M UTC")
     title = wording.PAGE_TITLE.say(language, page=page, time=time)
     lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in messages)
@@ -41,7 +41,7 @@ def archive_text(uuid: str, tool: str, text: str, part: str, language: Language)
 
 
 def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
-    """A passage of an earlier message: what a search brought back."""
+    """Return a passage of an earlier message: what a search brought back."""
     time = since.strftime("%Y-%m-%d")
     where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
     if elsewhere is not None:
@@ -61,14 +61,14 @@ def moments_heading(day: str, elsewhere: str | None, language: Language, *, is_n
 
 
 def moment_line(page: int, role: str, text: str, name: str | None = None) -> str:
-    """A moment below its heading; ``name`` is the speaker's."""
+    """Return a moment below its heading; ``name`` is the speaker's."""
     who = role if name is None else f"{role} ({name})"
     quoted = f"{titled(who)}: {_said(role, text)}"
     return f"[{page}] {quoted}" if page else quoted
 
 
 def _said(role: str, text: str) -> str:
-    """A message's text was disarmed when it came, and a placeholder in it is Quire's; no other text was."""
+    """Return a text disarmed. A message's was when it came, and a placeholder in it is Quire's."""
     return block(text if role in ROLES else neutral(text))
 
 
@@ -84,7 +84,7 @@ def result_text(text: str) -> str:
 
 
 def plain_text(messages: Sequence[dict[str, Any]]) -> str:
-    """The words, calls and results of chat messages, without thinking."""
+    """Return the words, calls and results of chat messages, without thinking."""
     return "\n".join(text for message in messages for text in _texts(message))
 
 

@@ -136,7 +136,7 @@ def _midnight(day: date) -> datetime:
 
 
 def needed(memories: int, weight: float, terms: int) -> float:
-    """The confidence from which on a query is answered.
+    """Return the confidence from which on a query is answered.
 
     ``memories``: how many the owner has, or at least so many. ``weight``: see ``meaning``. ``terms``: of the query.
     """
@@ -175,12 +175,12 @@ def spread(model: str) -> tuple[float, float]:
 
 
 def relevance(score: float) -> float:
-    """A score on a scale from 0 to 1: a half at HALF, where about every second memory is one that was meant."""
+    """Return a score on a scale from 0 to 1: a half at HALF, where about every second memory is one that was meant."""
     return 1 / (1 + exp(min((HALF - score) / SLOPE, 700.0)))
 
 
 def score_of(relevant: float) -> float:
-    """The inverse of ``relevance``; of 0 and less, minus infinity."""
+    """Return the inverse of ``relevance``; of 0 and less, minus infinity."""
     if relevant <= 0:
         return float("-inf")
     return HALF - SLOPE * log(1 / relevant - 1) if relevant < 1 else float("inf")

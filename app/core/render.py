@@ -73,7 +73,7 @@ Shape = tuple[list[str], list[str], list[Placed]]
 
 
 def _split(body: Sequence[Placed]) -> tuple[list[Placed], list[Placed]]:
-    """The body up to the first message that is shown for this page only, and the rest.
+    """Return the body up to the first message that is shown for this page only, and the rest.
 
     The results of one group are never split: in Anthropic form they are one message.
     """
@@ -126,7 +126,7 @@ def _origin(placed: tuple[Placed, ...]) -> Origin:
 
 
 def _single(placed: Placed) -> list[str]:
-    """The chat messages of an item, each as its own text."""
+    """Return the chat messages of an item, each as its own text."""
     if placed.parts == 1:
         return [placed.text]
     return [dumps(message) for message in chat_messages(placed.text)]

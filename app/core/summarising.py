@@ -95,7 +95,7 @@ def lines_of(reply: str) -> list[str]:
 
 
 def _parts(line: str) -> list[str]:
-    """A long line by its sentences."""
+    """Return a long line by its sentences."""
     if len(line) <= LINE_CHARACTERS_MAX:
         return [line]
     parts = [part.strip() for part in _SENTENCE.split(line) if part and part.strip()]
@@ -103,7 +103,7 @@ def _parts(line: str) -> list[str]:
 
 
 def fitting(lines: Sequence[str], cap: int, count: Callable[[str], int]) -> list[str]:
-    """The leading lines that fit a cap in tokens, joined by line ends; of a first one that does not, its beginning."""
+    """Return the leading lines that fit a cap in tokens, joined by line ends; if the first does not, its beginning."""
     taken: list[str] = []
     room = cap
     for line in lines:

@@ -75,7 +75,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(text: str) -> str:
-    """A call's arguments as canonical JSON; as they are where they are none."""
+    """Return a call's arguments as canonical JSON; as they are where they are none."""
     try:
         return _encode(json.loads(text or "{}"))
     except (ValueError, RecursionError):
@@ -83,12 +83,12 @@ def _arguments(text: str) -> str:
 
 
 def link(chain: bytes, digest: bytes) -> bytes:
-    """The chain after one more message. That of no message is empty."""
+    """Return the chain after one more message. That of no message is empty."""
     return hashlib.sha256(chain + digest).digest()
 
 
 def chains(digests: Sequence[bytes], start: bytes = b"") -> list[bytes]:
-    """The chain before the first message, and after each."""
+    """Return the chain before the first message, and after each."""
     return list(accumulate(digests, link, initial=start))
 
 

@@ -99,7 +99,7 @@ def last_speaker(query: str) -> str | None:
 
 
 def middle(vectors: Sequence[Sequence[float]]) -> list[float]:
-    """The direction between some vectors of unit length, as one of unit length."""
+    """Return the direction between some vectors of unit length, as one of unit length."""
     sums = [sum(column) for column in zip(*vectors, strict=True)]
     length = sum(value * value for value in sums) ** 0.5
     return [value / length for value in sums] if length else sums

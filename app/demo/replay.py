@@ -78,7 +78,7 @@ class Service:
         self.writes = 0
 
     def name(self, transcript: Transcript) -> str:
-        """The id of a conversation of this run, fit for a path: servers decode %2F before they route."""
+        """Return the id of a conversation of this run, fit for a path: servers decode %2F before they route."""
         return re.sub(r"[^\w.-]", "-", f"{transcript.id[:100]}-{self.run}")
 
     def append(self, conversation: str, messages: tuple[Message, ...]) -> None:

@@ -101,7 +101,7 @@ async def _takes_harmless(embedder: Embedder) -> bool:
 
 
 async def _vectors(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool) -> _Found:
-    """The vectors of all texts that the provider takes. Raises a ProviderError if it gives none that can be used."""
+    """Return the vectors of all texts that the provider takes. Raises a ProviderError if it gives no usable ones."""
     if not texts:
         return _Found()
     try:

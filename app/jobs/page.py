@@ -138,7 +138,7 @@ async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID,
 
 
 async def _ends(connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int) -> Sequence[Record]:
-    """The messages of a page; of very many, the first and the last."""
+    """Return the messages of a page; of very many, the first and the last."""
     each = min(MESSAGES_EACH, last - first + 1)
     rows = await messages.history(connection, tenant, conversation_id, first - 1, each, newest_first=False)
     later = last - first + 1 - each
@@ -218,7 +218,7 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound, said_at:
 
 
 async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
-    """The messages of a page within a room in tokens."""
+    """Return the messages of a page within a room in tokens."""
     room -= len(excerpts) * MESSAGE_FRAME
     whole = await weighed(runtime, excerpts)
     shown = whole

@@ -33,7 +33,7 @@ WORDS_PER_TOKEN: dict[Language, float] = {"en": 0.65, "zh": 1.1}
 def page_request(
     excerpts: Sequence[Excerpt], notes: Sequence[str], topics: Sequence[str], last_line: int, language: Language
 ) -> list[dict[str, Any]]:
-    """The chat messages that ask for a page's index. ``notes`` are numbered from 1; ``last_line`` is a ``seq``."""
+    """Return the chat messages that ask for a page's index. ``notes`` count from 1; ``last_line`` is a ``seq``."""
     words = _WORDS[language]
     parts = [framed(excerpts, language)]
     if notes:
@@ -47,7 +47,7 @@ def page_request(
 
 
 def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, language: Language) -> list[dict[str, Any]]:
-    """The same request with the reply that cannot be used and why."""
+    """Return the same request with the reply that cannot be used and why."""
     again = {"role": "user", "content": _WORDS[language]["again"].format(error)}
     reply_messages = [{"role": "assistant", "content": reply}] if reply else []
     return [*request, *reply_messages, again]

@@ -133,7 +133,7 @@ def _extractive(due: _Due) -> list[str]:
 
 
 async def _written(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
-    """The lines of the new summary, which may be over the cap still, and the model's name. Raises a ProviderError."""
+    """Return the new summary's lines, which may be over the cap still, and the model's name. Raises a ProviderError."""
     old, lines, model = due.old.text, list[str](), ""
     taken: list[Step] = []
     while True:

@@ -102,7 +102,7 @@ class Embedder(Protocol):
         """Return one vector for each text, in order. Raises a ProviderError."""
 
     async def embed_query(self, text: str) -> Vector:
-        """The vector of a query, which some models embed differently. Raises a ProviderError."""
+        """Return the vector of a query, which some models embed differently. Raises a ProviderError."""
 
     async def close(self) -> None: ...
 

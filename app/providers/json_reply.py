@@ -25,7 +25,7 @@ _STEP = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 
 
 def object_of(text: str, *, depth_max: int = DEPTH_MAX) -> dict[str, Any]:
-    """The one JSON object of a text. NUL and lone surrogates in it are replaced, for no database takes them.
+    """Return the one JSON object of a text. NUL and lone surrogates in it are replaced, for no database takes them.
 
     Raises UnusableReply with words that may be sent back to the model: they quote nothing of its answer but
     a duplicate key.

@@ -106,7 +106,7 @@ class Dialect:
         return parameters
 
     def without(self, refused: frozenset[str]) -> "Dialect | None":
-        """The next to try, never one that was tried; None if nothing that was sent can be done without."""
+        """Return the next to try, never one that was tried; None if nothing that was sent can be done without."""
         if "response_format" in refused:
             return replace(self, json_mode=False)
         if "max_tokens" in refused:

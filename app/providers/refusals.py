@@ -69,7 +69,7 @@ class RefusedParameters(RefusedInput):
 
 
 def refusal(status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError:
-    """The error that an answer with a status other than 200 is. ``body`` is its JSON, or its text."""
+    """Return the error that an answer with a status other than 200 is. ``body`` is its JSON, or its text."""
     identifiers = list(_identifiers(body, key))
     codes = {name.lower() for name in identifiers}
     message = f"the provider answered {status}" + (f" ({', '.join(identifiers)})" if identifiers else "")

@@ -18,7 +18,7 @@ _END_OF_THOUGHTS = re.compile(r"</think(?:ing)?>[ \t]*\n")
 
 
 def reply_of(body: Mapping[str, Any], *, model: str, count: Callable[[str], int], prompt: Callable[[], int]) -> Reply:
-    """The first choice of a completion. ``count`` and ``prompt`` count tokens where the provider does not report them.
+    """Return a completion's first choice. ``count`` and ``prompt`` count tokens that the provider does not report.
 
     Raises UnusableReply, or RefusedInput where the provider's filter stopped it.
     """
@@ -54,7 +54,7 @@ def spent(body: Mapping[str, Any], prompt: Callable[[], int]) -> tuple[int, int]
 
 
 def without_thoughts(text: str) -> str:
-    """The text without the reasoning that some servers leave at its beginning, and without space around it."""
+    """Return the text without the reasoning that some servers leave at its beginning, and without space around it."""
     thoughts = _THOUGHTS.match(text)
     if thoughts is not None:
         return text[thoughts.end() :].strip()

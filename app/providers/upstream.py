@@ -110,7 +110,7 @@ class Upstream:
         return await self._wire.post(self.asked.path, request, self._headers)
 
     async def stream(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
-        """The events of the answer. Raises a ProviderError, also within the stream."""
+        """Yield the events of the answer. Raises a ProviderError, also within the stream."""
         async for event in self._wire.stream(self.asked.path, request, {**self._headers, **headers}):
             if event.get("type") in FAILED:
                 raise _failed(event, self._key)

@@ -74,7 +74,7 @@ class Wire:
     async def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> Mapping[str, Any]:
-        """The JSON object that is answered with status 200. Raises a ProviderError."""
+        """Return the JSON object that is answered with status 200. Raises a ProviderError."""
         failure: ProviderError
         try:
             response = await self._client.post(
@@ -101,7 +101,7 @@ class Wire:
     async def stream(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[Mapping[str, Any]]:
-        """The JSON objects of a stream, as they come. Raises a ProviderError, also within it."""
+        """Yield the JSON objects of a stream, as they come. Raises a ProviderError, also within it."""
         failure: ProviderError
         try:
             chunks = await self._client.post(

@@ -219,7 +219,7 @@ UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), a
 
 
 async def finish(connection: Connection, claimed: Claimed) -> None:
-    """The last statement of the transaction that writes the result. Raises LeaseLost."""
+    """Run the last statement of the transaction that writes the result. Raises LeaseLost."""
     if _changed(await connection.execute(DELETE, *_key(claimed))):
         return
     await requeue(connection, claimed)

@@ -106,7 +106,7 @@ class Task:
         self.searches = self.searches + 1 if tool == SEARCH_MEMORIES.name else 0
 
     def expand(self, more: int) -> None:
-        """The next iteration, with more of the latest messages in view."""
+        """Begin the next iteration, with more of the latest messages in view."""
         self.iteration += 1
         self.searches = 0
         self.messages = min(MESSAGES_MAX, self.messages + more)
@@ -137,5 +137,5 @@ class Task:
         )
 
     def best(self, count: int) -> list[str]:
-        """The keys seen, the most relevant first."""
+        """Return the keys seen, the most relevant first."""
         return sorted(self.seen, key=lambda key: -self.seen[key])[:count]

@@ -32,7 +32,7 @@ class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of our
 
 
 def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """The arguments by name, those left out not among them. Raises Mistake."""
+    """Return the arguments by name, those left out not among them. Raises Mistake."""
     names = {argument.name for argument in tool.arguments}
     formerly = {argument.formerly: argument.name for argument in tool.arguments if argument.formerly}
     given = {name: value for name, value in given.items() if name not in formerly} | {
@@ -57,7 +57,7 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, 
 
 
 def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """The first character and the one after the last, as a list or as text ("200-900"), said otherwise."""
+    """Return the first character and the one after the last, as a list or as text ("200-900"), said otherwise."""
     rest = {name: value for name, value in given.items() if name != "range"}
     value = given["range"]
     if value is None:
@@ -70,7 +70,7 @@ def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, An
 
 
 def _with_query(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first of several queries as the query, where no other is given."""
+    """Return the first of several queries as the query, where no other is given."""
     match given.get("queries"):
         case [str(first), *rest]:
             return {**given, "query": first, "queries": rest}
@@ -107,7 +107,7 @@ def _value(argument: Argument, value: Any, language: Language) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    """A text; a number as one, for models that leave the quotes out."""
+    """Return a text; a number as one, for models that leave the quotes out."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int) and -(10**18) < value < 10**18:
@@ -153,7 +153,7 @@ def _number(argument: Argument, value: Any, language: Language) -> float:
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number as models write it: 3, 3.0 or "3"."""
+    """Return a whole number as models write it: 3, 3.0 or "3"."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):

@@ -81,7 +81,7 @@ def _text(table: dict[str, Any], name: str, most: int, language: Language) -> st
 
 
 def named(tool: Tool, positional: list[Any], given: dict[str, Any], language: Language) -> dict[str, Any]:
-    """A function call's arguments by name, as its signature has them in order. Raises Mistake."""
+    """Return a function call's arguments by name, as its signature has them in order. Raises Mistake."""
     names = [argument.name for argument in tool.in_order]
     if len(positional) > len(names) or set(names[: len(positional)]) & given.keys():
         raise Mistake(wording.USE.say(language, signature=tool.signature), "")

@@ -100,7 +100,7 @@ def run(code: str, names: list[str], steps: Steps) -> Any:
 
 
 def tool(name: str) -> Callable[..., Any]:
-    """A function that has the other side do its work."""
+    """Return a function that has the other side do its work."""
 
     def call(*positional: Any, **named: Any) -> Any:
         request = {"call": name, "positional": list(positional), "named": named}

@@ -320,12 +320,12 @@ MORE: dict[Language, str] = {
 
 
 def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language = "en") -> list[dict[str, Any]]:
-    """The tools as an API of this form takes them, with all that they take."""
+    """Return the tools as an API of this form takes them, with all that they take."""
     return [_schema(form, tool, tool.description(language), tool.schema(language)) for tool in tools]
 
 
 def window_schemas(form: ToolFormat) -> list[dict[str, Any]]:
-    """The tools that are in every window, as short as they can be."""
+    """Return the tools that are in every window, as short as they can be."""
     return [_schema(form, tool, tool.en, tool.short_schema()) for tool in WINDOW_TOOLS]
 
 
@@ -336,7 +336,7 @@ def schemas_text(form: ToolFormat) -> str:
 
 
 def prompt(form: ToolFormat) -> dict[Language, str]:
-    """The text that goes with the tools in a system prompt."""
+    """Return the text that goes with the tools in a system prompt."""
     languages: tuple[Language, ...] = ("en", "zh")
     if form == "attp":
         return {

@@ -150,7 +150,7 @@ async def _recalled(session: _Session, query: str) -> str | None:
 
 
 async def _head(session: _Session) -> str | None:
-    """The head of the largest window that has one."""
+    """Return the head of the largest window that has one."""
     for budget in hooks.HEAD_BUDGETS:
         wanted = ContextRequest(budget=budget, bound_to=session.user_id)
         try:

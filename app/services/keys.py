@@ -237,7 +237,7 @@ async def _write_use(database: Database, tenant: UUID, key: UUID) -> None:
 
 
 async def make(connection: Connection, caller: Caller, request: KeyRequest) -> tuple[dict[str, Any], Credentials]:
-    """A new key: its view, and the key itself, which is nowhere else. Raises Forbidden for more than the maker may."""
+    """Make a key; return its view and itself, which is stored nowhere. Raises Forbidden for more than the maker may."""
     for scope in request.scopes:
         if scope not in caller.scopes:
             raise errors.Forbidden(

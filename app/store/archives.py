@@ -38,7 +38,7 @@ SELECT {CARD_FIELDS}, substr(t.content, $4::int + 1, $5::int) AS text, t.nul_off
 async def read(
     connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, offset: int, length: int
 ) -> Record | None:
-    """An archive with a range of its content; NUL stands as U+FFFD in it (see ``nul_offsets``)."""
+    """Return an archive with a range of its content; NUL stands as U+FFFD in it (see ``nul_offsets``)."""
     return await connection.fetchrow(READ, tenant, scope, uuid, offset, length)
 
 
@@ -122,7 +122,7 @@ async def whole(connection: Connection, tenant: UUID, uuid: UUID, *, locked: boo
 
 
 async def content(connection: Connection, tenant: UUID, scope: str, digest: bytes) -> str:
-    """The text of one or more archives; NUL stands as U+FFFD in it."""
+    """Return the text of one or more archives; NUL stands as U+FFFD in it."""
     return str(await connection.fetchval(CONTENT, tenant, scope, digest))
 
 
@@ -176,7 +176,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 
 
 async def insert(connection: Connection, tenant: UUID, new: NewArchive) -> None:
-    """An archive with its content (once for a scope)."""
+    """Insert an archive with its content (once for a scope)."""
     await connection.execute(
         INSERT_CONTENT, tenant, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens
     )
@@ -205,7 +205,7 @@ SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthr
 
 
 async def showing(connection: Connection, tenant: UUID, row: Record) -> Sequence[Record]:
-    """The messages that show an archive, in order of conversation."""
+    """Return the messages that show an archive, in order of conversation."""
     user_id, own = (row["scope"][2:], None) if row["scope"].startswith("u:") else (None, row["scope"][2:])
     return await connection.fetch(SHOWING, tenant, str(row["id"]), row["conversation_id"], row["seq"], user_id, own)
 

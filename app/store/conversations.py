@@ -81,7 +81,7 @@ def read_conversation(row: Record) -> Conversation:
 
 
 def unknown() -> NotFound:
-    """The one answer for a conversation that is not there and for one that is somebody else's."""
+    """Return the one answer for a conversation that is not there and for one that is somebody else's."""
     return NotFound("There is no such conversation.")
 
 

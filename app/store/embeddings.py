@@ -19,12 +19,12 @@ Vector = Sequence[float]
 
 
 def model_id(name: str, dimensions: int) -> UUID:
-    """A model as an index key of fixed size."""
+    """Return a model as an index key of fixed size."""
     return uuid5(NAMESPACE_URL, f"quire:embedding:{dimensions}:{name}")
 
 
 def literal(vector: Vector) -> str:
-    """A vector as pgvector reads it."""
+    """Return a vector as pgvector reads it."""
     return f"[{','.join(f'{value:.6g}' for value in vector)}]"
 
 

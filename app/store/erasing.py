@@ -43,7 +43,7 @@ SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2
 
 
 async def seq_of(connection: Connection, tenant: UUID, conversation_id: str, message: UUID) -> int | None:
-    """The place of a message by its id."""
+    """Return the place of a message by its id."""
     seq: int | None = await connection.fetchval(SEQ_OF, tenant, conversation_id, message)
     return seq
 

@@ -61,7 +61,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING {FIELDS}
 
 
 async def insert(connection: Connection, tenant: UUID, new: NewKey) -> Record:
-    """The key's row. From the commit on, the deployment requires keys."""
+    """Insert the key's row. From the commit on, the deployment requires keys."""
     await connection.execute(DEMAND, tenant, "default")
     row = await connection.fetchrow(
         INSERT, tenant, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at

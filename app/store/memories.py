@@ -168,7 +168,7 @@ def search_statement(
 
 
 def _named(named: Named) -> list[object]:
-    """The statement's arguments: None where nothing is named, so that it looks for nothing."""
+    """Return the statement's arguments: None where nothing is named, so that it looks for nothing."""
     times = named.times
     return [
         bm25.any_of(named.speakers) if named.speakers else None,

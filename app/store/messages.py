@@ -74,7 +74,7 @@ SELECT {MESSAGE_FIELDS}, {_REFUSED} FROM messages m
 
 
 async def page_messages(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> Sequence[Record]:
-    """The messages of a page, in order; none if there is no such page."""
+    """Return the messages of a page, in order; none if there is no such page."""
     return await connection.fetch(PAGE_MESSAGES, tenant, conversation_id, page)
 
 

@@ -91,7 +91,7 @@ SELECT c.generation, p.first_seq, coalesce((SELECT first_seq - 1 FROM pages
 async def unindexed(
     database: Database, tenant: UUID, conversation_id: str, uid: UUID, page: int, lines_max: int
 ) -> Unindexed | None:
-    """A page that wants an index; None if there is none such."""
+    """Return a page that wants an index; None if there is none such."""
     row = await database.fetch_row(UNINDEXED, str(tenant), conversation_id, uid, page, lines_max, MENTIONS_MAX)
     if row is None:
         return None

@@ -106,7 +106,7 @@ DATE_ARCHIVE = "UPDATE archives SET created_at = $3 WHERE tenant_id = $1 AND id 
 async def stored(
     connection: Connection, tenant: UUID, conversation_id: str, seq: int | None, client_id: str | None
 ) -> Record | None:
-    """A message by its place, or by its client's id."""
+    """Return a message by its place, or by its client's id."""
     if seq is not None:
         return await connection.fetchrow(STORED, tenant, conversation_id, seq)
     return await connection.fetchrow(STORED_BY_CLIENT, tenant, conversation_id, client_id)

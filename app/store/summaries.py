@@ -31,7 +31,7 @@ SELECT version, through_seq, text, tokens, model FROM summaries
 
 
 async def newest(connection: Connection, tenant: UUID, conversation_id: str) -> Summary:
-    """The newest version; one that covers nothing if there is none."""
+    """Return the newest version; one that covers nothing if there is none."""
     row = await connection.fetchrow(NEWEST, tenant, conversation_id)
     return Summary(**row) if row else Summary()
 
@@ -63,5 +63,5 @@ SELECT version, through_seq, text, tokens, model, created_at FROM summaries
 
 
 async def browse(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> Sequence[Record]:
-    """The newest versions, the newest first."""
+    """Return the newest versions, the newest first."""
     return await connection.fetch(LIST, tenant, conversation_id, limit)

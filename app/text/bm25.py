@@ -72,7 +72,7 @@ STOP_PAIRS = frozenset(
 
 
 def terms(text: str) -> Iterator[str]:
-    """The terms of a text, in order, with repetitions."""
+    """Yield the terms of a text, in order, with repetitions."""
     for run in _runs(text):
         yield from _run_terms(run)
 
@@ -127,13 +127,13 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=200_000)
 def component(term: str) -> int:
-    """The component of a term, from 1 on."""
+    """Return the component of a term, from 1 on."""
     digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % DIMENSIONS + 1
 
 
 def document(text: str, speaker: str = "") -> str:
-    """A text's vector as a sparsevec literal; of very many terms the most frequent.
+    """Return a text's vector as a sparsevec literal; of very many terms the most frequent.
 
     It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
     that says whether it asks.
@@ -156,7 +156,7 @@ def document(text: str, speaker: str = "") -> str:
 
 
 def _run_components(run: str) -> Sequence[int]:
-    """The components of a run's terms, with repetitions."""
+    """Return the components of a run's terms, with repetitions."""
     if len(run) <= WORD_CACHED_MAX and _is_word(run):
         return _word_components(run)
     return [component(term) for term in _run_terms(run)]
@@ -175,7 +175,7 @@ ASKING = f"{{{_ASKING}:1}}/{DIMENSIONS}"
 
 
 def query(text: str) -> list[int]:
-    """The components of a query, without words that are everywhere; none where nothing can be searched for."""
+    """Return the components of a query, without words that are everywhere; none where nothing can be searched for."""
     query_terms = dict.fromkeys(
         t for t in terms(text[:QUERY_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS
     )

@@ -54,7 +54,7 @@ _CLOSERS = " \t,;:，、；：—–-([{（【「“‘…"
 
 
 def window(text: str) -> str:
-    """The part of a text that a bounded reader looks at: its head and its tail."""
+    """Return the part of a text that a bounded reader looks at: its head and its tail."""
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
     return text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
@@ -87,14 +87,14 @@ def dominant(han: int, latin: int) -> Language:
 
 
 def language(text: str) -> Language:
-    """The language of one text; code and JSON in ASCII are "en"."""
+    """Return the language of one text; code and JSON in ASCII are "en"."""
     if text.isascii():
         return "en"
     return dominant(*script_counts(text))
 
 
 def fold(text: str) -> str:
-    """The form in which texts are compared: width, case and the script of Chinese do not matter."""
+    """Return the form in which texts are compared: width, case and the script of Chinese do not matter."""
     return simplified(unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -110,7 +110,7 @@ def _fold_one(character: str) -> str:
 
 
 def squeeze(text: str) -> str:
-    """The text on one line: no control characters, single spaces."""
+    """Return the text on one line: no control characters, single spaces."""
     if text.isprintable():  # nothing to remove: control and invisible characters are not printable
         return " ".join(text.split())
     return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
@@ -147,7 +147,7 @@ def one_line(text: str, max_chars: int) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences in order, stripped, without bullet and heading marks.
+    """Return the sentences in order, stripped, without bullet and heading marks.
 
     A line ends a sentence, except where prose was wrapped by hand; a bullet or
     heading is never joined to its neighbours. Decimals, versions, URLs and common
@@ -192,7 +192,7 @@ def _abbreviates(before: str, after: str) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """The words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
+    """Return the words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
     if text.isascii():
         return _WORD.findall(text.lower())
     result: list[str] = []
@@ -220,5 +220,5 @@ def is_han(word: str) -> bool:
 
 
 def scalar(text: str) -> str:
-    """The text with lone surrogates replaced, as everything outside Python needs it."""
+    """Return the text with lone surrogates replaced, as everything outside Python needs it."""
     return _SURROGATE.sub("\ufffd", text)

@@ -18,7 +18,7 @@ def tools(question: Question) -> list[Json]:
 
 
 def request(question: Question, shown: Shown) -> Json:
-    """The body of a request. Clients of other dialects are told the usage, so theirs asks for it."""
+    """Return the body of a request. Clients of other dialects are told the usage, so theirs asks for it."""
     usage = {} if question.dialect == "chat" else {"stream": True, "stream_options": {"include_usage": True}}
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
     offered = {"tools": shown.tools, **withheld} if shown.tools else {}
@@ -128,7 +128,7 @@ def _without_native(choice: Mapping[str, Any]) -> Json:
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
-    """The one event that an answer in one piece is."""
+    """Return the one event that an answer in one piece is."""
     choice = whole["choices"][0]
     message = choice["message"]
     calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls") or [])]

@@ -45,7 +45,7 @@ def _tool(function: Mapping[str, Any]) -> Json:
 
 
 def request(question: Question, shown: Shown) -> Json:
-    """The body of a request."""
+    """Return the body of a request."""
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
         mark = _mark(question.body)
@@ -211,7 +211,7 @@ class MessagesReader:
         return [self._native(event, part=self._block)]
 
     def _native(self, event: Mapping[str, Any], part: Json | None = None, **more: Any) -> Json:
-        """An event that only clients of the same dialect understand; ``part``: what has now come whole."""
+        """Return an event that only clients of the same dialect understand; ``part``: what has now come whole."""
         native: Json = {"dialect": "messages", "event": dict(event)}
         if part is not None:
             native["part"] = part
@@ -244,7 +244,7 @@ def chat_usage(usage: Mapping[str, Any]) -> Json:
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
-    """The events of an answer in one piece."""
+    """Return the events of an answer in one piece."""
     found: list[Json] = [{"type": "message_start", "message": whole}]
     for block in whole["content"]:
         called = dumps(block["input"]) if block["type"] == "tool_use" else None

@@ -20,14 +20,14 @@ OWN_ITEMS = ("message", "function_call", "custom_tool_call")
 
 
 def tools(question: Question) -> list[Json]:
-    """The client's tools; recall tools that follow them are flattened with the request."""
+    """Return the client's tools; recall tools that follow them are flattened with the request."""
     if question.dialect == "responses":
         return list(question.body.get("tools") or ())
     return list(question.tools)
 
 
 def request(question: Question, shown: Shown) -> Json:
-    """The body of a request."""
+    """Return the body of a request."""
     if question.dialect == "responses":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
         given = body.get("include")
@@ -55,7 +55,7 @@ def request(question: Question, shown: Shown) -> Json:
 
 
 def _tool(tool: Json) -> Json:
-    """A function in OpenAI form as Responses has it; its own tools stay as they are."""
+    """Return a function in OpenAI form as Responses has it; its own tools stay as they are."""
     if "function" not in tool:
         return tool
     return {"type": "function", "strict": False, **tool["function"]}
@@ -198,7 +198,7 @@ def chat_usage(usage: Mapping[str, Any]) -> Json:
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
-    """The events of an answer in one piece."""
+    """Return the events of an answer in one piece."""
     found: list[Json] = [{"type": "response.created", "response": whole}]
     for place, item in enumerate(whole["output"]):
         found.append({"type": "response.output_item.added", "output_index": place, "item": item})

@@ -95,7 +95,7 @@ def _said(message: Mapping[str, Any], name: MessageName) -> list[Json]:
 
 
 def _call(call: Mapping[str, Any]) -> Json:
-    """A call with its function in place, whichever form it was sent in."""
+    """Return a call with its function in place, whichever form it was sent in."""
     function = call.get("function", call)
     return {"id": call["id"], "type": "function", "function": {n: function.get(n) for n in ("name", "arguments")}}
 

@@ -27,7 +27,7 @@ COMPACTION, TRIGGER = "compaction", "compaction_trigger"
 
 
 def messages_of(items: Sequence[Any], field: str = "input", *, apart: bool = False) -> list[Json]:
-    """The messages of a field's items. Raises Invalid, which names items of other types.
+    """Return the messages of a field's items. Raises Invalid, which names items of other types.
 
     ``apart``: each text of the assistant's begins a message, so that it can be read and deleted by itself.
     """
@@ -127,7 +127,7 @@ class _Reading:
 
 
 def wrapped(text: Any) -> str:
-    """A custom tool's input as a function's arguments."""
+    """Return a custom tool's input as a function's arguments."""
     return dumps({"input": text if isinstance(text, str) else ""})
 
 

@@ -83,17 +83,17 @@ class Writer(Protocol):
     """Writes one answer in a client's dialect, of chunks of Chat Completions."""
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
-        """The events of a part of the answer."""
+        """Return the events of a part of the answer."""
 
     def end(self, usage: Mapping[str, Any] | None) -> list[Event]:
-        """The events that end it."""
+        """Return the events that end it."""
 
     def whole(self) -> Json:
-        """The answer in one piece, once it has ended."""
+        """Return the answer in one piece, once it has ended."""
 
 
 def function_name(tool: object) -> str | None:
-    """The name of a tool in any dialect's form."""
+    """Return the name of a tool in any dialect's form."""
     if not isinstance(tool, Mapping):
         return None
     function = tool.get("function")

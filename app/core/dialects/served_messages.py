@@ -232,7 +232,7 @@ def grow(block: Json, delta: Mapping[str, Any]) -> None:
 
 
 def arguments_of(text: str) -> Json:
-    """A call's arguments as an object."""
+    """Return a call's arguments as an object."""
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):

@@ -64,19 +64,19 @@ def asks_for_compaction(body: Mapping[str, Any]) -> bool:
 
 
 def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the client's custom tools."""
+    """Return the names of the client's custom tools."""
     return frozenset(tool["name"] for tool in body.get("tools") or [] if tool.get("type") == "custom")
 
 
 def _functions_in(namespace: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The functions of a namespace, which other dialects know by their own names."""
+    """Return the functions of a namespace, which other dialects know by their own names."""
     given = namespace.get("tools")
     inner = [tool for tool in given if isinstance(tool, Mapping)] if isinstance(given, list) else []
     return [tool for tool in inner if tool.get("type") == "function" and isinstance(tool.get("name"), str)]
 
 
 def namespaces(body: Mapping[str, Any]) -> dict[str, str]:
-    """The namespace of each function that has one."""
+    """Return the namespace of each function that has one."""
     named = [tool for tool in body.get("tools") or [] if tool.get("type") == "namespace"]
     return {inner["name"]: tool["name"] for tool in named for inner in _functions_in(tool)}
 
@@ -168,7 +168,7 @@ class ResponsesWriter:
         return self._response(self._status)
 
     def add(self, item: Json) -> list[Event]:
-        """An item that comes whole."""
+        """Add an item that comes whole."""
         events = [*self._begin(), *self._close(), self._added({**item})]
         return [*events, self._item_done()]
 
@@ -210,7 +210,7 @@ class ResponsesWriter:
         return len(self._output) - 1
 
     def _own_id(self, prefix: str) -> str:
-        """An id for the next item; the same whenever the answer is written."""
+        """Return an id for the next item; the same whenever the answer is written."""
         return f"{prefix}_{self._id.partition('_')[2]}_{len(self._output)}"
 
     def _within(self) -> Json:

@@ -24,7 +24,7 @@ INPUT = "embedded"
 
 
 def encoder(weights: Weights) -> bytes:
-    """The graph as an ONNX file's content: its one output has the shape of INPUT, (1, pieces, width)."""
+    """Return the graph as an ONNX file's content: its one output has the shape of INPUT, (1, pieces, width)."""
     graph, sizes = Graph(), weights.sizes
     value = _normalised(graph, weights, "emb.ln", INPUT)
     for layer in range(sizes.layers):

@@ -60,7 +60,7 @@ class Graph:
         return outputs[0]
 
     def model(self, name: str, inputs: Shapes, outputs: Shapes) -> bytes:
-        """The whole as a file's content. Inputs and outputs are floats, given by their shapes."""
+        """Return the whole as a file's content. Inputs and outputs are floats, given by their shapes."""
         graph = [
             *(_bytes(1, node) for node in self._nodes),
             _text(2, name),

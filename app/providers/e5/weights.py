@@ -100,7 +100,7 @@ class Weights:
         return unpack(self.blocks(name, width))
 
     def blocks(self, name: str, width: int) -> NDArray[np.void]:
-        """The blocks of a matrix as they lie in the file, a row for each of its rows: for `unpack`."""
+        """Return the blocks of a matrix as they lie in the file, a row for each of its rows: for `unpack`."""
         offset, count = self._tensors[name]
         return np.frombuffer(self._data, _QUANTISED, count // BLOCK, offset).reshape(-1, width // BLOCK)
 

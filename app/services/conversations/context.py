@@ -45,7 +45,7 @@ LAG_MESSAGES_MAX = 10
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
-    """The assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
+    """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
     key = _memory_key(tenant, conversation_id, request)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, cached) if cached else None
@@ -160,20 +160,20 @@ def _rendered(
 
 
 def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
-    """The caller's tools and the recall tools, as text."""
+    """Return the caller's tools and the recall tools, as text."""
     if not own:
         return _recall_tools(form) if offered else "[]"
     return tools_text([*own, *(_beside(own, form) if offered else ())], form)
 
 
 def _beside(own: Sequence[dict[str, Any]], form: Format) -> list[dict[str, Any]]:
-    """The recall tools whose names the caller's tools leave free."""
+    """Return the recall tools whose names the caller's tools leave free."""
     taken = {_name(tool) for tool in own}
     return [tool for tool in window_schemas(form) if _name(tool) not in taken]
 
 
 def _taken(request: ContextRequest) -> list[str]:
-    """The names of recall tools that the caller's tools have."""
+    """Return the names of recall tools that the caller's tools have."""
     if not request.tools:
         return []
     own = {_name(tool) for tool in request.tools}
@@ -210,7 +210,7 @@ async def _profile(
     *,
     offered: bool,
 ) -> tuple[Profile, bool]:
-    """The profile of this call, and whether the recall tools are in it."""
+    """Return the profile of this call, and whether the recall tools are in it."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     budget = budget_of(
         runtime.defaults,
@@ -243,7 +243,7 @@ async def _epoch(
     key: tuple[object, ...],
     remembered: FoundEpoch | None,
 ) -> tuple[Epoch, WindowParts]:
-    """The epoch in force for the profile, and the window's parts as read by its zones."""
+    """Return the epoch in force for the profile, and the window's parts as read by its zones."""
     conversation = parts.conversation
     available = target.shares.available
     if remembered is not None and remembered.holds(conversation, available):
@@ -283,7 +283,7 @@ def _known_epoch(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch
 
 
 async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation, window: Window) -> Window:
-    """The window with the archived results of its newest page in full, where they fit."""
+    """Return the window with the archived results of its newest page in full, where they fit."""
     last_page = conversation.totals.last_page
     uuids, most = fresh.wanted(window, last_page), fresh.tokens_max(window)
     if not uuids or not most:
@@ -340,7 +340,7 @@ def _answer(
     rendered: Rendered,
     form: Format,
 ) -> str:
-    """The response, put together from texts that are JSON already."""
+    """Return the response, put together from texts that are JSON already."""
     ledger, totals = window.ledger, conversation.totals
     sections = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
     members = {
@@ -388,7 +388,7 @@ def _answer(
 
 
 def _archive_refs(window: Window) -> list[str]:
-    """The archives that the window refers to, by placeholder or loaded in its tail; each once, in order."""
+    """Return the archives that the window refers to, by placeholder or loaded in its tail; each once, in order."""
     placeholders = [uuid for placed in window.body for uuid in placed.archive_ids]
     loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
     return list(dict.fromkeys([*placeholders, *loaded]))

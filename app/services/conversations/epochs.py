@@ -42,7 +42,7 @@ def guide_of(conversation: Conversation, policy: Policy) -> str:
 
 
 def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:
-    """The profile of windows asked for without a budget, a system prompt or tools of their own."""
+    """Return the profile of windows asked for without a budget, a system prompt or tools of their own."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     budget = budget_of(runtime.defaults, None, conversation.budget, conversation.model)
     tools, guided = recall_tokens(runtime, conversation, policy, "openai")
@@ -54,7 +54,7 @@ def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:
 
 
 def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> RecallRoom:
-    """What a recall tool can bring into the conversation's window; outside of any, into one of the deployment's."""
+    """Return the room of a recall tool in the conversation's window; outside of any, in one of the deployment's."""
     if conversation is not None:
         own = own_profile(runtime, conversation)
         return recall_room(own.shares, paging.growth_left(conversation.totals, own.shares, own.policy))
@@ -119,7 +119,7 @@ def reader_of(runtime: Runtime) -> Reader:
 async def summary_so_far(
     runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
 ) -> tuple[list[SummaryLine], int]:
-    """An extractive summary of a conversation whose window is whole yet, and the ``seq`` it reaches to."""
+    """Return an extractive summary of a conversation whose window is whole yet, and the ``seq`` it reaches to."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     totals = conversation.totals
     if not policy.summary_enabled or totals.last_seq < runtime.defaults.summary_threshold:

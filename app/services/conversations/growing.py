@@ -13,7 +13,7 @@ TURNS_MAX = 60
 
 
 async def last_turns(connection: Connection, tenant: UUID, conversation: Conversation) -> list[Point]:
-    """The window of the conversation's own budget at the end of each of its last turns, in order."""
+    """Return the window of the conversation's own budget at the end of each of its last turns, in order."""
     totals = conversation.totals
     turns = await stored.turns(connection, tenant, conversation.id, TURNS_MAX)
     epochs = await stored.epochs(

@@ -200,7 +200,7 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 async def _pages(
     runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
 ) -> tuple[list[TailItem], list[WindowWarning]]:
-    """The pages that were named, in full."""
+    """Return the pages that were named, in full."""
     if not request.pages:
         return [], []
 
@@ -225,7 +225,7 @@ async def _pages(
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
 ) -> tuple[list[TailItem], list[WindowWarning]]:
-    """The archives that were named, as much of each as there is room for."""
+    """Return the archives that were named, as much of each as there is room for."""
     items: list[TailItem] = []
     warnings: list[WindowWarning] = []
     for uuid, read in loaded:
@@ -245,7 +245,7 @@ async def _archives(
 def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
 ) -> list[TailItem]:
-    """The best passages that fit, by day and conversation, older ones before newer; each day has one heading, and
+    """Return the best passages that fit, by day and conversation, older before newer; each day has one heading, and
     the newest of several is marked.
     """
     taken: list[tuple[SearchHit, str, int]] = []

@@ -159,7 +159,7 @@ def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _calls(row: Record) -> dict[str, str]:
-    """The call that each archive's placeholder answers."""
+    """Return the call that each archive's placeholder answers."""
     calls = {}
     for message in chat_messages(row["view"] if row["view"] is not None else row["body"]):
         if message["role"] == "tool" and isinstance(message["content"], str):

@@ -132,7 +132,7 @@ async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, kno
 
 
 def _bounds(runtime: Runtime, known: Conversation) -> tuple[int, int, int]:
-    """The message that the window's zones begin with, the last one that is summarised, and the pinned one."""
+    """Return the message that the window's zones begin with, the last one that is summarised, and the pinned one."""
     assert known.own is not None
     policy = policy_of(runtime.defaults, conversations.policy_overrides(known))
     summarised = runtime.chat is not None and policy.summary_enabled

@@ -210,7 +210,7 @@ def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
 
 
 def view(row: Record) -> dict[str, Any]:
-    """An archive without its content."""
+    """Return an archive without its content."""
     return {
         "uuid": str(row["id"]),
         "archived": True,
@@ -231,7 +231,7 @@ def view(row: Record) -> dict[str, Any]:
 
 
 def _input(text: str) -> Any:
-    """A call's arguments as JSON where they are that, else as text."""
+    """Return a call's arguments as JSON where they are that, else as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -291,7 +291,7 @@ async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
 
 
 def _as_sent(row: Record, text: str, offset: int) -> str:
-    """A stretch of an archive with the NUL that PostgreSQL could not hold."""
+    """Return a stretch of an archive with the NUL that PostgreSQL could not hold."""
     return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
 
 

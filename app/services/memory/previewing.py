@@ -44,7 +44,7 @@ def _first_match(text: str, query: str) -> tuple[int, int]:
 
 
 def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
-    """The first word that a term is of: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
+    """Return the first word that has a term: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
     for match in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
         if term in bm25.terms(match[0]):
             return match.start(), len(match[0])

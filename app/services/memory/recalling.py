@@ -42,7 +42,7 @@ def _said(rows: Sequence[Record]) -> list[Said]:
 
 
 async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:
-    """The messages of a page within some tokens: short ones whole, of each long one as much as of the others."""
+    """Return the messages of a page within some tokens: short ones whole, of each long one as much as of the others."""
     tokens = await runtime.tokens.count_many([one.text for one in messages])
     rooms = fair(tokens, max_tokens)
     return [
@@ -52,7 +52,7 @@ async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, m
 
 
 async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
-    """The longest beginning that is no more than some tokens, to within a few of them."""
+    """Return the longest beginning that is no more than some tokens, to within a few of them."""
     text = text[: max_tokens * TOKEN_CHARACTERS_MAX]
     while True:
         (tokens,) = await runtime.tokens.count_many([text])

@@ -264,7 +264,7 @@ async def find(
     conversation_uid: UUID | None = None,
     within: Narrowing = EVERYTHING,
 ) -> Hits:
-    """The best passages for a query, the best first: of a message or an archive as many as match."""
+    """Return the best passages for a query, the best first: of a message or an archive as many as match."""
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
@@ -366,7 +366,7 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 
 
 def result(moment: SearchHit, query: str) -> dict[str, Any]:
-    """A moment as a search answers it."""
+    """Return a moment as a search answers it."""
     return {**fields(moment, query), "similar": moment.similar}
 
 
@@ -376,7 +376,7 @@ def size(moments: Sequence[SearchHit], query: str) -> int:
 
 
 def detail(moment: SearchHit) -> dict[str, Any]:
-    """A memory in full, to 100 KB."""
+    """Return a memory in full, to 100 KB."""
     text = with_nul(moment.whole["content"], moment.whole["nul_offsets"]) if moment.whole else moment.text
     content = text.encode()
     is_cut = len(content) > DETAIL_BYTES

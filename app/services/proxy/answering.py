@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def answer(runtime: Runtime, upstream: Upstream, asked: Asked) -> Turn:
-    """The turn that answers a request: one that is under way, one that was given, or a new one. Raises Busy."""
+    """Return the turn that answers a request: one that is under way, one that was given, or a new one. Raises Busy."""
     turn = _current(runtime, asked)
     if turn is None and asked.answers:
         turn = await _stored(runtime, asked) or _current(runtime, asked)
@@ -186,7 +186,7 @@ class _Work:
         return window
 
     def _unanswered(self, window: Context, shown: list[Any]) -> list[Any]:
-        """The window's messages without the answers that there are already, where another one is wanted."""
+        """Return the window's messages without the answers that there are already, where another one is wanted."""
         if not self._asked.answers:
             return shown
         answers = range(self._asked.through + 1, self._asked.conversation.end.last_seq + 1)
@@ -233,7 +233,7 @@ class _Work:
         return _Round(calls, body)
 
     async def _recall(self, calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The calls as a message, and their results."""
+        """Return the calls as a message, and their results."""
         asked, tenant = self._asked, self._asked.tenant
         asking = await tool_calls.asker(
             self._runtime, tenant, asked.request.caller.user_id, asked.conversation.id,

@@ -92,7 +92,7 @@ async def _asked(runtime: Runtime, request: ProxyRequest) -> Asked | None:
 async def _with_recalled(
     runtime: Runtime, passing: Passing, request: ProxyRequest, stored: asyncio.Task[Asked | None]
 ) -> bytes:
-    """The body with one message of recalled text, if anything answers the newest user message in time."""
+    """Return the body with one message of recalled text, if anything answers the newest user message in time."""
     try:
         async with asyncio.timeout(RECALL_SECONDS):
             asked = await asyncio.shield(stored)

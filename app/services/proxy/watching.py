@@ -56,7 +56,7 @@ class Watch:
         self._called = time.perf_counter()
 
     def begun(self) -> None:
-        """The API began to answer."""
+        """Note that the API began to answer."""
         if self.first_seconds is None:
             self.first_seconds = time.perf_counter() - self._called
 

@@ -66,7 +66,7 @@ class Telling:
 
 
 def given_again(question: Question, row: Record) -> Turn:
-    """The turn that an answer was, by its stored message."""
+    """Return the turn that an answer was, by its stored message."""
     turn = Turn()
     known = (row["client_id"] or "").removeprefix("resp_")
     id_ = UUID(known) if HEX.fullmatch(known) else row["id"]

@@ -224,7 +224,7 @@ async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
 
 
 def _read(call: ModelCall, language: Language, messages: int) -> tuple[Tool, dict[str, Any]]:
-    """The tool that the model called with ``messages`` in view, and with what. Raises Mistake."""
+    """Return the tool that the model called with ``messages`` in view, and with what. Raises Mistake."""
     tool = BY_NAME.get(call.name)
     if tool is None:
         raise Mistake(f"There is no tool {call.name[: agent.NAME_SHOWN]!r}; there are {', '.join(BY_NAME)}.", "")
@@ -294,7 +294,7 @@ def _conclude(run: _Run, confidence: float) -> Handoff:
 
 
 async def _latest(runtime: Runtime, tenant: UUID, asking: Asker, count: int) -> list[Said]:
-    """The conversation's latest messages, oldest first; none without a conversation."""
+    """Return the conversation's latest messages, oldest first; none without a conversation."""
     if asking.conversation is None:
         return []
     async with runtime.database.snapshot(tenant) as connection:

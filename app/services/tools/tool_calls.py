@@ -125,7 +125,7 @@ async def run_once(
     bound_to: str | None = None,
     sensitive: bool = False,
 ) -> str:
-    """The tool's answer as JSON text; a repeated request is answered alike and recalls nothing.
+    """Return the tool's answer as JSON text; a repeated request is answered alike and recalls nothing.
 
     ``bound_to``: the one user whose conversations are there.
     """
@@ -284,7 +284,7 @@ def _results(moments: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
 
 
 async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language) -> Answer:
-    """The newest matching lines that a call has room for, older ones before newer."""
+    """Return the newest matching lines that a call has room for, older ones before newer."""
     try:
         pattern = grepping.pattern_of(arguments["pattern"], is_regex=arguments.get("regex", False))
         found = await grepping.find(
@@ -318,7 +318,7 @@ def _since(arguments: Mapping[str, Any]) -> datetime | None:
 async def _recall_memory(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
-    """The best passages in full that a call has room for, older ones before newer."""
+    """Return the best passages in full that a call has room for, older ones before newer."""
     query: str = arguments["query"]
     limit = runtime.defaults.recall_top_k
     request = SearchRequest(query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive)

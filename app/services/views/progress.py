@@ -23,7 +23,7 @@ from app.store.spending import Spent
 
 
 async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> dict[str, Any]:
-    """A tenant's work in numbers."""
+    """Return a tenant's work in numbers."""
     lanes = await depths.by_lane(connection, tenant)
     count, more = await unindexed.count(connection, tenant)
     return {
@@ -36,7 +36,7 @@ async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> d
 
 
 async def status_view(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
-    """A conversation's work in numbers."""
+    """Return a conversation's work in numbers."""
     depth, pages = await depths.of_conversation(connection, tenant, conversation.id)
     owner = owner_of(conversation.scope)
     return {
