@@ -170,20 +170,23 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UP
 INSERT = """
 INSERT INTO archives
   (tenant_id, id, scope, digest, user_id, conversation_id, seq, tool_name, tool_input, query_summary, result_summary,
-   key_terms, sources, placeholder, language, expires_at, parts)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+   key_terms, sources, placeholder, language, expires_at, parts, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 """
 
 
-async def insert(connection: Connection, tenant: UUID, new: NewArchive) -> None:
-    """Insert an archive with its content (once for a scope)."""
+async def insert(connection: Connection, tenant: UUID, new: NewArchive, created_at: datetime) -> None:
+    """Insert an archive with its content (once for a scope).
+
+    ``created_at`` is the time that its placeholder names, so that an import makes the same placeholder of it.
+    """
     await connection.execute(
         INSERT_CONTENT, tenant, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens
     )
     await connection.execute(
         INSERT, tenant, new.id, new.scope, new.digest, new.user_id, new.conversation_id, new.seq, new.tool_name,
         new.tool_input, new.query_summary, new.result_summary, new.key_terms, new.sources, new.placeholder,
-        new.language, new.expires_at, new.parts,
+        new.language, new.expires_at, new.parts, created_at,
     )  # fmt: skip
 
 

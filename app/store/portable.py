@@ -100,7 +100,6 @@ SELECT p.page FROM pages p JOIN conversations c ON c.tenant_id = p.tenant_id AND
 """
 OWNER_OF_MEMORY = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2"
 PLACE_OF_ARCHIVE = "SELECT scope, conversation_id, seq FROM archives WHERE tenant_id = $1 AND id = $2"
-DATE_ARCHIVE = "UPDATE archives SET created_at = $3 WHERE tenant_id = $1 AND id = $2"
 
 
 async def stored(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx
@@ -105,6 +106,14 @@ def test_an_archive_imitating_frames_cannot_escape_its_frame(client: httpx.Clien
     assert said.endswith("</quire-archive>")
     tail = window(client, "c", load=uuid, budget=16_000)["messages"][-1]["content"]
     assert tail.count("</quire-recalled>") == tail.count("</quire-archive>") == 1
+
+
+def test_the_time_of_an_archive_is_the_one_that_its_placeholder_names(client: httpx.Client) -> None:
+    """Not when its transaction began, which was before it had an id."""
+    view = archive(client, made("prose"))
+    created_at = datetime.fromisoformat(view["created_at"])
+    assert f"Time: {created_at:%Y-%m-%dT%H:%M:%SZ}" in view["placeholder"]
+    assert int(created_at.timestamp() * 1000) >= UUID(view["uuid"]).int >> 80
 
 
 # --- One copy ----------------------------------------------------------------------------------------

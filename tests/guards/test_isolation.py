@@ -211,7 +211,6 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
     "advance the pruning": (pruning.ADVANCE, ("c", 1)),
     "date a conversation": (portable.DATE, ("c", datetime(2100, 1, 1, tzinfo=UTC))),
-    "date an archive": (portable.DATE_ARCHIVE, (UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
     "drop other notes": (portable.DROP_OTHER_NOTES, ("c", [], [])),
 }
 

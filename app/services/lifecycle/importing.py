@@ -379,8 +379,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
             where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
             new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)
-            await archives.insert(connection, tenant, new)
-            await connection.execute(portable.DATE_ARCHIVE, tenant, card.uuid, line.created_at)
+            await archives.insert(connection, tenant, new, line.created_at)
             rows = [
                 NewMemory(
                     id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where.conversation_id,

@@ -72,6 +72,7 @@ class ArchiveRequest:
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     archive: NewArchive
+    created_at: datetime
     memories: list[NewMemory]
     indexed_through: int
 
@@ -144,7 +145,7 @@ async def archive(
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
     expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
-    await archives.insert(connection, tenant, prepared.archive)
+    await archives.insert(connection, tenant, prepared.archive, prepared.created_at)
     await insertion.insert_memories(runtime, connection, tenant, prepared.memories)
     if prepared.indexed_through < prepared.archive.length:
         left = enqueue.archive_passages(prepared.archive.id, request.conversation_id)
@@ -184,7 +185,7 @@ def _prepare(
         )
         for start, length, terms in first_vectors
     ]  # fmt: skip
-    return _Prepared(new, rows, ends(first_vectors))
+    return _Prepared(new, card.created_at, rows, ends(first_vectors))
 
 
 def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
