@@ -65,6 +65,8 @@ GENERIC = frozenset(
     aspects concept concepts insight insights finding findings overview summary summaries outline paragraph paragraphs
     sentence sentences command commands script scripts folder folders directory directories format formats step steps
     reason reasons benefit benefits situation situations experience experiences opportunity opportunities feeling
+    assistance assistant assistants chance chances course difference exception exceptions meantime possibility
+    possibilities sense
     feelings journey journeys goal goals tip tips advice port ports name names pm man men woman women
     """.split()
 )
@@ -85,18 +87,36 @@ _DESCRIBING = frozenset(
     solid sorry special specific standard strange strong subtle successful such sudden suitable super sure sweet tall
     thankful thick thin tight tiny tired top total tough true typical unique unusual upcoming urgent useful usual valid
     various vast warm weak weird welcome whole wide wild wonderful worth wrong young
-    first second third fourth fifth one two three four five six seven eight nine ten hundred thousand million billion
-    half dozen both few lot lots bit couple couples plenty part kind type sort way ways thing things stuff something
-    anything everything nothing someone anyone everyone today tomorrow yesterday tonight again ago ahead alone apart
-    aside away back basically currently definitely easily else especially eventually exactly finally forward fully
-    hopefully however immediately initially instead later literally maybe meanwhile moreover nearly otherwise overall
-    please prior quickly quite rather really recently shortly simply since soon straight thus together too twice
-    unfortunately unless usually via well while yeah yep yup wow hey hmm aww haha oops ok okay thanks thank sorry
-    congrats hello bye wonder hi lol btw etc eg ie vs per regardless despite throughout toward without within among upon
-    vs afraid whenever whichever sir madam mr mrs ms dr
-    guy guys folks anyone im ive id dont cant isnt doesnt didnt wasnt arent youre thats whats lets hello
+    first second third fourth fifth half back prior kind type sort part past way ways thing things stuff
     """.split()
 )
+_VAGUE = frozenset(
+    """
+    able additional adequate amazing applicable appropriate available awesome bad beautiful best better big certain
+    complete comprehensive corresponding current desired detailed different entire excellent exact existing fantastic
+    final first full fun general good great helpful huge important impressive initial interesting kind large latest
+    lovely main major many multiple necessary new next nice other overall own particular perfect possible potential
+    preferred pretty previous proper real recent regarding related relevant remaining respective right same several
+    similar simple single small special specific standard suitable such sure total true typical unique upcoming
+    updated useful usual valid various whole wonderful wrong
+    """.split()
+)
+"""Adjectives that set a subject apart from no other."""
+_LINKING = frozenset(
+    """
+    one two three four five six seven eight nine ten hundred thousand million billion
+    dozen both few lot lots bit couple couples plenty something
+    anything everything nothing someone anyone everyone today tomorrow yesterday tonight again ago ahead alone apart
+    anymore aside away basically currently definitely easily else especially eventually exactly finally forward fully
+    hopefully however immediately initially instead later literally maybe meanwhile moreover nearly otherwise
+    please quickly quite rather really recently shortly simply since soon straight thus together too twice
+    unfortunately unless usually via well while yeah yep yup wow hey hmm aww haha oops ok okay thanks thank sorry
+    congrats hello bye wonder hi lol btw etc eg ie vs versus per regardless despite throughout toward without within
+    among upon afraid whenever whichever sir madam mr mrs ms dr
+    guy guys folks im ive id dont cant isnt doesnt didnt wasnt arent youre thats whats lets
+    """.split()
+)
+"""Counts, adverbs and words that join or address: no noun phrase has them."""
 _CALENDAR = frozenset(
     """
     january february march april june july august september october november december jan feb mar apr jun jul aug sep
@@ -125,7 +145,7 @@ _NOUNS_LIKE_DESCRIPTIONS = frozenset(
     " vegetable timetable interest request forest guest test quest harvest contest nest chest west rest digest conquest"
     " protest handful business wellness fitness illness nest virus campus bus bonus focus status".split()
 )
-_DESCRIBES = re.compile(r".{3}(?:ly|ous|ful|less|able|ible|est|ive)$")
+_DESCRIBES = re.compile(r".{3,}(?:ly|ous|ful|less|able|ible|est|ive|-related|-based)$|.*-to-")
 _IVES = frozenset("archive detective executive initiative native olive perspective motive objective alternative drive"
                   " narrative representative relative dive hive incentive".split())  # fmt: skip
 
@@ -155,9 +175,21 @@ def is_verb(word: str) -> bool:
 
 def is_no_noun(word: str) -> bool:
     """Return whether a word in lower case describes, counts or links, so that no noun phrase ends in it."""
-    if word in _DESCRIBING or (is_verb(word) and word not in NOUNS):
+    if word in _DESCRIBING or word in _VAGUE or is_linking(word) or (is_verb(word) and word not in NOUNS):
         return True
     return _DESCRIBES.match(word) is not None and word not in _NOUNS_LIKE_DESCRIPTIONS and word not in _IVES
+
+
+def is_linking(word: str) -> bool:
+    """Return whether a word in lower case counts, joins or is an adverb, so that no noun phrase has it."""
+    return word in _LINKING or (len(word) > 4 and word.endswith("ly") and word not in _NOUNS_LIKE_DESCRIPTIONS)
+
+
+def is_vague(word: str) -> bool:
+    """Return whether a word in lower case describes without setting apart: "specific", or a comparison ("cheaper")."""
+    if word in _VAGUE or "-to-" in word:
+        return True
+    return word.endswith(("er", "est")) and any(word[:end] in _DESCRIBING for end in (-1, -2, -3))
 
 
 def is_calendar(word: str) -> bool:
