@@ -99,7 +99,8 @@ REACTION = re.compile(
 GREETING = re.compile(
     r"^\W*(?:(?:hi|hey|hello)\b[^?.!]{0,20}[\s,.!]+)?(?:how(?:['’]s|\sis|\sare|\shave|\swas|\sdo)\s"
     r"(?:you|it|things|everything|life|y['’]?all|your\s(?:day|week|weekend|morning|evening|holiday))"
-    r"(?:\s(?:going|doing|been|do|all|today|lately))*|what['’]?s\s(?:up|new)|long time no see)\W*$"
+    r"(?:\s(?:going|doing|been|do|all|today|lately))*|what['’]?s\s(?:up|new)|long time no see"
+    r"|(?:is there\s)?anything\s(?:new|exciting|interesting|fun|good)\b[^,;.]{0,30})\W*$"
     r"|^\W*(?:你|您|大家)?(?:最近|今天)?(?:还好|好|过得怎么样|怎么样|忙什么)[吗呢啊呀]*\W*$",
     _I,
 )

@@ -45,10 +45,18 @@ _HAN_EMPTY = frozenset(
     机会 关系 过程 结论 好处 帮助 建议 需要 准备 看法 特点 信息 目的 工具 用户 样式 名字 名称
     选择 超级 心情 心里 想法 小时 分钟 星期 伤心 开心 感兴趣 做作业 写作业 家养 大人 发给 交给
     送给 带给 回事 对方 本人 先生 女士 个人 程度 期间 之类 一下 话 事 段 份 句 上面 下面 里面
-    后面 前面 旁边 外面 哥们 老兄 有关 尝试 对应 预计 令人
-    话题 日子 好事 小事 助手
+    后面 前面 旁边 外面 哥们 老兄 有关 话题 日子 好事 小事 助手
     """.split()
 )
+_HAN_NO_NOUNS = frozenset(
+    """
+    安静 安逸 宁静 生气 生病 马虎 细心 小心 热心 美丽 帅气 英俊 美味 香甜 新鲜 明白 普通 免费 宝贵 年老 古老 统一 公正
+    自卑 陌生 感人 动人 迷人 诱人 彩色 客气 大方 小气 调皮 天真 令人 过敏 猜测 思念 整理 商量 陪伴 回家 产生 消失 发货
+    出售 原谅 主打 专门 专心 关心 流泪 启动 利用 见面 放学 上学 买菜 尝试 对应 预计
+    """.split()
+)
+"""Adjectives, adverbs and verbs that the dictionary has as nouns."""
+_HAN_NO = CHINESE | _HAN_EMPTY | _HAN_NO_NOUNS
 _HAN_GUESSED = re.compile(
     "^[我你他她它您有没做发给先被把想去来说看吃是在让要会能可很太真最更不都就还再也跟和对点个几]"
     "|[了过着的给吗呢吧啊试到]$"
@@ -177,7 +185,7 @@ def _runs(run: Sequence[_Word]) -> Iterator[tuple[str, int, float]]:
 def _phrase(words: Sequence[str]) -> Iterator[tuple[str, int, float]]:
     """Yield the subject of words in a row: what describes can begin but not end it, what is vague cannot begin it."""
     end = len(words)
-    while end and (is_no_noun(words[end - 1].lower()) or words[end - 1] in _LINKS):
+    while end and (is_no_noun(words[end - 1]) or words[end - 1] in _LINKS):
         end -= 1
     start = max(end - _WORDS_MAX, 0)
     while start < end and (words[start] in _LINKS or (start < end - 1 and is_vague(words[start].lower()))):
@@ -238,16 +246,19 @@ def _part(word: str, tag: str) -> str:
     plain = simplified(word)
     if not _is_noun(plain, tag) or plain.endswith(("了", "的")) or (tag == "vn" and plain[0] == plain[-1]):
         return ""
-    is_listed = len(plain) == 1 or rjieba.has_word(plain)
-    if is_listed and (len(plain) < 3 or rjieba.suggest_freq(plain) > _KNOWN):
+    if len(plain) == 1:
         return word
-    if _HAN_GUESSED.search(plain):
-        return ""
-    return word[_action(plain) :] if is_listed else word
+    is_cut = _HAN_GUESSED.search(plain) is not None
+    if not (is_cut or len(plain) > 2):
+        return word
+    is_listed = rjieba.has_word(plain)
+    if is_listed and rjieba.suggest_freq(plain) > _KNOWN:
+        return word
+    return "" if is_cut else word[_action(plain) :] if is_listed else word
 
 
 def _is_noun(word: str, tag: str) -> bool:
-    return tag in _NOUN_TAGS and word not in CHINESE and word not in _HAN_EMPTY
+    return tag in _NOUN_TAGS and word not in _HAN_NO
 
 
 def _action(word: str) -> int:

@@ -36,7 +36,7 @@ _WORK = re.compile(
 _CHOICE = re.compile(r"^\W*(?:the|this|that) (?:first |second |third |last |other )?one\b", re.IGNORECASE)
 """An answer that nobody understands without the question."""
 _BROKEN = ("…", ";", "；")
-_ENDS = (".", "!", "?", "。", "！", "？", '"', "”", "」", ")", "）", "~")
+_ENDS = (".", "!", "?", "。", "！", "？", '"', "”", "」", "~")
 _ASSENT = re.compile(
     r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$"
     r"|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",

@@ -36,7 +36,7 @@ _VERBS = """
     summarise support suppose surprise survive take talk teach tell tend test thank think throw touch track trade train
     transfer transform translate travel treat trigger trust try turn understand update upgrade upload use validate value
     verify view visit wait wake walk want warn wash watch wear win wish wonder work worry write yell proceed reproduce
-    delve navigate foster boost strengthen
+    delve navigate foster boost strengthen escalate
 """.split()
 _IRREGULAR = """
     ate bought broke brought built came caught chose chosen cut dealt did done drank drove drew eaten fell felt flew
@@ -140,14 +140,17 @@ _NOUNS_IN_ING = frozenset(
     """.split()
 )
 _NOUNS_IN_ED = frozenset("bed seed speed feed need shed breed weed creed steed newlywed watershed".split())
-_NOUNS_LIKE_DESCRIPTIONS = frozenset(
+_LIKE_DESCRIPTIONS = frozenset(
     "family assembly supply anomaly butterfly ally reply fly jelly belly bully lily monopoly july table cable variable"
     " vegetable timetable interest request forest guest test quest harvest contest nest chest west rest digest conquest"
-    " protest handful business wellness fitness illness nest virus campus bus bonus focus status".split()
+    " protest handful business wellness fitness illness nest virus campus bus bonus focus status arrest manifest unrest"
+    " commercial musical chemical periodical professional official directive adjective derivative additive collective"
+    " cooperative convertible collectible deliverable wearable payable receivable rendezvous mouthful archive executive"
+    " detective initiative native olive perspective motive objective alternative drive narrative representative"
+    " relative dive hive incentive".split()
 )
-_DESCRIBES = re.compile(r".{3,}(?:ly|ous|ful|less|able|ible|est|ive|-related|-based)$|.*-to-")
-_IVES = frozenset("archive detective executive initiative native olive perspective motive objective alternative drive"
-                  " narrative representative relative dive hive incentive".split())  # fmt: skip
+"""Nouns with the endings of adjectives and adverbs."""
+_DESCRIBES = re.compile(r".{3,}(?:ly|ous|ful|less|able|ible|est|ive|cial|ical|ional|-related|-based)$|.*-to-")
 
 
 def _forms(verb: str) -> set[str]:
@@ -168,21 +171,26 @@ def is_verb(word: str) -> bool:
     """Return whether a word in lower case is a form of a verb; some are nouns as well (``NOUNS``)."""
     if word in _NOUNS_IN_ING or word in _NOUNS_IN_ED:
         return False
-    if len(word) > 5 and word.endswith(("ing", "ed")) and "-" not in word:
+    if len(word) > 5 and word.endswith(("ing", "ed", "ize", "ify")) and "-" not in word:
         return True
     return word in _ALL_VERBS
 
 
 def is_no_noun(word: str) -> bool:
-    """Return whether a word in lower case describes, counts or links, so that no noun phrase ends in it."""
-    if word in _DESCRIBING or word in _VAGUE or is_linking(word) or (is_verb(word) and word not in NOUNS):
+    """Return whether a word describes, counts or links, so that no noun phrase ends in it. Endings are looked at in
+    lower case only: Budapest and Emily are names.
+    """
+    lower = word.lower()
+    if lower.removeprefix("un") in _DESCRIBING or lower in _VAGUE or lower in _LINKING:
         return True
-    return _DESCRIBES.match(word) is not None and word not in _NOUNS_LIKE_DESCRIPTIONS and word not in _IVES
+    if is_verb(lower) and lower not in NOUNS:
+        return True
+    return word.islower() and _DESCRIBES.match(word) is not None and word not in _LIKE_DESCRIPTIONS
 
 
 def is_linking(word: str) -> bool:
     """Return whether a word in lower case counts, joins or is an adverb, so that no noun phrase has it."""
-    return word in _LINKING or (len(word) > 4 and word.endswith("ly") and word not in _NOUNS_LIKE_DESCRIPTIONS)
+    return word in _LINKING or (len(word) > 4 and word.endswith("ly") and word not in _LIKE_DESCRIPTIONS)
 
 
 def is_vague(word: str) -> bool:
