@@ -36,7 +36,8 @@ _WORK = re.compile(
 _CHOICE = re.compile(r"^\W*(?:the|this|that) (?:first |second |third |last |other )?one\b", re.IGNORECASE)
 """An answer that nobody understands without the question."""
 _BROKEN = ("…", ";", "；")
-_ENDS = (".", "!", "?", "。", "！", "？", '"', "”", "」", "~")
+_ENDS = (".", "!", "。", "！", '"', "”", "」", "~")
+"""How an assistant's statement ends: else it is a question to the user, or a heading."""
 _ASSENT = re.compile(
     r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$"
     r"|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",
@@ -53,27 +54,25 @@ _LONG, _HAN_LONG = 60, 16
 
 def tells(role: str, line: str) -> Tells:
     """Return what a line of a message tells a reader who sees nothing else of it."""
+    is_whole = not line.endswith(_BROKEN)
+    if is_whole and (_is_short(line) or (role == "assistant" and not line.endswith(_ENDS))):
+        return Tells.NOTHING
     if not _is_prose(role, line):
         return Tells.NOTHING
-    seen = patterns.look(line)
+    if role == "assistant" and (_OFFER.match(line) or _WORK.search(line) or patterns.PLAN.match(line)):
+        return Tells.NOTHING
     if (
         patterns.is_filler(line)
-        or patterns.PLEASANTRY.found(seen)
+        or patterns.PLEASANTRY.found(patterns.look(line))
         or patterns.EMPTY_REQUEST.match(line)
         or _ASSENT.match(line)
         or _CHOICE.match(line)
     ):
         return Tells.NOTHING
-    if role == "assistant" and (
-        _OFFER.match(line) or _WORK.search(line) or patterns.PLAN.match(line) or line.endswith(("?", "？"))
-    ):
-        return Tells.NOTHING
     has_matter = [_has_matter(said) for said in sentences(line)]
     if not any(has_matter):
         return Tells.NOTHING
-    if not all(has_matter) or line.endswith(_BROKEN):
-        return Tells.IN_PART
-    return Tells.NOTHING if _is_short(line) or (role == "assistant" and not line.endswith(_ENDS)) else Tells.WHOLE
+    return Tells.WHOLE if is_whole and all(has_matter) else Tells.IN_PART
 
 
 def _is_prose(role: str, line: str) -> bool:
