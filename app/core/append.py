@@ -214,25 +214,16 @@ def _after(
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
         said_at=next((time for time in _times(reversed(found)) if time is not None), before.said_at),
     )
-    if before.title is None and basis.origin != "import":
-        after = replace(after, title=_title(before, found, totals.last_page))
+    if before.title is None and not before.end.user_seq and basis.origin != "import":
+        after = replace(after, title=_asked_first(found))
     if not basis.is_new:
         return after
     system_tokens = counts[before.system] + FRAME_TOKENS if before.system is not None else 0
     return replace(after, system_tokens=system_tokens)
 
 
-def _title(before: Conversation, found: Sequence[Prepared], last_page: int) -> str | None:
-    """Return what the user wants first; a greeting that opens the conversation waits for what follows it."""
-    if before.end.user_seq and before.totals.last_page > 1:
-        return None
-    asked = [one.lines for one in found if one.placement.opens_page and one.lines.title is not None]
-    telling = next((lines.title for lines in asked if not lines.is_greeting), None)
-    return asked[0].title if telling is None and asked and last_page > 1 else telling
-
-
 def _asked_first(found: Sequence[Prepared]) -> str | None:
-    """Return the title of the first question, for the first page; None while only prompts or assistants have spoken."""
+    """Return what the user wants first, for a title; None while only prompts or assistants have spoken."""
     return next((one.lines.title for one in found if one.placement.opens_page and one.lines.title is not None), None)
 
 

@@ -114,8 +114,6 @@ class Lines:
     line: str
     title: str | None = None
     note: str | None = None
-    is_greeting: bool = False
-    """The title asks for nothing."""
 
     @property
     def texts(self) -> list[str]:
@@ -238,7 +236,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: Reader
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
     read = reader.lines(placement)
-    lines = Lines(neutral(read.line), _neutral(read.title), _neutral(read.note), read.is_greeting)
+    lines = Lines(neutral(read.line), _neutral(read.title), _neutral(read.note))
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
         lines = Lines(said, said if read.title is not None else None)

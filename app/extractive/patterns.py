@@ -95,15 +95,6 @@ REACTION = re.compile(
     r"|^\W*(?:[哇哦嗯啊呀哈]+[，,！!]*)?(?:听起来|那|这|真是?|太|好).{0,6}(?:好|棒|酷|有趣|厉害|开心|可爱|对)(?:极?了|啊|呀|呢|吧|哦)*\W*$",
     _I,
 )
-# "How have you been?" and nothing else.
-GREETING = re.compile(
-    r"^\W*(?:(?:hi|hey|hello)\b[^?.!]{0,20}[\s,.!]+)?(?:how(?:['’]s|\sis|\sare|\shave|\swas|\sdo)\s"
-    r"(?:you|it|things|everything|life|y['’]?all|your\s(?:day|week|weekend|morning|evening|holiday))"
-    r"(?:\s(?:going|doing|been|do|all|today|lately))*|what['’]?s\s(?:up|new)|long time no see"
-    r"|(?:is there\s)?anything\s(?:new|exciting|interesting|fun|good)\b[^,;.]{0,30})\W*$"
-    r"|^\W*(?:你|您|大家)?(?:最近|今天)?(?:还好|好|过得怎么样|怎么样|忙什么)[吗呢啊呀]*\W*$",
-    _I,
-)
 # "Can you help with that?": a request whose object is in another sentence.
 EMPTY_REQUEST = re.compile(
     r"^\W*(?:so |and |but |please |then )*(?:(?:can|could|would|will) (?:you|someone|anyone|we)|i need|need"
@@ -284,11 +275,6 @@ def specifics(sentence: str) -> int:
 def is_filler(sentence: str) -> bool:
     """Return whether a sentence is a greeting, thanks or assent and nothing else."""
     return len(sentence) < 120 and FILLER.match(sentence) is not None
-
-
-def is_greeting(line: str) -> bool:
-    """Return whether a line is a greeting, or another politeness, and asks for nothing."""
-    return is_filler(line) or (len(line) < 120 and GREETING.match(line) is not None)
 
 
 def is_boilerplate(seen: Seen) -> bool:

@@ -138,16 +138,6 @@ def test_the_first_thing_a_user_wants_is_the_title(client: httpx.Client) -> None
     assert ok(client.get(path("titled")))["title"] == "Plans"
 
 
-def test_a_greeting_is_no_title_unless_nothing_else_is_said(client: httpx.Client) -> None:
-    for name, request in (("asks", "Book a train to Hangzhou for two, please."), ("greets", "你好！")):
-        created(client, id=name)
-        append(client, name, [user("Hey Ann! How have you been?"), assistant("Well, and you?")])
-        assert ok(client.get(path(name)))["title"] is None
-        append(client, name, [user(request)])
-    assert ok(client.get(path("asks")))["title"] == "Book a train to Hangzhou for two"
-    assert ok(client.get(path("greets")))["title"] == "你好"
-
-
 def test_a_leading_system_message_is_no_title(client: httpx.Client) -> None:
     append(client, "c", [system("Use the tools for anything that can be looked up."), user("帮我查一下退货的进度")])
     assert ok(client.get(path("c")))["title"] == "查一下退货的进度"

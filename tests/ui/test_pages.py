@@ -72,9 +72,9 @@ def test_the_bare_address_leads_to_the_inspector(client: httpx.Client) -> None:
 def test_the_commands_on_the_first_page_work(client: httpx.Client) -> None:
     client.post("/conversations/demo/messages", json={"user_id": "me", "messages": [user("Hello")]})
     found = page(client, "/ui")
-    assert found.one("tbody").words.startswith("demo me 1 1 ")
+    assert found.one("tbody").words.startswith("Hello demo me 1 1 ")
     (link,) = [href for href in links(found.one("tbody")) if "conversations" in href]
-    assert page(client, link).one("h1").words == "demo"
+    assert page(client, link).one("h1").words == "Hello"
 
 
 def test_a_conversation_without_a_message_has_its_pages(client: httpx.Client) -> None:

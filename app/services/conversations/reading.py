@@ -13,7 +13,6 @@ from app.extractive.calls import call_line
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
 from app.extractive.notes import note_in
 from app.extractive.parts import best_parts
-from app.extractive.patterns import is_greeting
 from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
 
@@ -35,12 +34,10 @@ class ExtractiveReader:
             return Lines(_line(placement))
         opening = read("user", draft.text[:SCAN_MAX])
         is_read = draft.role == "user" and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
-        title = title_of(opening)
         return Lines(
             line=line_of(opening) if is_read else _line(placement),
-            title=title,
+            title=title_of(opening),
             note=note_in(opening.blocks.prose) if draft.role == "user" and opening.blocks else None,
-            is_greeting=is_greeting(title),
         )
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
