@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Protocol
 
 from app.core import head
@@ -121,7 +122,15 @@ def extracted(
 
 def _telling(lines: Sequence[Line], at_most: int, reader: Reader) -> list[tuple[Line, Tells]]:
     """Return the question and the answer of a page: its first lines that tell something, and its last."""
-    found: list[tuple[Line, Tells]] = [
-        (line, tells) for line in lines if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING
-    ]
-    return found if len(found) <= at_most else [*found[: at_most - 1], found[-1]]
+    found: list[tuple[Line, Tells]] = []
+    first = iter(lines)
+    for line in first:
+        if len(found) == at_most - 1:
+            rest = [line, *first]
+            break
+        if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING:
+            found.append((line, tells))
+    else:
+        return found
+    last = ((line, reader.tells(line.role, line.text)) for line in reversed(rest))
+    return [*found, *islice((one for one in last if one[1] is not Tells.NOTHING), 1)]

@@ -60,8 +60,17 @@ def merged(existing: Iterable[str], new: Iterable[str]) -> list[str]:
 
 
 def most_mentioned(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[Topic]:
-    """Return the topics to name in little space: the most mentioned, the newer of equals first."""
-    return sorted(topics, key=lambda t: (-t.mentions, -t.last_page, t.name))[:limit]
+    """Return the topics to name in little space: the most mentioned, the newer of equals first; of "flight" and
+    "flight change" only the one that comes first.
+    """
+    chosen: dict[Topic, _Features] = {}
+    for topic in sorted(topics, key=lambda t: (-t.mentions, -t.last_page, t.name)):
+        if len(chosen) >= limit:
+            break
+        features = _features(topic.name)
+        if not any(_within(features, other) or _within(other, features) for other in chosen.values()):
+            chosen[topic] = features
+    return list(chosen)
 
 
 def says_no_more(text: str, than: str) -> bool:
@@ -71,7 +80,7 @@ def says_no_more(text: str, than: str) -> bool:
     one, other = _features(text), _features(than)
     if len(_NEGATION.findall(text)) != len(_NEGATION.findall(than)):
         return False
-    return any(one) and all(a <= b for a, b in zip(one, other, strict=True))
+    return _within(one, other)
 
 
 _Features = tuple[frozenset[str], frozenset[str], frozenset[str]]
@@ -90,6 +99,10 @@ def _features(name: str) -> _Features:
         elif run not in _VAGUE:
             words.add(_stem(run))
     return frozenset(words), frozenset(pairs), frozenset(numbers)
+
+
+def _within(one: _Features, other: _Features) -> bool:
+    return any(one) and all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def _stem(word: str) -> str:

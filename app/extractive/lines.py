@@ -272,7 +272,9 @@ def _completed(line: str, others: Sequence[str], blocks: Blocks, max_chars: int)
         return f"{line} {pasted}"
     for other in others:
         plain = _plain(other)
-        if _telling(plain, 2) >= 2 and not patterns.PLEASANTRY.found(patterns.look(other)):
+        if _telling(plain, 2) >= 2 and not (
+            patterns.PLEASANTRY.found(patterns.look(other)) or patterns.REACTION.match(plain)
+        ):
             return f"{line} {plain}" if _telling(line, 1) or len(line) + len(plain) < max_chars else plain
     return f"{line} {pasted}" if pasted else line
 
@@ -295,8 +297,9 @@ def _without_prose(blocks: Blocks) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """The sentence without markup and without its lead-in."""
-    return patterns.strip_lead(squeeze(without_markup(sentence)))
+    """The sentence without markup, without its lead-in and without a quotation mark that lacks its partner."""
+    plain = patterns.strip_lead(squeeze(without_markup(sentence)))
+    return plain.strip('"') if plain.count('"') == 1 and '"' in (plain[:1], plain[-1:]) else plain
 
 
 def _as_title(line: str) -> str:
@@ -304,7 +307,7 @@ def _as_title(line: str) -> str:
     strip_asking: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
     phrase = strip_asking(line)
     phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))
-    phrase = strip_asking(_ADVERB.sub("", phrase, count=1))
+    phrase = _POINTING.sub("", strip_asking(_ADVERB.sub("", phrase, count=1)))
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
         phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase

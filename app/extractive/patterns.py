@@ -77,13 +77,23 @@ PLEASANTRY = Cue(
     r"|any (?:other|further|more) (?:question|help|request)"
     r"|how (?:are|have) (?:you|things)|how(?:'s| is) it going|how (?:was|is) your (?:day|week|weekend|trip|holiday)"
     r"|what's up\b|how can i (?:help|assist)|(?:thanks?"
-    r"|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)|i appreciate"
+    r"|thank you) (?:for|in advance|so much|a lot|again)|happy to help|glad (?:to|you|i could)"
+    r"|i (?:really |truly |do )?appreciate"
     r"|have a (?:great|nice|good|safe|wonderful) (?:day|one|trip|flight|weekend|evening|time)|hold on|one moment"
     r"|best regards|take care|nice to meet|good to (?:see|hear)|i apologi[sz]e for"
     r"|you're (?:very |most )?welcome|don't hesitate|i'm here to|looking forward to|would you like me to",
     r"还有(?:什么|其他|别的).{0,8}(?:吗|呢|帮)|随时(?:告诉|联系|提问|问我|找我)|希望(?:这|对你|对您|能帮|以上)"
     r"|有什么.{0,4}(?:帮|可以)|祝(?:你|您)|请稍[等候]|很高兴"
     r"|感谢(?:你|您)的|谢谢(?:你|您)的|不客气|如有|如需|如果(?:你|您)(?:还|有任何|需要)|打扰|辛苦",
+)
+# "That's great, Mel!": what is said, not what it is about.
+REACTION = re.compile(
+    r"^\W*(?:that(?:['’]s| is| was| sounds)|(?:this|it)(?:['’]s| is| sounds)|sounds|how|what an?|you['’]re)\s"
+    r"(?:(?:an?|so|really|very|pretty|doing|all)\s)*+(?:great|good|awesome|amazing|wonderful|fantastic|cool|nice|lovely"
+    r"|sweet|awful|terrible|sad|tough|interesting|true|right|fine|fun|inspiring|exciting)\b(?: (?:job|idea|one|news))?"
+    r"(?:,? [A-Z]\w+)?\W*$"
+    r"|^\W*(?:[哇哦嗯啊呀哈]+[，,！!]*)?(?:听起来|那|这|真是?|太|好).{0,6}(?:好|棒|酷|有趣|厉害|开心|可爱|对)(?:极?了|啊|呀|呢|吧|哦)*\W*$",
+    _I,
 )
 # "Can you help with that?": a request whose object is in another sentence.
 EMPTY_REQUEST = re.compile(

@@ -15,16 +15,16 @@ import rjieba
 from app.extractive.calls import tools_in
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
 from app.extractive.terms import rarity
-from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_no_noun, is_verb
+from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_noun, is_vague, is_verb
 from app.text.chinese_scripts import simplified
 from app.text.language import HAN, fold, is_han, one_line, scalar, squeeze
 
-__all__ = ["subjects", "subjects_of_page"]
+__all__ = ["has_subject", "subjects", "subjects_of_page"]
 
 TOPIC_CHARS = 40
 _LINE_CHARS = 400
 _MAX_TEXTS = 400
-_WORDS_MAX = 3
+_WORDS_MAX = 4
 _HAN_MAX = 10
 _WEIGHTS = {"title": 1.5, "user": 1.5, "assistant": 1.0}
 _HAS_HAN = re.compile(f"[{HAN}]")
@@ -32,6 +32,11 @@ _TOKEN = re.compile(r"[^\s,.;:!?()\[\]{}<>\"“”|*=…—–]+(?:\.[^\s,.;:!?(
 _WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:[-'’&][A-Za-zÀ-ɏ]+)*$")
 _MODEL = re.compile(r"(?:[A-Z][a-z]{2,14}|[A-Z]{1,4})-?\d{1,2}$")
 """G2, GPT-4, COVID-19: all that may have a digit."""
+_STARTS = frozenset('.!?:;-•*"“”(…—–')
+"""After these a capital begins a sentence, not a name."""
+_LINKS = frozenset(("of", "&"))
+"""Between capitals they join a name: Mixture of Experts."""
+_NO_HEADS = frozenset(("tool", "tools"))
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s?$")
 _NOUN_TAGS = frozenset(("n", "nr", "ns", "nt", "nz", "vn", "an", "j", "nrt", "ng"))
 _HAN_EMPTY = frozenset(
@@ -40,14 +45,34 @@ _HAN_EMPTY = frozenset(
     机会 关系 过程 结论 好处 帮助 建议 需要 准备 看法 特点 信息 目的 工具 用户 样式 名字 名称
     选择 超级 心情 心里 想法 小时 分钟 星期 伤心 开心 感兴趣 做作业 写作业 家养 大人 发给 交给
     送给 带给 回事 对方 本人 先生 女士 个人 程度 期间 之类 一下 话 事 段 份 句 上面 下面 里面
-    后面 前面 旁边 外面 哥们 老兄
+    后面 前面 旁边 外面 哥们 老兄 有关 话题 日子 好事 小事 助手
     """.split()
 )
+_HAN_NO_NOUNS = frozenset(
+    """
+    安静 安逸 宁静 生气 生病 马虎 细心 小心 热心 美丽 帅气 英俊 美味 香甜 新鲜 明白 普通 免费 宝贵 年老 古老 统一 公正
+    自卑 陌生 感人 动人 迷人 诱人 彩色 客气 大方 小气 调皮 天真 令人 过敏 猜测 思念 整理 商量 陪伴 回家 产生 消失 发货
+    出售 原谅 主打 专门 专心 关心 流泪 启动 利用 见面 放学 上学 买菜 尝试 对应 预计
+    """.split()
+)
+"""Adjectives, adverbs and verbs that the dictionary has as nouns."""
+_HAN_NO = CHINESE | _HAN_EMPTY | _HAN_NO_NOUNS
 _HAN_GUESSED = re.compile(
     "^[我你他她它您有没做发给先被把想去来说看吃是在让要会能可很太真最更不都就还再也跟和对点个几]"
     "|[了过着的给吗呢吧啊试到]$"
 )
-"""Words that the dictionary lacks, and that the tagger has put together from parts of a sentence."""
+"""Parts of sentences that the tagger, or its dictionary, takes for words."""
+_KNOWN = 20
+"""Words that are more frequent in the dictionary are words."""
+_DEGREES = frozenset("很 太 非常 更 最 真 好 挺 更加 特别 十分 超级 比较 这么 那么 多么 有点 不".split())
+"""After these the tagger's names are adjectives: 很安静."""
+_DESCRIBED = ("的", "地", "得")
+_CUT = "…"
+"""What stands before it is a part of a name."""
+
+
+_Word = tuple[str, bool]
+"""A word, and whether its capital makes it a name."""
 
 
 @dataclass(slots=True)
@@ -71,6 +96,11 @@ def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> li
     tools = frozenset(fold(name) for role, line in lines for name in tools_in(role, line))
     spoken = [(role, line) for role, line in lines if role in ("user", "assistant") and not tools_in(role, line)]
     return _best([("title", title), *spoken][:_MAX_TEXTS], tools, n)
+
+
+def has_subject(text: str) -> bool:
+    """Return whether a text names anything."""
+    return next(_phrases(scalar(text[:_LINE_CHARS])), None) is not None
 
 
 def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> list[str]:
@@ -112,17 +142,23 @@ def _phrases(text: str) -> Iterator[tuple[str, int, float]]:
 
 
 def _english(text: str) -> Iterator[tuple[str, int, float]]:
-    run: list[str] = []
-    for token in (*_TOKEN.findall(text), "."):
-        word = _POSSESSIVE.sub("", token)
+    run: list[_Word] = []
+    before = "."
+    tokens = [*_TOKEN.findall(text), "."]
+    for token, after in zip(tokens, (*tokens[1:], "."), strict=True):
+        word = _POSSESSIVE.sub("", token) if "'" in token or "’" in token else token
         if _is_content(word):
-            run.append(word)
+            run.append((word, word[:1].isupper() and before not in _STARTS))
             if word is not token:  # "Mei's flight" are two subjects
                 yield from _runs(run)
                 run = []
+        elif token in _LINKS and run and run[-1][0][:1].isupper() and after[:1].isupper():
+            run.append((token, True))
         elif run:
-            yield from _runs(run)
+            if _CUT not in (token, after):
+                yield from _runs(run)
             run = []
+        before = token
 
 
 def _is_content(token: str) -> bool:
@@ -133,24 +169,29 @@ def _is_content(token: str) -> bool:
     return len(token) > 1 and lower not in ENGLISH and not is_calendar(lower) and "'" not in lower
 
 
-def _runs(run: Sequence[str]) -> Iterator[tuple[str, int, float]]:
-    """Yield the phrases of words in a row: verbs part them, and what describes may begin but not end one."""
+def _runs(run: Sequence[_Word]) -> Iterator[tuple[str, int, float]]:
+    """Yield the phrases of words in a row: verbs, adverbs and counts part them."""
     part: list[str] = []
-    for at, word in enumerate((*run, "")):
+    for word, is_name in (*run, ("", False)):
         lower = word.lower()
-        is_name = at > 0 and word[:1].isupper()
-        if word and (is_name or not is_verb(lower) or (lower in NOUNS and part)):
+        is_noun = not is_verb(lower) or (lower in NOUNS and part)
+        if word and (is_name or (is_noun and not is_linking(lower))):
             part.append(word)
             continue
-        while part and is_no_noun(part[-1].lower()):
-            part.pop()
-        if part:
-            yield from _phrase(part[-_WORDS_MAX:])
+        yield from _phrase(part)
         part = []
 
 
 def _phrase(words: Sequence[str]) -> Iterator[tuple[str, int, float]]:
-    if all(_is_vague(word) for word in words):
+    """Yield the subject of words in a row: what describes can begin but not end it, what is vague cannot begin it."""
+    end = len(words)
+    while end and (is_no_noun(words[end - 1]) or words[end - 1] in _LINKS):
+        end -= 1
+    start = max(end - _WORDS_MAX, 0)
+    while start < end and (words[start] in _LINKS or (start < end - 1 and is_vague(words[start].lower()))):
+        start += 1
+    words = words[start:end]
+    if all(_is_vague(word) for word in words) or words[-1].lower() in _NO_HEADS:
         return
     first = words[0]
     is_name = len(words) > 1 and words[1][:1].isupper()
@@ -168,16 +209,26 @@ def _is_vague(word: str) -> bool:
 
 
 def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
-    run: list[tuple[str, str]] = []
-    for word, tag in (*_tagged(text), ("", "x")):
-        if _is_part(word, tag):
-            run.append((word, tag))
-            continue
-        if word == " " and run and not is_han(run[-1][0]):  # "G2 夹爪"
-            continue
-        if run:
-            yield from _han_phrase(run)
-        run = []
+    run: list[str] = []
+    before, last_tag = "", ""
+    words = [*_tagged(text), ("\n", "x")]
+    for (word, tag), (after, _) in zip(words, (*words[1:], ("\n", "x")), strict=True):
+        describes = tag == "nr" and (simplified(before) in _DEGREES or after in _DESCRIBED)
+        part = "" if describes else _part(word, tag)
+        goes_on = part == word or (word == " " and run and not is_han(run[-1]))  # "G2 夹爪"
+        if run and not goes_on:
+            if word != _CUT and not (len(run) == 1 and last_tag == "n" and _is_guess(run[0])):
+                yield from _han_phrase(run)
+            run = []
+        if part:
+            run.append(part)
+            last_tag = tag
+        before = word
+
+
+def _is_guess(word: str) -> bool:
+    """Return whether the tagger has put a word together; names apart, half of these are parts of sentences."""
+    return is_han(word) and not rjieba.has_word(simplified(word))
 
 
 def _tagged(text: str) -> Iterator[tuple[str, str]]:
@@ -188,22 +239,49 @@ def _tagged(text: str) -> Iterator[tuple[str, str]]:
         at += len(word)
 
 
-def _is_part(word: str, tag: str) -> bool:
+def _part(word: str, tag: str) -> str:
+    """Return what a tagged word adds to a subject, "" if nothing; of an action (踢足球) its object."""
     if not is_han(word):
-        return _is_content(word) and not is_verb(word.lower())
+        return word if _is_content(word) and not is_verb(word.lower()) else ""
     plain = simplified(word)
-    if tag not in _NOUN_TAGS or plain in CHINESE or plain in _HAN_EMPTY:
-        return False
-    return _HAN_GUESSED.search(plain) is None or bool(rjieba.has_word(plain))
+    if not _is_noun(plain, tag) or plain.endswith(("了", "的")) or (tag == "vn" and plain[0] == plain[-1]):
+        return ""
+    if len(plain) == 1:
+        return word
+    is_cut = _HAN_GUESSED.search(plain) is not None
+    if not (is_cut or len(plain) > 2):
+        return word
+    is_listed = rjieba.has_word(plain)
+    if is_listed and rjieba.suggest_freq(plain) > _KNOWN:
+        return word
+    return "" if is_cut else word[_action(plain) :] if is_listed else word
 
 
-def _han_phrase(run: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int, float]]:
+def _is_noun(word: str, tag: str) -> bool:
+    return tag in _NOUN_TAGS and word not in _HAN_NO
+
+
+def _action(word: str) -> int:
+    """Return the length of the verb that a rare word begins with (踢足球: 1), of the whole word if it has no object."""
+    for end in (1, 2):
+        rest = word[end:]
+        if not (rest and rjieba.has_word(word[:end]) and rjieba.has_word(rest)):
+            continue
+        verb, object_ = rjieba.tag(word[:end])[0][1], rjieba.tag(rest)[0][1]
+        if len(rest) > 1 and not _is_noun(rest, object_):
+            return len(word)
+        if verb in ("v", "vg") and (len(rest) > 1 or object_ == "v"):
+            return end if len(rest) > 1 else len(word)
+    return 0
+
+
+def _han_phrase(run: Sequence[str]) -> Iterator[tuple[str, int, float]]:
     """Yield the nouns in a row as one subject, the last of many; English words among them keep their own spaces."""
-    words = [word for word, _ in run]
+    words = list(run)
     while len(words) > 1 and sum(map(len, words)) > _HAN_MAX and is_han(words[0]):
         words.pop(0)
     if not is_han(words[-1]) and not any(map(is_han, words)):
-        yield from _runs(words)
+        yield from _runs([(word, word[:1].isupper()) for word in words])
         return
     phrase = squeeze("".join(word if is_han(word) else f" {word} " for word in words))
     if len(phrase) > 1:

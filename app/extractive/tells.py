@@ -6,6 +6,9 @@ from app.core.head_summary import Tells
 from app.extractive import patterns
 from app.extractive.blocks import looks_like_code, looks_like_log
 from app.extractive.calls import tools_in
+from app.extractive.subjects import has_subject
+from app.extractive.terms import content_words
+from app.text.language import sentences
 
 _SEEN = 400
 _NO_PROSE = re.compile(
@@ -23,6 +26,18 @@ _OFFER = re.compile(
     re.IGNORECASE,
 )
 """What an assistant says of itself or asks for, instead of what it found."""
+_WORK = re.compile(
+    r"\b(?:i(?:['’]ll| will|['’]m going to| need to| should|['’]d)|we should|let me|let['’]s|here['’]s)\b"
+    r"|^\W*(?:now,? (?:i|we|that)|please)\b|\b(?:i|my) .{0,60}\btools?\b|\btools? i\b"
+    r"|我(?:先|来|这就|马上)(?:看|查|帮|为|去)",
+    re.IGNORECASE,
+)
+"""An assistant's own work, or what it asks for, anywhere in a sentence."""
+_CHOICE = re.compile(r"^\W*(?:the|this|that) (?:first |second |third |last |other )?one\b", re.IGNORECASE)
+"""An answer that nobody understands without the question."""
+_BROKEN = ("…", ";", "；")
+_ENDS = (".", "!", "。", "！", '"', "”", "」", "~")
+"""How an assistant's statement ends: else it is a question to the user, or a heading."""
 _ASSENT = re.compile(
     r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$"
     r"|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",
@@ -32,31 +47,51 @@ _ASSENT = re.compile(
 _BEFORE_A_LIST = (":", "：")
 _WORDS_MIN = 4
 _HAN_MIN = 6
+_HAN_WORDS_MIN = 3
+_LONG, _HAN_LONG = 60, 16
+"""Characters of a sentence that says enough in any words."""
 
 
 def tells(role: str, line: str) -> Tells:
     """Return what a line of a message tells a reader who sees nothing else of it."""
+    is_whole = not line.endswith(_BROKEN)
+    if is_whole and (_is_short(line) or (role == "assistant" and not line.endswith(_ENDS))):
+        return Tells.NOTHING
     if not _is_prose(role, line):
         return Tells.NOTHING
-    seen = patterns.look(line)
+    if role == "assistant" and (_OFFER.match(line) or _WORK.search(line) or patterns.PLAN.match(line)):
+        return Tells.NOTHING
     if (
         patterns.is_filler(line)
-        or patterns.PLEASANTRY.found(seen)
+        or patterns.PLEASANTRY.found(patterns.look(line))
         or patterns.EMPTY_REQUEST.match(line)
         or _ASSENT.match(line)
+        or _CHOICE.match(line)
     ):
         return Tells.NOTHING
-    if role == "assistant" and (_OFFER.match(line) or patterns.PLAN.match(line) or line.endswith(("?", "？"))):
+    has_matter = [_has_matter(said) for said in sentences(line)]
+    if not any(has_matter):
         return Tells.NOTHING
-    if line.endswith(("…", ";", "；")):
-        return Tells.IN_PART
-    return Tells.NOTHING if _is_short(line) else Tells.WHOLE
+    return Tells.WHOLE if is_whole and all(has_matter) else Tells.IN_PART
 
 
 def _is_prose(role: str, line: str) -> bool:
     if role not in ("user", "assistant") or tools_in(role, line) or _NO_PROSE.search(line[:_SEEN]):
         return False
     return not (looks_like_code(line) or looks_like_log(line) or line.endswith(_BEFORE_A_LIST))
+
+
+def _has_matter(sentence: str) -> bool:
+    """Return whether a sentence names something, or at least says much: "I'm looking forward to it!" does neither."""
+    if patterns.REACTION.match(sentence):
+        return False
+    is_english = sentence.isascii()
+    if len(sentence) >= (_LONG if is_english else _HAN_LONG) or patterns.specifics(sentence):
+        return True
+    if is_english and has_subject(sentence):
+        return True
+    words = len(content_words(sentence))
+    return words >= _WORDS_MIN if is_english else words >= _HAN_WORDS_MIN or has_subject(sentence)
 
 
 def _is_short(line: str) -> bool:

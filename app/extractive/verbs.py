@@ -36,7 +36,7 @@ _VERBS = """
     summarise support suppose surprise survive take talk teach tell tend test thank think throw touch track trade train
     transfer transform translate travel treat trigger trust try turn understand update upgrade upload use validate value
     verify view visit wait wake walk want warn wash watch wear win wish wonder work worry write yell proceed reproduce
-    delve navigate foster boost strengthen
+    delve navigate foster boost strengthen escalate
 """.split()
 _IRREGULAR = """
     ate bought broke brought built came caught chose chosen cut dealt did done drank drove drew eaten fell felt flew
@@ -65,6 +65,8 @@ GENERIC = frozenset(
     aspects concept concepts insight insights finding findings overview summary summaries outline paragraph paragraphs
     sentence sentences command commands script scripts folder folders directory directories format formats step steps
     reason reasons benefit benefits situation situations experience experiences opportunity opportunities feeling
+    assistance assistant assistants chance chances course difference exception exceptions meantime possibility
+    possibilities sense
     feelings journey journeys goal goals tip tips advice port ports name names pm man men woman women
     """.split()
 )
@@ -85,18 +87,36 @@ _DESCRIBING = frozenset(
     solid sorry special specific standard strange strong subtle successful such sudden suitable super sure sweet tall
     thankful thick thin tight tiny tired top total tough true typical unique unusual upcoming urgent useful usual valid
     various vast warm weak weird welcome whole wide wild wonderful worth wrong young
-    first second third fourth fifth one two three four five six seven eight nine ten hundred thousand million billion
-    half dozen both few lot lots bit couple couples plenty part kind type sort way ways thing things stuff something
-    anything everything nothing someone anyone everyone today tomorrow yesterday tonight again ago ahead alone apart
-    aside away back basically currently definitely easily else especially eventually exactly finally forward fully
-    hopefully however immediately initially instead later literally maybe meanwhile moreover nearly otherwise overall
-    please prior quickly quite rather really recently shortly simply since soon straight thus together too twice
-    unfortunately unless usually via well while yeah yep yup wow hey hmm aww haha oops ok okay thanks thank sorry
-    congrats hello bye wonder hi lol btw etc eg ie vs per regardless despite throughout toward without within among upon
-    vs afraid whenever whichever sir madam mr mrs ms dr
-    guy guys folks anyone im ive id dont cant isnt doesnt didnt wasnt arent youre thats whats lets hello
+    first second third fourth fifth half back prior kind type sort part past way ways thing things stuff
     """.split()
 )
+_VAGUE = frozenset(
+    """
+    able additional adequate amazing applicable appropriate available awesome bad beautiful best better big certain
+    complete comprehensive corresponding current desired detailed different entire excellent exact existing fantastic
+    final first full fun general good great helpful huge important impressive initial interesting kind large latest
+    lovely main major many multiple necessary new next nice other overall own particular perfect possible potential
+    preferred pretty previous proper real recent regarding related relevant remaining respective right same several
+    similar simple single small special specific standard suitable such sure total true typical unique upcoming
+    updated useful usual valid various whole wonderful wrong
+    """.split()
+)
+"""Adjectives that set a subject apart from no other."""
+_LINKING = frozenset(
+    """
+    one two three four five six seven eight nine ten hundred thousand million billion
+    dozen both few lot lots bit couple couples plenty something
+    anything everything nothing someone anyone everyone today tomorrow yesterday tonight again ago ahead alone apart
+    anymore aside away basically currently definitely easily else especially eventually exactly finally forward fully
+    hopefully however immediately initially instead later literally maybe meanwhile moreover nearly otherwise
+    please quickly quite rather really recently shortly simply since soon straight thus together too twice
+    unfortunately unless usually via well while yeah yep yup wow hey hmm aww haha oops ok okay thanks thank sorry
+    congrats hello bye wonder hi lol btw etc eg ie vs versus per regardless despite throughout toward without within
+    among upon afraid whenever whichever sir madam mr mrs ms dr
+    guy guys folks im ive id dont cant isnt doesnt didnt wasnt arent youre thats whats lets
+    """.split()
+)
+"""Counts, adverbs and words that join or address: no noun phrase has them."""
 _CALENDAR = frozenset(
     """
     january february march april june july august september october november december jan feb mar apr jun jul aug sep
@@ -120,14 +140,17 @@ _NOUNS_IN_ING = frozenset(
     """.split()
 )
 _NOUNS_IN_ED = frozenset("bed seed speed feed need shed breed weed creed steed newlywed watershed".split())
-_NOUNS_LIKE_DESCRIPTIONS = frozenset(
+_LIKE_DESCRIPTIONS = frozenset(
     "family assembly supply anomaly butterfly ally reply fly jelly belly bully lily monopoly july table cable variable"
     " vegetable timetable interest request forest guest test quest harvest contest nest chest west rest digest conquest"
-    " protest handful business wellness fitness illness nest virus campus bus bonus focus status".split()
+    " protest handful business wellness fitness illness nest virus campus bus bonus focus status arrest manifest unrest"
+    " commercial musical chemical periodical professional official directive adjective derivative additive collective"
+    " cooperative convertible collectible deliverable wearable payable receivable rendezvous mouthful archive executive"
+    " detective initiative native olive perspective motive objective alternative drive narrative representative"
+    " relative dive hive incentive".split()
 )
-_DESCRIBES = re.compile(r".{3}(?:ly|ous|ful|less|able|ible|est|ive)$")
-_IVES = frozenset("archive detective executive initiative native olive perspective motive objective alternative drive"
-                  " narrative representative relative dive hive incentive".split())  # fmt: skip
+"""Nouns with the endings of adjectives and adverbs."""
+_DESCRIBES = re.compile(r".{3,}(?:ly|ous|ful|less|able|ible|est|ive|cial|ical|ional|-related|-based)$|.*-to-")
 
 
 def _forms(verb: str) -> set[str]:
@@ -148,16 +171,33 @@ def is_verb(word: str) -> bool:
     """Return whether a word in lower case is a form of a verb; some are nouns as well (``NOUNS``)."""
     if word in _NOUNS_IN_ING or word in _NOUNS_IN_ED:
         return False
-    if len(word) > 5 and word.endswith(("ing", "ed")) and "-" not in word:
+    if len(word) > 5 and word.endswith(("ing", "ed", "ize", "ify")) and "-" not in word:
         return True
     return word in _ALL_VERBS
 
 
 def is_no_noun(word: str) -> bool:
-    """Return whether a word in lower case describes, counts or links, so that no noun phrase ends in it."""
-    if word in _DESCRIBING or (is_verb(word) and word not in NOUNS):
+    """Return whether a word describes, counts or links, so that no noun phrase ends in it. Endings are looked at in
+    lower case only: Budapest and Emily are names.
+    """
+    lower = word.lower()
+    if lower.removeprefix("un") in _DESCRIBING or lower in _VAGUE or lower in _LINKING:
         return True
-    return _DESCRIBES.match(word) is not None and word not in _NOUNS_LIKE_DESCRIPTIONS and word not in _IVES
+    if is_verb(lower) and lower not in NOUNS:
+        return True
+    return word.islower() and _DESCRIBES.match(word) is not None and word not in _LIKE_DESCRIPTIONS
+
+
+def is_linking(word: str) -> bool:
+    """Return whether a word in lower case counts, joins or is an adverb, so that no noun phrase has it."""
+    return word in _LINKING or (len(word) > 4 and word.endswith("ly") and word not in _LIKE_DESCRIPTIONS)
+
+
+def is_vague(word: str) -> bool:
+    """Return whether a word in lower case describes without setting apart: "specific", or a comparison ("cheaper")."""
+    if word in _VAGUE or "-to-" in word:
+        return True
+    return word.endswith(("er", "est")) and any(word[:end] in _DESCRIBING for end in (-1, -2, -3))
 
 
 def is_calendar(word: str) -> bool:

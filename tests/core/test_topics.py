@@ -88,3 +88,9 @@ def test_the_most_mentioned_topics_are_named_first(language: Language) -> None:
     line = topics_line(topics, 400, language, count)
     assert line is not None
     assert line.text.startswith(FRAMES[language]["topics"] + "often (7)")
+
+
+def test_of_a_topic_and_its_parts_only_the_most_mentioned_is_named() -> None:
+    topics = [Topic("flight", 3, 2), Topic("flight change", 1, 4), Topic("2024 budget", 2, 1), Topic("budget", 1, 5)]
+
+    assert [t.name for t in most_mentioned(topics)] == ["flight", "2024 budget"]

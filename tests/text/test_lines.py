@@ -69,6 +69,8 @@ def test_a_blank_message_has_no_line(text: str) -> None:
         ("你好，能不能帮我比较一下租车和买车？谢谢", "", "比较一下租车和买车"),
         ("If it is not too late, can you cancel order 5531?", "", "Cancel order 5531"),
         ("yes please", "Your seat is now 14C by the window.", "Your seat is now 14C by the window"),
+        ("Can you help with that? The invoice of March is wrong.", "", "The invoice of March is wrong"),
+        ("我还可以教你怎么折！哇，这主意好极了！", "", "我还可以教你怎么折"),
         ("", "", ""),
     ],
 )
@@ -101,3 +103,8 @@ def test_a_short_result_says_its_error_or_its_values() -> None:
     )
     assert result_line("天气", '{"城市": "成都", "气温": 21}') == "天气: 城市=成都, 气温=21"
     assert result_line("touch", "") == "touch: (empty)"
+
+
+def test_a_quotation_mark_without_its_partner_is_left_out() -> None:
+    assert message_line("user", '"视频聊天听起来不错。') == "视频聊天听起来不错。"
+    assert message_line("user", 'Rename the "total" column.') == 'Rename the "total" column.'

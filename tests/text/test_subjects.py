@@ -88,3 +88,28 @@ def test_a_request_is_about_its_nouns(text: str, wanted: list[str]) -> None:
 
     assert [subject for subject in wanted if not any(subject in one for one in found)] == []
     assert bool(found) == bool(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The booking was successfully changed.", {"booking"}),  # no adverb
+        ("Is there a train vs ferry gap?", {"ferry gap"}),  # no joining word
+        ("I asked the relevant department about a cheaper hotel room.", {"department", "hotel room"}),
+        (
+            "He explains the Mixture of Experts and the Fear & Greed Index.",
+            {"Mixture of Experts", "Fear & Greed Index"},
+        ),
+        ("A walk through the Burning Forest", {"Burning Forest"}),  # a name, though in -ing
+        ("My sister Emily likes Budapest, unhappy or not.", {"sister Emily", "Budapest"}),  # names, though in -ly, -est
+        ("She will summarize and categorize it as financial.", set()),
+        ("Is it Moe the character or the Ministry of…", {"Moe", "character"}),  # no cut name
+        ("I found the news-specific tools.", set()),
+        ("我们总是一起踢足球，一起做作业。", {"足球"}),  # the object of an action
+        ("那个房间很安静，太贵了。", {"房间"}),  # no adjective
+        ("其实我有一个点读笔。", set()),  # no half of a word
+        ("你可以试试看，真的很漂亮。", set()),
+    ],
+)
+def test_a_subject_is_a_whole_noun_phrase(text: str, found: set[str]) -> None:
+    assert set(subjects([text], 9)) == found

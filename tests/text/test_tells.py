@@ -61,6 +61,17 @@ def test_no_call_and_no_result_tells_anything(tool: str, arguments: dict[str, st
         ("assistant", "Could you please provide your user ID?", Tells.NOTHING),
         ("assistant", "Let me look at the file first.", Tells.NOTHING),
         ("assistant", "Here are the open orders:", Tells.NOTHING),
+        ("assistant", "Since the file is large, I'll use the editor to read it.", Tells.NOTHING),
+        ("assistant", "Now I have the timetable of both trains.", Tells.NOTHING),
+        ("assistant", "I found the proper tools for spreadsheets.", Tells.NOTHING),
+        ("assistant", "Trip Type: Round Trip", Tells.NOTHING),
+        ("user", "The one that we had before", Tells.NOTHING),
+        ("user", "That's all I needed.", Tells.NOTHING),
+        ("user", "我期待已久了！", Tells.NOTHING),
+        ("assistant", "所以，别太担心啦。", Tells.NOTHING),
+        ("user", "Family comes first for me. That sounds awesome!", Tells.IN_PART),
+        ("user", "我可以教你折纸飞机！ 哇，这主意好极了！", Tells.IN_PART),
+        ("user", "我好伤心，我希望他们不要离婚。", Tells.WHOLE),
     ],
 )
 def test_what_a_line_tells(role: str, line: str, told: Tells) -> None:
