@@ -73,7 +73,7 @@ def tools_in(role: str, line: str) -> list[str]:
 
 
 def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | str:
-    """The arguments of a call as a mapping, or as text where they are not one."""
+    """Return the arguments of a call as a mapping, or as text where they are not one."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -104,7 +104,7 @@ def _importance(leaf: tuple[str, object]) -> int:
 
 
 def _value(value: object) -> str:
-    """A short form of one argument."""
+    """Return a short form of one argument."""
     if isinstance(value, str):
         return one_line(_TAG.sub(" ", value[:1000]), 70)
     if value is None or isinstance(value, (bool, float)):

@@ -19,7 +19,7 @@ _DECODER = json.JSONDecoder()
 
 
 def unwrap(text: str) -> str:
-    """The innermost text; the text itself where nothing is wrapped around it."""
+    """Return the innermost text; the text itself where nothing is wrapped around it."""
     inner = text[:WINDOW]
     for _ in range(_DEPTH):
         peeled = _peel(inner)
@@ -151,7 +151,7 @@ def _is_cut(text: str, at: int) -> bool:
 
 
 def _key(text: str, at: int) -> tuple[str, int] | None:
-    """A member's name and where its value starts; None where the text ends first."""
+    """Return a member's name and where its value starts; None where the text ends first."""
     if text[at] != '"':
         raise ValueError("not JSON")
     try:

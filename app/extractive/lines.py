@@ -102,7 +102,7 @@ class Reading:
 
 
 def read(role: str, text: str) -> Reading:
-    """A message that is no tool's result."""
+    """Read a message that is no tool's result."""
     seen = window(text)
     if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
         return Reading(seen, None, ())
@@ -156,7 +156,7 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
 
 
 def _ranked(role: str, prose: list[str]) -> list[str]:
-    """The few best sentences, best first; ties keep their order."""
+    """Return the few best sentences, best first; ties keep their order."""
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
     score = _assistant_score if role == "assistant" else _user_score
@@ -297,13 +297,13 @@ def _without_prose(blocks: Blocks) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """The sentence without markup, without its lead-in and without a quotation mark that lacks its partner."""
+    """Return the sentence without markup, without its lead-in and without a quotation mark that lacks its partner."""
     plain = patterns.strip_lead(squeeze(without_markup(sentence)))
     return plain.strip('"') if plain.count('"') == 1 and '"' in (plain[:1], plain[-1:]) else plain
 
 
 def _as_title(line: str) -> str:
-    """The line as a phrase: no "could you please", no question mark, its first clauses only."""
+    """Return the line as a phrase: no "could you please", no question mark, its first clauses only."""
     strip_asking: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
     phrase = strip_asking(line)
     phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))

@@ -39,7 +39,7 @@ def _is_plain(item: object) -> bool:
 
 
 def _container(key: str, item: object, room: int) -> str:
-    """A nested list or object in a few words: flights (2: HAT028, HAT277)."""
+    """Return a nested list or object in a few words: flights (2: HAT028, HAT277)."""
     name = one_line(key, 30)
     if isinstance(item, Mapping) and item:
         inside = [f"{key}={brief(value)}" for key, value in item.items() if not isinstance(value, (list, Mapping))]
@@ -84,7 +84,7 @@ def telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _identity(item: Mapping[str, object]) -> str:
-    """The value by which a reader would know this object."""
+    """Return the value by which a reader would know this object."""
     members = [
         (str(key), value)
         for key, value in islice(item.items(), 40)
@@ -112,7 +112,7 @@ def brief(value: object) -> str:
 
 
 def fitted(parts: Iterable[str], room: int) -> str:
-    """The parts that fit, and "…" where some do not; the first is cut rather than left out."""
+    """Return the parts that fit, and "…" where some do not; the first is cut rather than left out."""
     shown: list[str] = []
     left = room
     omitted = False

@@ -224,7 +224,7 @@ _HAN_ASKS = re.compile(r"[吗么呢]\W*$|什么|怎么|为什么|是不是|有�
 
 
 def standing_note(text: str) -> str | None:
-    """The first sentence of a user's message that holds for good, at most 200 characters; None when there is none."""
+    """Return the first sentence of a user's message that holds for good, at most 200 characters; None if none does."""
     return note_in(take_apart(window(text)).prose)
 
 

@@ -23,7 +23,7 @@ class Seen:
 
 
 def look(sentence: str) -> Seen:
-    """A sentence as the cues see it: its first 400 characters."""
+    """Return a sentence as the cues see it: its first 400 characters."""
     text = sentence[:_SEEN]
     lower = text.lower()
     return Seen(text, lower, frozenset(_ENGLISH_WORD.findall(lower.replace("’", "'"))), text.isascii())
@@ -253,7 +253,7 @@ WARNING_LINE = re.compile(r"\b(?:WARN(?:ING)?|[Ww]arning)\b|警告")
 
 
 def strip_lead(sentence: str) -> str:
-    """The sentence without "Hey Max, ", "Okay, ", "你好，请问": at most four of them."""
+    """Return the sentence without "Hey Max, ", "Okay, ", "你好，请问": at most four of them."""
     for _ in range(4):
         lead = LEAD_IN.match(sentence)
         if lead is None or lead.end() == 0 or len(sentence) - lead.end() < 4:

@@ -97,7 +97,7 @@ def _holders(vectors: Sequence[dict[str, float]]) -> dict[str, list[tuple[int, f
 def _similarities(
     vectors: Sequence[dict[str, float]], holders: dict[str, list[tuple[int, float]]], one: int
 ) -> list[float]:
-    """The inner product of a text with each, its words in their order: every process comes to the same."""
+    """Return the inner product of a text with each, its words in their order: every process comes to the same."""
     similarities = [0.0] * len(vectors)
     for word, weight in vectors[one].items():
         for at, other in holders[word]:

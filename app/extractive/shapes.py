@@ -88,7 +88,7 @@ def _lines(body: str) -> Iterator[str]:
 
 
 def _unnumbered(line: str) -> str:
-    """The line without the number that editors and ``cat -n`` print before it."""
+    """Return the line without the number that editors and ``cat -n`` print before it."""
     number = _NUMBERED.match(line)
     return line[number.end() :] if number else line
 

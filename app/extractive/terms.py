@@ -106,7 +106,7 @@ def rarity(word: str) -> float:
 
 
 def _readable(text: str) -> tuple[str, list[str]]:
-    """The text whose words count, of JSON the values; and the names of JSON members."""
+    """Return the text whose words count, of JSON the values; and the names of JSON members."""
     value = parse_json(text)
     if value is None:
         return text[:WINDOW], []
@@ -226,7 +226,7 @@ def _phrases(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _without_stop_words(name: str) -> str:
-    """A name without the words that merely began its sentence: "The Eiffel Tower"."""
+    """Return a name without the words that merely began its sentence: "The Eiffel Tower"."""
     parts = name.split(" ")
     while parts and parts[0].lower() in ENGLISH:
         parts.pop(0)

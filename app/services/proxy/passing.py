@@ -188,7 +188,7 @@ def _json(body: bytes) -> Any:
 
 
 def _said(upstream: Upstream, body: bytes, is_stream: bool) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
-    """The message of an answer, None if it is not whole, and the usage that it reports."""
+    """Return the message of an answer, None if it is not whole, and the usage that it reports."""
     deltas, reader = Deltas((), ()), upstream.asked.reader()
     events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))
     for event in events:
