@@ -292,7 +292,7 @@ def _notes(sides: Sides, *, turns: int, questions: int, conversations: int) -> S
             "its graph is off, since without a reranker it puts first what resembles many messages. It holds answers to the "
             "budget itself. Its database needs pg_trgm, so it has its own, whose CPU is not counted."
         ),
-        "Not run: Zep, Graphiti, Cognee, Letta and LangMem, which extract what they keep with an LLM.",
+        "Not tried: Zep, Graphiti, Cognee, Letta, LangMem and LlamaIndex.",
         installed(sides.missing, sides.versions),
     )
 
