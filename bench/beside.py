@@ -222,7 +222,7 @@ def table(found: Tallies, sides: Sides, *, turns: int, questions: int, conversat
             label = (name, f"{budget:,}")
             rows.append((*label, *(_cells(name, found[name, budget]) if name in sides.named else MISSING)))
     return Table(
-        "Evidence, tokens and money, beside what a user would pick instead",
+        "Evidence and its price beside what a user would pick instead",
         COLUMNS,
         rows,
         _notes(sides, turns=turns, questions=questions, conversations=conversations),
