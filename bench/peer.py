@@ -4,8 +4,8 @@ It may be another interpreter's, with other packages than Quire's: here and in t
 and the peer's own packages are imported.
 
 The first line that it prints says what is there: versions, or what is missing. From then on it reads jobs from
-standard input, a JSON object a line, and answers each with a line: latencies in seconds, and how many messages or
-memories the last request came to.
+standard input, a JSON object a line, and answers each with a line: latencies in seconds, how many messages or
+memories the last request came to, and those themselves where the operation returns them.
 """
 
 import asyncio
@@ -19,8 +19,9 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import IO, Any, Protocol
 
-Operation = Callable[[str, Any], Awaitable[int]]
-"""From whose it is and what is said, to how many messages or memories came of it."""
+Json = dict[str, Any]
+Operation = Callable[[str, Any], Awaitable[int | list[Json]]]
+"""From whose it is and what is said, to how many messages or memories came of it, or to these."""
 
 
 class Library(Protocol):
@@ -34,13 +35,15 @@ class Library(Protocol):
 
 async def run(operation: Operation, targets: list[str], bodies: list[Any]) -> dict[str, Any]:
     """Request n is for target n, with body n; either is repeated."""
-    latencies, count = [], 0
+    latencies: list[float] = []
+    came: int | list[Json] = 0
     for n in range(max(len(targets), len(bodies))):
         target, body = targets[n % len(targets)], bodies[n % len(bodies)] if bodies else None
         begun = time.perf_counter()
-        count = await operation(target, body)
+        came = await operation(target, body)
         latencies.append(time.perf_counter() - begun)
-    return {"latencies": latencies, "count": count}
+    said = [] if isinstance(came, int) else came
+    return {"latencies": latencies, "count": came if isinstance(came, int) else len(came), "said": said}
 
 
 async def serve(library: Library, answers: IO[str], variant: str, dsn: str, url: str) -> None:

@@ -6,7 +6,8 @@ durability `exit` it stores once, at the end: a process that dies within the cal
 (beta) a step stores what it added, and every hundredth the whole.
 
 The connection is the saver's own: autocommit, every statement prepared. A context is the state, loaded and trimmed,
-tokens counted approximately, which is what LangChain recommends for this place, and costs least.
+tokens counted approximately, which is what LangChain recommends for this place, and costs least; messages that come with
+their tokens are counted by these.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,7 +15,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, trim_messages
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    convert_to_openai_messages,
+    trim_messages,
+)
+from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -59,8 +68,10 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
         yield operations(builder.compile(checkpointer=saver), variant, trimmed)
 
 
-def operations(graph: Any, variant: str, shown: Callable[[Json], Sequence[BaseMessage]]) -> Mapping[str, Operation]:
-    """Of a graph whose node `model` answers; ``shown``: what of a state a model is sent."""
+def operations(
+    graph: Any, variant: str, shown: Callable[[Json, int], Sequence[BaseMessage]]
+) -> Mapping[str, Operation]:
+    """Of a graph whose node `model` answers; ``shown``: what of a state a model is sent within a budget."""
 
     def thread(target: str) -> RunnableConfig:
         return {"configurable": {"thread_id": f"{variant}-{target}"}}
@@ -84,22 +95,31 @@ def operations(graph: Any, variant: str, shown: Callable[[Json], Sequence[BaseMe
 
     async def context(target: str, _: object) -> int:
         state = await graph.aget_state(thread(target))
-        return len(shown(state.values))
+        return len(shown(state.values, BUDGET))
 
-    return {"build": build, "append": append, "context": context}
+    async def window(target: str, body: Json) -> list[Json]:
+        state = await graph.aget_state(thread(target))
+        said: Any = convert_to_openai_messages(shown(state.values, body["budget"])) if state.values else []
+        return list(said)
+
+    return {"build": build, "append": append, "context": context, "window": window}
 
 
-def trimmed(state: Json) -> Sequence[BaseMessage]:
+def trimmed(state: Json, budget: int) -> Sequence[BaseMessage]:
     messages: list[AnyMessage] = state["messages"]
     return trim_messages(
-        messages,
-        max_tokens=BUDGET,
-        token_counter="approximate",  # noqa: S106 - tokens of another kind
-        strategy="last",
-        start_on="human",
-        include_system=True,
+        messages, max_tokens=budget, token_counter=tokens, strategy="last", start_on="human", include_system=True
     )
 
 
+def tokens(messages: Sequence[BaseMessage]) -> int:
+    """As the messages say, or else approximately."""
+    if messages and "tokens" in messages[0].additional_kwargs:
+        return sum(one.additional_kwargs["tokens"] for one in messages)
+    return count_tokens_approximately(messages)
+
+
 def message(one: Json) -> AnyMessage:
-    return AIMessage(one["content"]) if one["role"] == "assistant" else HumanMessage(one["content"])
+    more = {"tokens": one["tokens"]} if "tokens" in one else {}
+    kind = AIMessage if one["role"] == "assistant" else HumanMessage
+    return kind(one["content"], additional_kwargs=more)

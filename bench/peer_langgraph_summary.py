@@ -2,7 +2,8 @@
 
 As their documentation has it, with a budget of tokens in place of a number of messages: a second node, which ends the
 turn that makes the messages too many, asks a chat model to extend the summary by the oldest messages and removes
-them; the newest stay, half of the budget. A context is the state, loaded: the summary and what stayed.
+them; the newest stay, half of the budget. A context is the state, loaded: the summary and what stayed. A variant
+`NAME:TOKENS` has another budget than `bench.peer_langgraph`.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,7 +18,6 @@ from langchain_core.messages import (
     convert_to_openai_messages,
     trim_messages,
 )
-from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -25,7 +25,7 @@ from openai import AsyncOpenAI
 
 from bench import peer_langgraph
 from bench.peer import Operation
-from bench.peer_langgraph import BUDGET, Json, Script, model
+from bench.peer_langgraph import BUDGET, Json, Script, model, tokens
 
 PACKAGES = (*peer_langgraph.PACKAGES, "openai")
 EXTEND = "The summary so far: {summary}\n\nExtend it by the new messages above."
@@ -40,8 +40,10 @@ class State(TypedDict):
 
 @asynccontextmanager
 async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str, Operation]]:
+    budget = int(variant.partition(":")[2] or BUDGET)
+
     async def summarise(state: State) -> Json:
-        newest = newest_of(state["messages"])
+        newest = newest_of(state["messages"], budget // 2)
         oldest = state["messages"][: len(state["messages"]) - len(newest)]
         asked = EXTEND.format(summary=state["summary"]) if state.get("summary") else CREATE
         prompt: Any = [*convert_to_openai_messages(oldest), {"role": "user", "content": asked}]
@@ -58,25 +60,19 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
         builder.add_node("model", model)
         builder.add_node("summarise", summarise)
         builder.add_edge(START, "model")
-        builder.add_conditional_edges("model", next_node)
+        builder.add_conditional_edges("model", lambda state: next_node(state, budget), ["summarise", END])
         builder.add_edge("summarise", END)
         yield peer_langgraph.operations(builder.compile(checkpointer=saver), variant, context)
 
 
-def next_node(state: State) -> str:
-    return "summarise" if count_tokens_approximately(state["messages"]) > BUDGET else END
+def next_node(state: State, budget: int) -> str:
+    return "summarise" if tokens(state["messages"]) > budget else END
 
 
-def context(state: Json) -> Sequence[BaseMessage]:
+def context(state: Json, _: int) -> Sequence[BaseMessage]:
     summary = [SystemMessage(state["summary"])] if state.get("summary") else []
     return [*summary, *state["messages"]]
 
 
-def newest_of(messages: list[AnyMessage]) -> Sequence[BaseMessage]:
-    return trim_messages(
-        messages,
-        max_tokens=BUDGET // 2,
-        token_counter="approximate",  # noqa: S106 - tokens of another kind
-        strategy="last",
-        start_on="human",
-    )
+def newest_of(messages: list[AnyMessage], most: int) -> Sequence[BaseMessage]:
+    return trim_messages(messages, max_tokens=most, token_counter=tokens, strategy="last", start_on="human")

@@ -3,7 +3,8 @@
 `infer=False`: each message is stored as a memory, as it is, with its vector and an entry in mem0's own history in
 SQLite; no model is asked. mem0's defaults otherwise: an HNSW index and one for words, shared by all users. Without
 its spaCy extra, which lemmatises and finds entities, and would take more. The embedding API is asked by mem0's own
-client, once for each message and each search.
+client, once for each message and each search. The variant `exact` has no HNSW index, and tells the embedding API passages
+from queries by the name of the model.
 """
 
 import os
@@ -29,7 +30,9 @@ Json = dict[str, Any]
 
 @asynccontextmanager
 async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str, Operation]]:
-    turns, memories = (connected(name, dsn, url) for name in ("turns", "memories"))
+    exact = variant == "exact"
+    turns, memories = (connected(name, dsn, url, exact=exact) for name in ("turns", "memories"))
+    asked = connected("turns", dsn, url, exact=exact, model="query") if exact else turns
 
     async def append(target: str, turn: list[Json]) -> int:
         return len(turns.add(turn, user_id=target, infer=False)["results"])
@@ -43,19 +46,24 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
     async def search(target: str, query: str) -> int:
         return len(memories.search(query, top_k=FOUND_MAX, filters={"user_id": target})["results"])
 
-    yield {"build": build, "append": append, "keep": keep, "search": search}
-    for memory in (turns, memories):
+    async def window(target: str, body: Json) -> list[Json]:
+        found = asked.search(body["query"], top_k=body["limit"], filters={"user_id": target})["results"]
+        return [{"role": "system", "content": one["memory"]} for one in found]
+
+    yield {"build": build, "append": append, "keep": keep, "search": search, "window": window}
+    for memory in {id(one): one for one in (turns, memories, asked)}.values():
         memory.vector_store.connection_pool.close()
         memory.close()
 
 
-def connected(collection: str, dsn: str, url: str) -> Any:
+def connected(collection: str, dsn: str, url: str, *, exact: bool, model: str = "passage") -> Any:
     played = {"openai_base_url": url, "api_key": "none"}
-    store = {"connection_string": dsn, "collection_name": collection, "embedding_model_dims": DIMENSIONS}
+    store: Json = {"connection_string": dsn, "collection_name": collection, "embedding_model_dims": DIMENSIONS}
+    store |= {"hnsw": False} if exact else {}
     return Memory.from_config(
         {
             "vector_store": {"provider": "pgvector", "config": store},
-            "embedder": {"provider": "openai", "config": {**played, "model": "played"}},
+            "embedder": {"provider": "openai", "config": {**played, "model": model}},
             "llm": {"provider": "openai", "config": played},
             "history_db_path": str(Path(os.environ["MEM0_DIR"]) / f"{collection}.db"),
         }

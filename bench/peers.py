@@ -35,7 +35,7 @@ import asyncpg
 import psutil
 
 from bench.cost import BUDGET
-from bench.harness import QUIRE, Api, Cpu, Harness, Server, cpu_of, environment_of, running, serving
+from bench.harness import QUIRE, STOP_SECONDS, Api, Cpu, Harness, Server, cpu_of, environment_of, running, serving
 from bench.load import Job
 from bench.sizes import POLL_SECONDS, POLLS_MAX, until_idle
 from bench.tables import Table, milliseconds
@@ -56,6 +56,8 @@ SEARCHES = ("LangGraph, store", "mem0, infer off")
 TURNS = tuple(name for name in PEERS if name != "LangGraph, store")
 INSTALL = "pip install langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]' openai mem0ai"
 PYTHON_VARIABLE = "BENCH_PEERS_PYTHON"
+PYTHON_VARIABLES = {"hindsight": "BENCH_HINDSIGHT_PYTHON"}
+"""Of modules whose packages exclude others: where they are instead."""
 
 DIMENSIONS = 384
 EMBEDDINGS = ("-m", "tests.providers.fake_openai", "--dimensions", str(DIMENSIONS))
@@ -126,7 +128,7 @@ class Side(Protocol):
 def run(harness: Harness, *, quick: bool) -> list[Table]:
     plan = QUICK if quick else FULL
     with ExitStack() as stack:
-        database = stack.enter_context(_database(harness))
+        database = stack.enter_context(database_of(harness))
         played = (*EMBEDDINGS, "--reply", "bench.peers:summary")
         models = stack.enter_context(serving(played, {}, harness.folder, harness.quire.postmaster))
         url = f"http://127.0.0.1:{models.port}/v1"
@@ -135,7 +137,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
         missing: dict[str, str] = {}
         versions: dict[str, str] = {}
         for name, (module, variant) in PEERS.items():
-            peer = stack.enter_context(_peer(harness, module, variant, url))
+            peer = stack.enter_context(peer_of(harness, module, variant, url))
             if peer.missing:
                 missing[name] = peer.missing
             else:
@@ -355,6 +357,8 @@ class Peer:
         self._process, self._postmaster, self._log = process, postmaster, log
         self._count = 0
         found = self._answer()
+        self.said: list[Json] = []
+        """What the last operation returned, if it was a window."""
         self.missing = str(found.get("missing", ""))
         self.versions: dict[str, str] = found.get("versions", {})
 
@@ -366,12 +370,14 @@ class Peer:
         self._process.stdin.write(json.dumps({"operation": operation, "targets": targets, "bodies": bodies}) + "\n")
         self._process.stdin.flush()
         answer = self._answer()
-        self._count = answer["count"]
+        self._count, self.said = answer["count"], answer["said"]
         return list(answer["latencies"])
 
     def _answer(self) -> Json:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
+        if not line:
+            self._process.wait(STOP_SECONDS)  # the log says why once it has ended
         answer: Json = json.loads(line) if line else {"error": "the process ended"}
         if "error" in answer:
             raise RuntimeError(f"{answer['error']}: {self._log.read_text('utf-8')[-2000:]}")
@@ -385,7 +391,7 @@ class Peer:
 
 
 @contextmanager
-def _peer(harness: Harness, module: str, variant: str, url: str) -> Iterator[Peer]:
+def peer_of(harness: Harness, module: str, variant: str, url: str) -> Iterator[Peer]:
     """Nothing is told to anybody: no tracing, no telemetry."""
     environment = {
         "MEM0_TELEMETRY": "False",
@@ -395,7 +401,7 @@ def _peer(harness: Harness, module: str, variant: str, url: str) -> Iterator[Pee
         "LANGGRAPH_STRICT_MSGPACK": "true",  # as the checkpointer's documentation asks for
     }
     arguments = ["-m", "bench.peer", module, variant, _dsn_of_peers(harness), url]
-    python = os.environ.get(PYTHON_VARIABLE, sys.executable)
+    python = os.environ.get(PYTHON_VARIABLES.get(module, PYTHON_VARIABLE), sys.executable)
     log = harness.folder / f"stderr-{module}-{variant}"
     with log.open("wb") as file, running(arguments, environment, file, python) as process:
         yield Peer(process, harness.quire.postmaster, log)
@@ -422,7 +428,7 @@ class Database:
 
 
 @contextmanager
-def _database(harness: Harness) -> Iterator[Database]:
+def database_of(harness: Harness) -> Iterator[Database]:
     with asyncio.Runner() as runner:
         ours = runner.run(asyncpg.connect(harness.postgres.superuser_dsn))
         runner.run(ours.execute("CREATE DATABASE peers"))
@@ -521,11 +527,11 @@ def _turns_notes(plan: Plan, found: Found, missing: Mapping[str, str], versions:
             "(Quire batches its calls in jobs). It keeps no order of messages and builds no context. Its SQLite history is "
             "in its time, not in the WAL."
         ),
-        _installed(missing, versions),
+        installed(missing, versions),
     )
 
 
-def _installed(missing: Mapping[str, str], versions: Mapping[str, str]) -> str:
+def installed(missing: Mapping[str, str], versions: Mapping[str, str]) -> str:
     there = ", ".join(f"{name} {number}" for name, number in sorted(versions.items())) or "nothing"
     gone = f" Not there: {', '.join(sorted(set(missing.values())))}." if missing else ""
     return (

@@ -150,10 +150,10 @@ async def _recalls(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
 
 def strict_and_lax(shares: Sequence[float]) -> str:
     """Return how often all evidence, and any, is found, each with half of its interval."""
-    return " / ".join(_interval([share >= least for share in shares]) for least in (1.0, 1e-9))
+    return " / ".join(interval([share >= least for share in shares]) for least in (1.0, 1e-9))
 
 
-def _interval(flags: Sequence[bool]) -> str:
+def interval(flags: Sequence[bool]) -> str:
     count, z = len(flags), 1.96
     part = sum(flags) / count
     half = z * sqrt(part * (1 - part) / count + z * z / (4 * count * count)) / (1 + z * z / count)
@@ -248,7 +248,7 @@ async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
     shown: dict[str, list[list[bool]]] = {"last messages that fit": [], "Quire without a query": [], "Quire": []}
     plain: dict[tuple[str, int], str | None] = {}
     for question in asked:
-        wanted = [_squeezed(messages[question.talk][seq - 1]) for seq in question.evidence]
+        wanted = [squeezed(messages[question.talk][seq - 1]) for seq in question.evidence]
         for budget in BUDGETS:
             if (question.talk, budget) not in plain:
                 plain[question.talk, budget] = await _window(runtime, question.talk, budget, None)
@@ -259,7 +259,7 @@ async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
         }
         for name, window in windows.items():
             texts = [await window(budget) for budget in BUDGETS]
-            shown[name].append([text is not None and all(w in _squeezed(text) for w in wanted) for text in texts])
+            shown[name].append([text is not None and all(w in squeezed(text) for w in wanted) for text in texts])
     rows = [
         (name, *(f"{100 * fmean(column):.1f}" for column in zip(*hits, strict=True))) for name, hits in shown.items()
     ]
@@ -327,7 +327,7 @@ async def _window(runtime: Runtime, talk: str, budget: int, query: str | None) -
     return "\n".join(str(message.get("content")) for message in json.loads(found.body)["messages"])
 
 
-def _squeezed(text: str) -> str:
+def squeezed(text: str) -> str:
     """Return a text with single spaces: a quoted message's further lines are indented."""
     return " ".join(text.split())
 

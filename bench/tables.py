@@ -57,13 +57,14 @@ def write(
     arguments: Sequence[str],
     document: Path = DOCUMENT,
     drawn: Collection[str] = (),
+    program: str = "bench",
 ) -> None:
     """Put the section of a benchmark in its place, leaving the others as they are. ``drawn``: the plots that there are
-    files of; others are not shown.
+    files of; others are not shown. ``program``: the module that was run.
     """
     text = document.read_text("utf-8") if document.exists() else OPENING
     opening, closing = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    command = shlex.join(["python", "-m", "bench", *arguments])
+    command = shlex.join(["python", "-m", program, *arguments])
     parts = [_markdown(table, drawn) for table in tables]
     section = "\n\n".join([opening, *parts, f"_{_machine()}; `{command}`._", closing])
     place = re.compile(f"{opening}.*?{closing}", re.DOTALL)

@@ -52,7 +52,7 @@ def test_background_jobs_count_as_quires_cost() -> None:
 @pytest.mark.parametrize(
     ("module", "missing"),
     [
-        ("langgraph", "langchain_core"), ("langgraph_summary", "langchain_core"), ("langgraph_store", "langgraph"),
+        ("langgraph", "langchain_core"), ("langgraph_summary", "langchain_core"), ("langgraph_store", "langchain_core"),
         ("mem0", "mem0"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ Each request takes the next behaviour of its endpoint's queue, else its default.
 
 As a process of its own, told what to do by HTTP, with the functions of this module by their names::
 
-    python -m tests.providers.fake_openai --port 0 [--reply some.module:function]
+    python -m tests.providers.fake_openai --port 0 [--reply some.module:function] [--embed some.module:function]
     POST /control {"endpoint": "chat", "queue": [["rate_limited", {"retry_after": "1"}]], "default": ["ok", {}]}
     GET /control
 """
@@ -36,6 +36,8 @@ from typing import Any, Literal, Self
 Json = dict[str, Any]
 Reply = Callable[[Json], str | Json]
 """From a chat request: the answer's text, or its whole message."""
+Embed = Callable[[Json], list[list[float]]]
+"""From an embedding request: a vector for each text."""
 
 DIMENSIONS = 256
 
@@ -255,8 +257,12 @@ def echo(request: Json) -> str:
 class FakeOpenAI:
     """Runs in a thread from `__enter__` to `__exit__`. Its endpoints may be changed at any time."""
 
-    def __init__(self, *, reply: Reply = echo, dimensions: int = DIMENSIONS, port: int = 0) -> None:
+    def __init__(
+        self, *, reply: Reply = echo, embed: Embed | None = None, dimensions: int = DIMENSIONS, port: int = 0
+    ) -> None:
+        """``embed``: None for vectors of words."""
         self.reply = reply
+        self.embed = embed or self._words
         self.dimensions = dimensions
         self.chat = Endpoint()
         self.embeddings = Endpoint()
@@ -426,13 +432,14 @@ class FakeOpenAI:
         }
 
     def _vectors(self, request: Json, _: Behaviour) -> Json:
+        vectors = enumerate(self.embed(request))
+        data = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in vectors]
         texts = request.get("input", [])
-        width = request.get("dimensions") or self.dimensions
-        data = [
-            {"object": "embedding", "index": index, "embedding": embedding(text, width)}
-            for index, text in enumerate([texts] if isinstance(texts, str) else texts)
-        ]
         return {"object": "list", "model": request.get("model"), "data": data, "usage": _usage(len(str(texts)) // 4, 0)}
+
+    def _words(self, request: Json) -> list[list[float]]:
+        width = request.get("dimensions") or self.dimensions
+        return [embedding(text, width) for text in texts_of(request)]
 
     def _control(self, order: Json) -> Json:
         endpoints = {
@@ -448,6 +455,12 @@ class FakeOpenAI:
             name: {"requests": len(endpoint.requests), "queued": len(endpoint.queue), "running": endpoint.running}
             for name, endpoint in endpoints.items()
         }
+
+
+def texts_of(request: Json) -> list[str]:
+    """What an embedding request is about."""
+    texts = request.get("input", [])
+    return [texts] if isinstance(texts, str) else texts
 
 
 def _ranked(request: Json, _: Behaviour) -> Json:
@@ -579,15 +592,19 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--dimensions", type=int, default=DIMENSIONS)
     parser.add_argument("--reply", help="module:function that makes a chat reply from the request")
+    parser.add_argument("--embed", help="module:function that makes vectors from the request")
     arguments = parser.parse_args()
-    reply: Reply = echo
-    if arguments.reply:
-        module, _, name = arguments.reply.partition(":")
-        reply = getattr(import_module(module), name)
-    with FakeOpenAI(reply=reply, dimensions=arguments.dimensions, port=arguments.port) as api:
+    reply: Reply = _function(arguments.reply) if arguments.reply else echo
+    embed: Embed | None = _function(arguments.embed) if arguments.embed else None
+    with FakeOpenAI(reply=reply, embed=embed, dimensions=arguments.dimensions, port=arguments.port) as api:
         print(api.url, flush=True)  # noqa: T201 - how the one who started it learns where it is
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+
+
+def _function(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 if __name__ == "__main__":
