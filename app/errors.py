@@ -33,7 +33,7 @@ from typing import Any, ClassVar, TypedDict
 
 
 class FieldError(TypedDict):
-    """Where (`loc`, from the body's root or the parameter's kind) and what is wrong (`msg`, such as "must be …")."""
+    """A member (`loc`, from the body's root or the parameter's kind) and its error (`msg`, such as "must be …")."""
 
     loc: list[str | int]
     msg: str

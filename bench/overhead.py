@@ -66,7 +66,7 @@ MEMORIES = 10_000
 ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
 GOAL = 0.5
 ZONES = """
-SELECT e.condensed_from, e.verbatim_from FROM conversations c
+SELECT e.condensed_from, e.verbatim_from, c.last_seq FROM conversations c
   JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
  WHERE c.tenant_id = $1 AND c.id = $2
 """
@@ -77,6 +77,8 @@ TEXTS = "SELECT {} FROM messages WHERE tenant_id = $1 AND conversation_id = $2 A
 class Plan:
     rounds: int
     seconds: float
+    messages: int = MESSAGES
+    memories: int = MEMORIES
 
 
 FULL, QUICK = Plan(5, 1.8), Plan(2, 0.8)
@@ -109,8 +111,12 @@ class Side:
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
-    plan = QUICK if quick else FULL
-    names, user, uuid = _conversations(harness), _memories(harness), _archive(harness)
+    return [compared(harness, QUICK if quick else FULL)]
+
+
+def compared(harness: Harness, plan: Plan) -> Table:
+    """Raises RuntimeError unless the bare handler answers as Quire does."""
+    names, user, uuid = _conversations(harness, plan.messages), _memories(harness, plan.memories), _archive(harness)
     harness.analyze()
     with serving(EMBEDDINGS, {}, harness.folder, harness.quire.postmaster) as embeddings:
         url = f"http://127.0.0.1:{embeddings.port}/v1"
@@ -120,7 +126,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
             _require_same(harness.api, quires, bare, known)
             found = _measure(harness, quires, bare, known, plan)
     local = vectors.get(LOCAL)
-    return [table(found, len(harness.api.window(names[0])), plan, local.cpu_each if local else None)]
+    return table(found, len(harness.api.window(names[0])), plan, local.cpu_each if local else None)
 
 
 def run_loops(harness: Harness, *, quick: bool) -> list[Table]:
@@ -140,9 +146,9 @@ Way = tuple[str, str, str]
 # --- What is asked -----------------------------------------------------------------------------------
 
 
-def _conversations(harness: Harness) -> list[str]:
+def _conversations(harness: Harness, messages: int) -> list[str]:
     """Those whose windows are read; Quire and the yardstick have others to append to."""
-    template = filling.templates(harness, "overhead", 1, MESSAGES)
+    template = filling.templates(harness, "overhead", 1, messages)
     read, *written = (Copies(what, template, CONVERSATIONS) for what in ("window", "append", "turn"))
     filling.fill(harness, read, *written)
     names = [read.conversation(number) for number in range(CONVERSATIONS)]
@@ -151,9 +157,9 @@ def _conversations(harness: Harness) -> list[str]:
     return names
 
 
-def _memories(harness: Harness) -> str:
+def _memories(harness: Harness, count: int) -> str:
     """A user with so many of them, and vectors."""
-    copies = filling.memories(harness, "searched", MEMORIES)
+    copies = filling.memories(harness, "searched", count)
     filling.fill(harness, copies)
     user = copies.user(0)
     filling.embed(harness, owner_of(f"u:{user}"), model_id(MODEL, DIMENSIONS), DIMENSIONS)
@@ -245,10 +251,10 @@ async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[
     """Quire's answer before and after the body's texts, and where its zones begin."""
     zones = await connection.fetchrow(ZONES, DEFAULT_TENANT, name)
     assert zones is not None
-    condensed, verbatim = zones
+    condensed, verbatim, newest = zones
     form = "coalesce(short, view, body)" if condensed < verbatim else "coalesce(view, body)"
     first = await connection.fetchval(TEXTS.format(form), DEFAULT_TENANT, name, condensed)
-    last = await connection.fetchval(TEXTS.format("coalesce(view, body)"), DEFAULT_TENANT, name, MESSAGES)
+    last = await connection.fetchval(TEXTS.format("coalesce(view, body)"), DEFAULT_TENANT, name, newest)
     answer = api.window(name)
     return answer[: answer.index(first)], answer[answer.rindex(last) + len(last) :], condensed, verbatim
 
@@ -358,8 +364,8 @@ def table(found: Found, size: int, plan: Plan, local_seconds: float | None) -> T
         rows,
         (
             (
-                f"{CONVERSATIONS} conversations of at least {MESSAGES} messages; a window has {size:,} bytes; an append has "
-                f"two messages. Searches have two words, each in about half of one user's {MEMORIES:,} memories. Loads read "
+                f"{CONVERSATIONS} conversations of at least {plan.messages} messages; a window has {size:,} bytes; an append has "
+                f"two messages. Searches have two words, each in about half of one user's {plan.memories:,} memories. Loads read "
                 f"{RANGE:,} characters of an archive of {ARCHIVE:,}. Medians of {plan.rounds} rounds of {plan.seconds:g} s."
             ),
             (

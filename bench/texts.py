@@ -24,7 +24,7 @@ from app.core.head_summary import Reader
 from app.core.messages import Limits, read
 from app.core.model import Policy
 from app.core.preparation import Arrival, Basis, Rules, prepare, spoken_language, texts
-from app.core.topics import Topic, merged, most_mentioned
+from app.core.topics import Topic, merged, most_telling
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Transcript, load, transcript
 from app.extractive.subjects import subjects, subjects_of_page
@@ -120,7 +120,7 @@ def shown(one: Transcript, half: str = "") -> Shown:
     summary = head_summary.extracted(pages, {}, Policy().summary_max, reader)
     return Shown(
         one.id, half, append.conversation.language or "en", append.conversation.title or "",
-        [topic.name for topic in most_mentioned(counted.values(), TOPICS_SHOWN)],
+        [topic.name for topic in most_telling(counted.values(), TOPICS_SHOWN)],
         [line.text for line in summary], [archive.result_summary for archive in append.archives],
         [note.text for note in append.notes], time.process_time() - start,
     )  # fmt: skip

@@ -114,6 +114,6 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
         topics = await page_index.topics(connection, caller.tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
-        for topic in most_mentioned(topics, TOPICS_MAX)
+        for topic in most_mentioned(topics)[:TOPICS_MAX]
     ]
     return json_value({"items": items, "next_cursor": None})

@@ -18,7 +18,7 @@ from app.core.contents import Contents, Count
 from app.core.days import dated, tokens_of
 from app.core.model import Day, Head, Language, Policy
 from app.core.neutral import flat, neutral
-from app.core.topics import Topic, most_mentioned, named
+from app.core.topics import Topic, most_telling, named
 
 BULLET = 3
 """Tokens that the bullet and the line end add to a line."""
@@ -83,7 +83,7 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
     name.
     """
     room = min(TOPICS_TOKENS_MAX, int(room * TOPICS_SHARE)) - BULLET
-    names = named(most_mentioned(topics))
+    names = named(most_telling(topics))
     while names:
         text = FRAMES[language]["topics"] + wording.LIST_SEPARATOR.say(language).join(names)
         if (tokens := count(text)) <= room:

@@ -6,7 +6,7 @@ the core knows no language.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -122,15 +122,13 @@ def extracted(
 
 def _telling(lines: Sequence[Line], at_most: int, reader: Reader) -> list[tuple[Line, Tells]]:
     """Return the question and the answer of a page: its first lines that tell something, and its last."""
-    found: list[tuple[Line, Tells]] = []
-    first = iter(lines)
-    for line in first:
-        if len(found) == at_most - 1:
-            rest = [line, *first]
-            break
+    found = list(islice(_judged(lines, reader), at_most - 1))
+    last = next(_judged(reversed(lines), reader), None)
+    return found if last is None or any(line is last[0] for line, _ in found) else [*found, last]
+
+
+def _judged(lines: Iterable[Line], reader: Reader) -> Iterator[tuple[Line, Tells]]:
+    """Yield the lines that tell something; judging one is expensive."""
+    for line in lines:
         if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING:
-            found.append((line, tells))
-    else:
-        return found
-    last = ((line, reader.tells(line.role, line.text)) for line in reversed(rest))
-    return [*found, *islice((one for one in last if one[1] is not Tells.NOTHING), 1)]
+            yield line, tells

@@ -1,4 +1,4 @@
-"""When a new epoch is due, and where its zones begin.
+"""Decide when a new epoch is due, and where its zones begin.
 
 The theory: fill, then cut. Nothing leaves a window while it fits. When the window is full, one deep cut leaves a head,
 condensed messages and the newest messages verbatim; then the window grows at its end until it is full again.

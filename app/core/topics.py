@@ -59,12 +59,17 @@ def merged(existing: Iterable[str], new: Iterable[str]) -> list[str]:
     return list(result)
 
 
-def most_mentioned(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[Topic]:
-    """Return the topics to name in little space: the most mentioned, the newer of equals first; of "flight" and
-    "flight change" only the one that comes first.
+def most_mentioned(topics: Iterable[Topic]) -> list[Topic]:
+    """Return the most mentioned topics first, the newer of equals before the older."""
+    return sorted(topics, key=lambda t: (-t.mentions, -t.last_page, t.name))
+
+
+def most_telling(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[Topic]:
+    """Return the topics to name in little space: the most mentioned, and of "flight" and "flight change" only the one
+    that comes first.
     """
     chosen: dict[Topic, _Features] = {}
-    for topic in sorted(topics, key=lambda t: (-t.mentions, -t.last_page, t.name)):
+    for topic in most_mentioned(topics):
         if len(chosen) >= limit:
             break
         features = _features(topic.name)

@@ -1,4 +1,4 @@
-"""Where the server's user can go.
+"""Find out where the server's user can go.
 
 PostgreSQL refuses to run as root, so under root it runs as a user of its own. That user must be able to enter
 the data directory. Quire opens the folders it makes and the data directory itself; it never changes a folder

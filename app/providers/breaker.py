@@ -1,4 +1,4 @@
-"""When a provider that fails is left alone: a circuit breaker, as values.
+"""Decide when a provider that fails is left alone: a circuit breaker, as values.
 
 ::
 

@@ -1,4 +1,4 @@
-"""How a model writes ATTP documents, for its system prompt."""
+"""Tell a model how it writes ATTP documents, in its system prompt."""
 
 from __future__ import annotations
 

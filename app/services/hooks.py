@@ -47,7 +47,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """Whose event it is."""
+    """The session that an event belongs to."""
 
     runtime: Runtime
     caller: Caller

@@ -1,4 +1,4 @@
-"""What `grep` reads: messages and archived results that can match, and PostgreSQL's regular expressions over lines."""
+"""Read messages and archived results that can match for `grep`, and match lines by PostgreSQL's expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What heads are made of, as it was known at a revision: three statements, for the three steps of ``core/epoch.py``."""
+"""Read what heads are made of, as known at a revision: a statement for each of the three steps of ``core/epoch.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the turns around a message, and what a query names, raise its score: a part of the search statement.
+"""Raise a message's score by the turns around it, and by what a query names: a part of the search statement.
 
 See ``core/relevance.py``. It reads ``scored`` (id, coverage, score) and makes ``every`` (id, coverage, own, score).
 """

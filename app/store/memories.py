@@ -66,7 +66,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a query names besides its subject: it raises scores, and leaves nothing out."""
+    """Names and days in a query, besides its subject: they raise scores, and leave nothing out."""
 
     speakers: Sequence[int] = ()
     """The components of whatever could be a speaker's name."""

@@ -1,4 +1,4 @@
-"""What a text states, in a form that is equal for texts that say the same.
+"""Reduce a text to what it states, in a form that is equal for texts that say the same.
 
 "Well, my favourite tea is really longjing!" and "Longjing is my favourite tea" are one statement. Only words that
 change no fact are dropped (openings, emphasis, articles), so texts that differ in a number, a name, a negation, a tense

@@ -1,4 +1,4 @@
-"""What the inspector changes, with a key that can write: by the API's services, and then back to a page."""
+"""Make the inspector's changes, with a key that can write: by the API's services, and then back to a page."""
 
 from __future__ import annotations
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bench import harness, overhead
-from bench.overhead import CLIENTS, OPERATIONS, Plan
+from bench import harness
+from bench.overhead import CLIENTS, OPERATIONS, Plan, compared
 
 pytestmark = pytest.mark.slow
 
 
-def test_the_bare_handler_answers_as_quire_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bare_handler_answers_as_quire_does() -> None:
     """Raises otherwise, before anything is measured."""
-    monkeypatch.setattr(overhead, "MESSAGES", 100)
-    monkeypatch.setattr(overhead, "MEMORIES", 1_000)
-    monkeypatch.setattr(overhead, "QUICK", Plan(1, 0.1))
     with harness.opened() as opened:
-        [table] = overhead.run(opened, quick=True)
+        table = compared(opened, Plan(rounds=1, seconds=0.1, messages=100, memories=1_000))
     assert len(table.rows) == len(OPERATIONS) * len(CLIENTS)

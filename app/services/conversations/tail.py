@@ -71,7 +71,7 @@ class ContextRequest:
 
     @property
     def takes_query_share(self) -> bool:
-        """Whether the layout is to leave a query's share free. A capped query lives in the small reserve."""
+        """Return whether the layout is to leave a query's share free. A capped query lives in the small reserve."""
         return bool(self.query) and self.recall_max_tokens is None
 
 
@@ -120,13 +120,13 @@ class _Asked:
 
     @property
     def is_alone(self) -> bool:
-        """Whether other conversations are left out."""
+        """Return whether other conversations are left out."""
         return (self.request.recall_scope or self.policy_scope) == "conversation"
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a call requested besides pages."""
+    """Hold what a call requested besides pages."""
 
     loaded: list[tuple[UUID, Loaded | None]]
     relevant: list[SearchHit]

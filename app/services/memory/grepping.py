@@ -49,7 +49,7 @@ INCOMPLETE = {
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:
-    """What to find, in a conversation or in everything of a user."""
+    """A pattern to find in a conversation, or in everything of a user."""
 
     pattern: Pattern
     user_id: str | None = None

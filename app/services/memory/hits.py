@@ -1,4 +1,4 @@
-"""What a search found, with its text; of results that say the same, one."""
+"""Give the results of a search their texts, and keep one of those that say the same."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 
 class Day(NamedTuple, Generic[T]):
-    """What was said on a day, older before newer."""
+    """A day, and what was said on it, older before newer."""
 
     elsewhere: str | None
     """The conversation, if it is another one."""

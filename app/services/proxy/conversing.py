@@ -45,7 +45,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which items to list."""
+    """The items to list."""
 
     limit: int
     newest_first: bool

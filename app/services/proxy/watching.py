@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Watch:
-    """What was seen of a request so far."""
+    """Record what was seen of a request so far."""
 
     mode: Literal["window", "pass-through"]
     calls: int = 0

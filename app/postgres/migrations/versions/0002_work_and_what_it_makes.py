@@ -30,7 +30,7 @@ SEARCHED = ["type", "conversation_uid", "seq", "page", "archive_id", "start", "l
 
 
 def _isolate(table: str) -> None:
-    """As in the first migration."""
+    """Isolate tenants as in the first migration."""
     tenant = "nullif(current_setting('app.tenant', true), '')::uuid"
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")

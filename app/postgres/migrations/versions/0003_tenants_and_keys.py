@@ -17,7 +17,7 @@ TENANT = "nullif(current_setting('app.tenant', true), '')::uuid"
 
 
 def _isolate(table: str) -> None:
-    """As in the first migration."""
+    """Isolate tenants as in the first migration."""
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     op.execute(f"CREATE POLICY tenant ON {table} USING (tenant_id = {TENANT}) WITH CHECK (tenant_id = {TENANT})")
