@@ -83,6 +83,16 @@ def test_loads_of_a_loop_stay_in_full_as_far_as_they_fit() -> None:
     assert in_full == [[3], [3, 5], [3, 5, 7], [5, 7, 9], [7, 9, 11]]
 
 
+def test_a_load_that_is_shorter_than_its_mark_stays_as_it_is() -> None:
+    book = book_of(user("compare the pages"))
+    for i in range(12):
+        book.append([recall(f"s{i}"), result(f"s{i}", "short"), recall(f"l{i}"), result(f"l{i}", "x" * 1600)])
+        seen = book.window(4000)
+        assert not seen.window.warnings
+        assert {3 + 4 * n for n in range(i + 1)} <= {p.seq for p in seen.window.body if p.passing}
+    assert 5 not in {p.seq for p in seen.window.body if p.passing}
+
+
 def test_the_tail_fills_the_free_tokens_in_the_requested_order() -> None:
     seen = book_of(user("hi")).window(1000)
     free = free_for_tail(seen.window)
