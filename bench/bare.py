@@ -36,6 +36,7 @@ from app.services.memory.searching import named_in
 from app.store.memories import Filter, Meaning, Scoring, search_statement
 from app.text import bm25
 from app.text.language import script_counts
+from app.text.queries import telling
 
 POOL = 8
 FOUND = 10
@@ -92,7 +93,9 @@ def read(file: str) -> Known:
 def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[object]:
     """Return the statement and the arguments of Quire's keyword or hybrid search with no filters."""
     weight, named = relevance.meaning(*script_counts(query)), named_in(query, datetime.now(UTC).date())
-    scoring, where = Scoring(bm25.query(query), meaning, weight, named=named), Filter(score_min=relevance.score_of(0.0))
+    known = telling(query) if meaning else []
+    scoring = Scoring(bm25.query(query), meaning, weight, telling=known, named=named)
+    where = Filter(score_min=relevance.score_of(0.0))
     sql, arguments = search_statement(DEFAULT_TENANT, owner_of(f"u:{user}"), scoring, where, limit=FOUND)
     return [sql, *arguments]
 

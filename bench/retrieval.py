@@ -274,13 +274,14 @@ async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
 
 @dataclass(frozen=True)
 class Quiet:
-    """What a query that nothing answers brought into a window."""
+    """What a query that nothing answers brought into a window, and whether a search found anything."""
 
     name: str
     half: str
     kind: str
     tail: int
     """Tokens."""
+    is_found: bool
 
 
 async def _unasked(runtime: Runtime, some: TalkSet) -> list[Quiet]:
@@ -289,30 +290,34 @@ async def _unasked(runtime: Runtime, some: TalkSet) -> list[Quiet]:
         for talk in some.talks:
             request = ContextRequest(budget=UNASKED_BUDGET, query=query.text)
             window = await context(runtime, DEFAULT_TENANT, talk.id, request)
-            found.append(Quiet(some.name, query.half, query.kind, window.window.ledger.tail))
+            answer = await searching.search(runtime, DEFAULT_TENANT, SearchRequest(query.text, user_id=talk.id))
+            found.append(Quiet(some.name, query.half, query.kind, window.window.ledger.tail, bool(answer.moments)))
     return found
 
 
 def _quiet(found: Sequence[Quiet]) -> Table:
     """By half, set and kind of query."""
-    groups: dict[str, list[int]] = defaultdict(list)
+    groups: dict[str, list[Quiet]] = defaultdict(list)
     for one in found:
         half = "held out" if one.half == "b" else "chosen on"
         for group in (f"{half}: all", f"{half}: {one.name}", f"{half}: {one.kind}"):
-            groups[group].append(one.tail)
+            groups[group].append(one)
     rows = []
-    for group, tails in sorted(groups.items()):
-        ordered = sorted(tails)
-        brought = 100 * sum(tail > 0 for tail in tails) / len(tails)
-        p95 = ordered[max(0, ceil(0.95 * len(ordered)) - 1)]
-        rows.append((group, f"{len(tails):,}", f"{median(tails):,.0f}", f"{p95:,}", f"{brought:.1f} %"))
+    for group, members in sorted(groups.items()):
+        tails = sorted(one.tail for one in members)
+        brought = 100 * fmean(one.tail > 0 for one in members)
+        searched = 100 * fmean(one.is_found for one in members)
+        p95 = tails[max(0, ceil(0.95 * len(tails)) - 1)]
+        rows.append(
+            (group, f"{len(tails):,}", f"{median(tails):,.0f}", f"{p95:,}", f"{brought:.1f} %", f"{searched:.1f} %")
+        )
     about = (
         f"{len(talks.unasked())} queries, each in every conversation of every set, at {UNASKED_BUDGET:,} tokens: "
         "bench/talks/unasked.txt. Goals: median 0, 95th percentile at most 300."
     )
     return Table(
         "What a query that nothing answers brings in",
-        ("", "windows", "median tokens", "95th percentile", "windows with any"),
+        ("", "windows", "median tokens", "95th percentile", "windows with any", "searches that find any"),
         rows,
         [about],
     )

@@ -140,15 +140,16 @@ def _dated(body: Iterable[Placed], days: Sequence[Day], layout: Layout) -> Itera
 
 def _with_marks(body: Sequence[_Unit], excess: int) -> list[_Unit]:
     """Put marks in the place of what recall tools brought in, the oldest first, until so many tokens are saved. What
-    came last stays, and so does a text that is no longer than its mark.
+    came last stays.
+
+    A mark can be longer than what it replaces; it takes its place all the same, so that nothing older is left in full.
     """
     marked = set()
     for item in [item for unit in body for item in unit.items if item.loaded_text is not None][:-1]:
         if excess <= 0:
             break
-        if item.loaded_tokens > item.tokens:
-            marked.add(item.seq)
-            excess -= item.loaded_tokens - item.tokens
+        marked.add(item.seq)
+        excess -= item.loaded_tokens - item.tokens
     return [_marked_unit(unit, marked) if any(item.seq in marked for item in unit.items) else unit for unit in body]
 
 

@@ -25,7 +25,8 @@ contain at all, in any message: "How many moons does Neptune have?" has words th
 
     confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
 
-and a query below ``needed`` brings in nothing (measured on queries that nothing answers: docs/retrieval.md).
+and a query below ``needed`` brings in nothing (measured on queries that nothing answers: docs/retrieval.md). A search
+shows nothing either, unless its caller asks for whatever is closest; it needs a little less.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import exp, log
+from typing import Protocol
 
 from app.core.spans import Span
 
@@ -93,22 +95,25 @@ LONG_TERMS, LONG_PART = 25, 0.7
 """The number of terms from which a query is long, so that no memory can carry or know much of it, and the factor for
 the confidence it needs.
 """
+DOUBT = 1.0
+"""How much of the confidence may be missing when somebody searches, in English; in Chinese more, as above. An answer
+that a window leaves out can still be searched for; what a search leaves out is lost.
+"""
 ELSEWHERE_PART = 0.55
 """The share of that confidence that a passage of another conversation must score. A passage of the same conversation
 needs a score over 0: more than chance.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A passage that a query found, as relevance is judged."""
+class Scored(Protocol):
+    """A passage that a query found."""
 
-    score: float
-    own: float
-    """Its score without the neighbours' part."""
-    coverage: float
-    is_elsewhere: bool
-    """Whether it is of another conversation than the one that asks."""
+    @property
+    def own(self) -> float:
+        """Return its score without the neighbours' part."""
+
+    @property
+    def coverage(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +162,25 @@ def confidence(passages: Sequence[Scored], known_part: float, weight: float) -> 
     return max(one.own for one in passages) + KNOWN * weight * known_part
 
 
-def is_worth_it(one: Scored, least: float) -> bool:
-    """Return whether a passage of an answered query is worth its tokens. ``least``: the confidence that was needed."""
-    return one.score > (ELSEWHERE_PART * least if one.is_elsewhere else 0.0)
+def may_answer(confident: float, least: float, weight: float) -> bool:
+    """Return whether a search shows what it found. ``least``: the confidence that a window would need."""
+    return confident >= least - DOUBT * weight * weight
+
+
+def is_foreign(weight: float, other: float) -> bool:
+    """Return whether two texts are in different languages, by their weights of closeness.
+
+    Then they share no words, so how much is known of one in the other says nothing.
+    """
+    return abs(weight - other) > (MEANING_CHINESE - MEANING_ENGLISH) / 2
+
+
+def is_worth_it(score: float, least: float, *, is_elsewhere: bool) -> bool:
+    """Return whether a passage of an answered query is worth its tokens. ``least``: the confidence that was needed.
+
+    ``is_elsewhere``: whether it is of another conversation than the one that asks.
+    """
+    return score > (ELSEWHERE_PART * least if is_elsewhere else 0.0)
 
 
 def meaning(han: int, latin: int) -> float:

@@ -183,7 +183,15 @@ SEARCH_MEMORIES = Tool(
             maximum=36_500,
             in_window=False,
         ),
-        Argument("min_relevance_score", "number", "0 to 1", "0 到 1", minimum=0, maximum=1, in_window=False),
+        Argument(
+            "min_relevance_score",
+            "number",
+            "0 to 1; 0 shows the closest even if they hardly answer",
+            "0 到 1;0 表示即使答非所问也列出最接近的",
+            minimum=0,
+            maximum=1,
+            in_window=False,
+        ),
         Argument(
             "search_mode",
             "string",

@@ -39,6 +39,7 @@ _ASKS = re.compile(
     r"[?？]\W*$|[吗呢]\W*$|什么|谁|哪|几[个号点月天年次种条]|多少|怎么|\b(?:who|whose|what|when|where|which|why|how)\b",
     re.IGNORECASE,
 )
+_WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
 _APOSTROPHE = str.maketrans("\u2019", "'")
 _PHRASES = re.compile(
     "|".join(
@@ -71,10 +72,10 @@ _VALUE = re.compile(
 
 def has_subject(text: str) -> bool:
     """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
-    if len(text) > SMALL_TALK_CHARACTERS:
-        return True
-    rest = _PHRASES.sub(" ", fold(text).translate(_APOSTROPHE))
-    return any(_is_subject(word) for word in words(rest))
+    folded = fold(text).translate(_APOSTROPHE) if len(text) <= SMALL_TALK_CHARACTERS else ""
+    if not folded or _WHO_ASKS.search(folded):
+        return bool(text)
+    return any(_is_subject(word) for word in words(_PHRASES.sub(" ", folded)))
 
 
 def parts(text: str) -> list[str]:

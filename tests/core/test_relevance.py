@@ -1,20 +1,28 @@
 """Whether a query is answered: surer with better passages, more that is known, and fewer memories to choose from."""
 
+from typing import NamedTuple
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.relevance import Scored, confidence, is_worth_it, needed
+from app.core.relevance import confidence, is_foreign, is_worth_it, may_answer, meaning, needed
+
+
+class Passage(NamedTuple):
+    own: float
+    coverage: float
+
 
 scores = st.floats(-20, 40)
 shares = st.floats(0, 1)
 weights = st.floats(1, 1.5)
-scored = st.builds(Scored, score=scores, own=scores, coverage=shares, is_elsewhere=st.booleans())
-some = st.lists(scored, min_size=1, max_size=5)
+passages = st.builds(Passage, own=scores, coverage=shares)
+some = st.lists(passages, min_size=1, max_size=5)
 
 
-@given(some, scored, shares, shares, weights)
+@given(some, passages, shares, shares, weights)
 def test_more_evidence_never_lowers_the_confidence(
-    found: list[Scored], more: Scored, known: float, other: float, weight: float
+    found: list[Passage], more: Passage, known: float, other: float, weight: float
 ) -> None:
     low, high = sorted((known, other))
     assert confidence(found, low, weight) <= confidence(found, high, weight)
@@ -31,10 +39,24 @@ def test_more_memories_need_more_confidence_and_a_long_query_less(
     assert needed(few, weight, terms + 100) <= needed(few, weight, terms)
 
 
-@given(scores, shares, st.floats(0.1, 10))
-def test_a_passage_of_another_conversation_must_be_clearly_better(score: float, coverage: float, least: float) -> None:
-    here = is_worth_it(Scored(score, score, coverage, is_elsewhere=False), least)
-    there = is_worth_it(Scored(score, score, coverage, is_elsewhere=True), least)
+@given(scores, st.floats(0.1, 10))
+def test_a_passage_of_another_conversation_must_be_clearly_better(score: float, least: float) -> None:
+    here = is_worth_it(score, least, is_elsewhere=False)
+    there = is_worth_it(score, least, is_elsewhere=True)
     assert here >= there
     assert here == (score > 0)
-    assert not is_worth_it(Scored(least / 4, least, coverage, is_elsewhere=True), least)
+    assert not is_worth_it(least / 4, least, is_elsewhere=True)
+
+
+@given(scores, st.integers(0, 2000), weights, st.integers(0, 200))
+def test_what_a_window_brings_in_a_search_shows_too(confident: float, memories: int, weight: float, terms: int) -> None:
+    least = needed(memories, weight, terms)
+    assert may_answer(max(confident, least), least, weight)
+    assert not may_answer(least - 2 * weight * weight, least, weight)
+
+
+@given(st.integers(1, 500), st.integers(1, 500))
+def test_chinese_and_english_are_foreign_to_each_other_and_not_to_themselves(han: int, latin: int) -> None:
+    assert is_foreign(meaning(han, 0), meaning(0, latin))
+    assert not is_foreign(meaning(han, 0), meaning(latin, 0))
+    assert not is_foreign(meaning(0, latin), meaning(0, han))

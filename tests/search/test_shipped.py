@@ -47,6 +47,16 @@ async def test_hybrid_search_is_no_worse_than_its_parts(made: Runtime, language:
     one_question = 100 / len(shipped.questions)
     assert found["hybrid"] >= max(found.values()) - one_question - 0.1, found
     assert found["hybrid"] >= 75, found
+    assert await shown(with_model, talk.id, "small talk") <= 0.1
+    assert await shown(with_model, talk.id, f"other topic, {language}") <= 0.35
+
+
+async def shown(made: Runtime, user_id: str, kind: str) -> float:
+    """The part of the queries of a kind, none of which is answered, that find something."""
+    queries = [query for query in talks.unasked() if query.kind.startswith(kind)]
+    assert len(queries) >= 40
+    found = [await find(made, query.text, user_id=user_id, limit=10) for query in queries]
+    return fmean(bool(one.moments) for one in found)
 
 
 async def recall(made: Runtime, question: Question, mode: searching.Mode) -> float:

@@ -11,13 +11,13 @@ NOTHING = """
 thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
 Great job!|Good morning! How are you?
 yes please|Continue.|got it, makes sense|What do you think?|bye, see you later|THANKS!!!
-Can you say that again?|who am I
+Can you say that again?
 谢谢|非常感谢你的帮助!|好的|可以,就这样吧|太棒了!|早上好,最近怎么样?
 继续|没问题,谢谢啦|能再说一遍吗?|謝謝|再试一次|嗯嗯
 """.replace("\n", "|")
 SUBJECTS = """
 What do I like?|Where do I work?|What's my name?|What is my job?|When do we meet?
-Thanks, and which tea was it?|42nd street
+Thanks, and which tea was it?|42nd street|Who am I?|我是谁?
 我喜欢什么?|我叫什么名字?|我在哪里工作?|我家的狗叫什么?|谢谢,那家面馆叫什么?|kubectl|QX7-4410
 """.replace("\n", "|")
 

@@ -89,7 +89,12 @@ class SearchBody(Narrowed):
     since: Time | None = Field(None, description="only from this time on")
     until: Time | None = Field(None, description="only before this time")
     limit: int = Field(10, ge=1, le=100)
-    min_relevance_score: float = Field(0.0, ge=0, le=1)
+    min_relevance_score: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="nothing below it; 0: whatever is closest; null: nothing if that hardly answers the query",
+    )
     conversation_id: str | None = None
     expand: bool = Field(
         default=False,

@@ -168,17 +168,14 @@ async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query:
         connection, tenant, own.scope, query, most + len(search.in_view), sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
-    scored = [
-        relevance.Scored(hit.score, hit.own, hit.coverage, hit.conversation_id not in (None, own.id))
-        for hit in results.hits
-    ]
     least = relevance.needed(results.memories, query.weight, len(query.terms))
-    if relevance.confidence(scored, results.known, query.weight) < least:
+    if relevance.confidence(results.hits, results.known, query.weight) < least:
         return []
     good = [
         hit
-        for hit, one in zip(results.hits, scored, strict=True)
-        if relevance.is_worth_it(one, least) and not _is_in_view(hit, search)
+        for hit in results.hits
+        if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
+        and not _is_in_view(hit, search)
     ]
     moments = await searching.moments(connection, tenant, good, sensitive=sensitive)
     size = sum(len(hit.text) for hit in moments)

@@ -38,7 +38,7 @@ from app.store import archives, conversations, embeddings, memories, messages, n
 from app.store.memories import Hit, Hits, Meaning, Named, Part, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
-from app.text.queries import parts, telling
+from app.text.queries import has_subject, parts, telling
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -55,6 +55,10 @@ NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is i
 SEMANTIC_UNAVAILABLE = {
     "code": "semantic_unavailable",
     "detail": "the embedding model did not answer; the keyword search answers",
+}
+NOTHING_ANSWERS = {
+    "code": "nothing_answers",
+    "detail": "what is closest hardly answers the query; set min_relevance_score to 0 to see it",
 }
 NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
 
@@ -75,13 +79,19 @@ class SearchRequest:
     asked_at: datetime | None = None
     """When it is asked, for days that it names; None: now."""
     limit: int = 10
-    relevance_min: float = 0.0
+    relevance_min: float | None = None
+    """None: whatever is close, or nothing if that hardly answers the query."""
     sensitive: bool = False
     """Whether sensitive memories are searched too."""
     narrowing: Narrowing = EVERYTHING
     queries: tuple[str, ...] = ()
     expansion: str | None = None
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the query alone says what is wanted."""
+        return not (self.keywords or self.types or self.since or self.until or self.narrowing != EVERYTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,11 @@ class Query:
     named: Named
     """The speakers and the days that it names."""
     parts: Sequence[Part] = ()
+
+    @property
+    def can_be_judged(self) -> bool:
+        """Return whether scores can tell if it is answered; one that names days asks for whatever was said in them."""
+        return self.meaning is not None and not self.named.times
 
 
 async def ready(
@@ -182,23 +197,25 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
-    async def read(database: Database) -> list[tuple[list[SearchHit], int]]:
+    async def read(database: Database) -> list[_Answer]:
         async with database.search_snapshot(tenant) as connection:
             return [await _search(connection, tenant, wide, query, keywords) for query in queries]
 
     answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-    hits = answers[0][0]
+    hits = answers[0].hits
     if len(answers) > 1:
-        hits = await anyio.to_thread.run_sync(_fused, [one for one, _ in answers], wide)
+        hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], wide)
     asked = [request.query, *request.queries]
     hits, reranker_warnings = await reranking.reranked(runtime, "\n".join(asked), hits)
     hits = hits[: request.limit]
-    total = max(len(hits), *(one for _, one in answers))
+    total = max(len(hits), *(one.total for one in answers))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
     warnings += reranker_warnings
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    unanswered = [text for text, (own, _) in zip(asked, answers, strict=False) if not own] if hits else []
+    elif not hits and any(one.is_kept_back for one in answers):
+        warnings.append(NOTHING_ANSWERS)
+    unanswered = [text for text, own in zip(asked, answers, strict=False) if not own.hits] if hits else []
     return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
@@ -207,39 +224,70 @@ def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchH
     return worth_showing(fused(found, expanded), request.query)[: request.limit]
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one query of a search found."""
+
+    hits: list[SearchHit]
+    total: int
+    """The number of matches."""
+    is_kept_back: bool = False
+    """Whether there were matches, and none seemed to answer the query."""
+
+
+KEPT_BACK = _Answer([], 0, is_kept_back=True)
+
+
 async def _search(
     connection: Connection, tenant: UUID, request: SearchRequest, query: Query, keywords: Sequence[int]
-) -> tuple[list[SearchHit], int]:
-    """Return the results, and the total number of matches."""
+) -> _Answer:
     scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
         conversation = await conversations.get(connection, tenant, request.conversation_id)
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
+    is_judged = request.relevance_min is None and request.is_plain and query.can_be_judged
+    if is_judged and not has_subject(query.text):
+        return KEPT_BACK
+    known = telling(query.text) if is_judged else []
     asked = memories.Scoring(
         query.terms or keywords,
         query.meaning,
         query.weight,
         only_meaning=query.mode == "semantic",
+        telling=known,
         named=query.named,
         parts=query.parts,
     )
     where = memories.Filter(
         among=await narrowing.among(connection, tenant, owner_of(scope), request.narrowing),
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
-        score_min=relevances.score_of(request.relevance_min), sensitive=request.sensitive,
+        score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
-        hits, total, *_ = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
+        results = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
+        hits, total = results.hits, results.total
         all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
+        if known and all_moments and not _may_answer(query, results, all_moments):
+            return KEPT_BACK
         size = sum(len(hit.text) for hit in all_moments)
         distinct = await run_in_thread_if_large(size, worth_showing, all_moments, query.text)
         if len(distinct) == len(all_moments) or len(hits) < limit:
             break
-    return distinct[: request.limit], total
+    return _Answer(distinct[: request.limit], total)
+
+
+def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
+    """Return whether some of the results may answer a query. Those in another language are always taken to."""
+    confident = relevances.confidence(results.hits, results.known, query.weight)
+    least = relevances.needed(results.memories, query.weight, len(query.terms))
+    if relevances.may_answer(confident, least, query.weight):
+        return True
+    weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
+    return relevances.is_foreign(query.weight, weight)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:

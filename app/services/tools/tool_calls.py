@@ -261,7 +261,7 @@ async def _search_memories(
         types=tuple(arguments.get("memory_types", ())),
         since=_since(arguments),
         limit=arguments.get("limit", tools.SEARCH_LIMIT),
-        relevance_min=arguments.get("min_relevance_score", 0.0),
+        relevance_min=arguments.get("min_relevance_score"),
         sensitive=asking.sensitive,
     )
     search_results = await searching.search(runtime, tenant, request)
@@ -345,7 +345,8 @@ async def _recall_memory(
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
     if searching.NO_WORDS in warnings:
         return Answer(wording.NO_WORDS.say(language), is_error=True)
-    return Answer(wording.NOTHING_FOUND.say(language), [])
+    wanted = wording.NOTHING_ANSWERS if searching.NOTHING_ANSWERS in warnings else wording.NOTHING_FOUND
+    return Answer(wanted.say(language), [])
 
 
 async def _get_memory_detail(
