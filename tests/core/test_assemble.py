@@ -85,9 +85,9 @@ def test_loads_of_a_loop_stay_in_full_as_far_as_they_fit() -> None:
 
 def test_loads_that_are_shorter_than_their_marks_do_not_squeeze_a_window() -> None:
     book = book_of(user("compare the pages"))
-    for i in range(12):
-        book.append([recall(f"s{i}"), result(f"s{i}", "short"), recall(f"l{i}"), result(f"l{i}", "x" * 1600)])
-        seen = book.window(4000)
+    for i in range(60):
+        book.append([recall(f"c{i}"), result(f"c{i}", "x" * 1600 if i % 6 == 0 else "short")])
+        seen = book.window(5000)
         assert not seen.window.warnings
         loads = [p for p in seen.window.body if p.role == "tool"]
         in_full = [p.passing for p in loads]
