@@ -46,6 +46,17 @@ async def waiting(connection: Connection, tenant: UUID, owner: UUID, limit: int)
     return await connection.fetch(WAITING, tenant, owner, limit)
 
 
+ANY_WAITING = f"""
+SELECT EXISTS (SELECT FROM unembedded
+                WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW})
+"""
+
+
+async def any_waiting(connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID]) -> bool:
+    """Return whether any of some memories still wants a vector."""
+    return bool(await connection.fetchval(ANY_WAITING, tenant, owner, ids))
+
+
 # Where NUL was in some memories.
 NUL_OFFSETS = "SELECT id, nul_offsets FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 

@@ -66,7 +66,7 @@ class Loop:
     text: Text
     rounds: int = 1
     backwards: bool = False
-    run_in_thread_if_large: bool = False
+    is_apart: bool = False
     """In Anthropic form: each result in a message of its own."""
     beside: Text | None = None
     """In Anthropic form: what the user says beside the (last) results."""
@@ -155,7 +155,7 @@ class _Writer:
             return
         if step.beside is not None:
             now[-1] = {**now[-1], "content": [*now[-1]["content"], _block(self._text(step.beside))]}
-        if step.run_in_thread_if_large:
+        if step.is_apart:
             yield from now
         else:
             yield {"role": "user", "content": [block for result in now for block in result["content"]]}
@@ -223,7 +223,7 @@ loops = st.builds(
     text=brief,
     rounds=st.sampled_from((1, 1, 1, 2, 12)),
     backwards=st.booleans(),
-    run_in_thread_if_large=st.booleans(),
+    is_apart=st.booleans(),
     beside=st.none() | brief,
     thinking=st.booleans(),
 )

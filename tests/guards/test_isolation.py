@@ -388,6 +388,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.adopt(connection, BOB, "m", 2) == model
         assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
         assert await embeddings.waiting(connection, BOB, memory["owner"], 10)
+        assert await embeddings.any_waiting(connection, BOB, memory["owner"], [memory["id"]])
         assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
@@ -397,6 +398,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.current(connection, BOB) is None
         assert await embeddings.current_name(connection, BOB) is None
         assert list(await embeddings.waiting(connection, BOB, memory["owner"], 10)) == []
+        assert not await embeddings.any_waiting(connection, BOB, memory["owner"], [memory["id"]])
         assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {}
         assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
         for tenant in (ANN, BOB):
@@ -452,7 +454,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         *(sql for found in (READS, NONE_OF_ITS_OWN) for sql, _ in found.values()),
         *(sql for sql, _ in CHANGES.values()),
     ]
-    run_in_thread_if_large = {
+    tried_elsewhere = {
         "CREATE",
         "COUNT",
         "COUNT_ROWS",
@@ -463,13 +465,14 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "ARCHIVED_TEXTS",
         "WINDOW",
     }
-    run_in_thread_if_large |= {"STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
+    tried_elsewhere |= {"STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "LOCK_ALL_CONTENTS", "CONTENTS", "OWNERS_OF_EXPIRED", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
     by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
     by_id |= {
         "BY_WORDS",
+        "ANY_WAITING",
         "WAITING",
         "NUL_OFFSETS",
         "WRITE",
@@ -482,14 +485,12 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     }
     by_id |= {"LOOK_UP"}
     put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "DEMAND", "CREATE_TENANT"}
-    run_in_thread_if_large |= by_id | put_in
+    tried_elsewhere |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25
     for name, sql in found:
         assert "tenant_id" in sql, name
-        assert sql in tried or name.rsplit(".", 1)[1] in run_in_thread_if_large, (
-            f"{name} is not tried with another tenant"
-        )
+        assert sql in tried or name.rsplit(".", 1)[1] in tried_elsewhere, f"{name} is not tried with another tenant"
 
 
 @pytest.mark.parametrize("size", ["tiny and not analysed", "large and analysed"])

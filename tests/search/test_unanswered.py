@@ -89,12 +89,22 @@ async def test_of_several_queries_only_the_unanswered_are_named(made: Runtime) -
     assert found.warnings == []
 
 
+async def test_what_waits_for_its_vector_is_found_by_its_words(made: Runtime) -> None:
+    await talked(made, "en")
+    query = "Which astronomer discovered comets beyond the orbit of Neptune?"
+    await say(made, "c", [user("An orbit.")])
+    assert texts(await find(made, query))
+    await drain(made)
+    assert texts(await find(made, query)) == []
+
+
 async def test_without_vectors_whatever_shares_a_word_is_found(made: Runtime, meanings: Meanings) -> None:
     await talked(made, "en")
     meanings.is_down = True
     found = await find(made, "Did a comet break near Neptune?")
     assert found.mode == "keyword"
     assert texts(found)
+    assert texts(await find(made, "thanks")) == []
 
 
 def test_the_api_and_the_tool_say_so_and_take_a_minimum(client: httpx.Client) -> None:

@@ -89,9 +89,10 @@ class SearchRequest:
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
 
     @property
-    def is_plain(self) -> bool:
-        """Return whether the query alone says what is wanted."""
-        return not (self.keywords or self.types or self.since or self.until or self.narrowing != EVERYTHING)
+    def wants_answers(self) -> bool:
+        """Return whether it wants what answers it or nothing: it has no minimum, and only the query narrows it."""
+        is_narrowed = self.keywords or self.types or self.since or self.until or self.narrowing != EVERYTHING
+        return self.relevance_min is None and self.mode != "keyword" and not is_narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,6 @@ class Query:
     named: Named
     """The speakers and the days that it names."""
     parts: Sequence[Part] = ()
-
-    @property
-    def can_be_judged(self) -> bool:
-        """Return whether scores can tell if it is answered; one that names days asks for whatever was said in them."""
-        return self.meaning is not None and not self.named.times
 
 
 async def ready(
@@ -247,10 +243,10 @@ async def _search(
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
-    is_judged = request.relevance_min is None and request.is_plain and query.can_be_judged
+    is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
     if is_judged and not has_subject(query.text):
         return KEPT_BACK
-    known = telling(query.text) if is_judged else []
+    known = telling(query.text) if is_judged and query.meaning is not None else []
     asked = memories.Scoring(
         query.terms or keywords,
         query.meaning,
@@ -272,7 +268,9 @@ async def _search(
         hits, total = results.hits, results.total
         all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
         if known and all_moments and not _may_answer(query, results, all_moments):
-            return KEPT_BACK
+            waiting = await embeddings.any_waiting(connection, tenant, owner_of(scope), [hit.id for hit in hits])
+            if not waiting:  # by words alone it cannot be told
+                return KEPT_BACK
         size = sum(len(hit.text) for hit in all_moments)
         distinct = await run_in_thread_if_large(size, worth_showing, all_moments, query.text)
         if len(distinct) == len(all_moments) or len(hits) < limit:
