@@ -20,6 +20,7 @@ from app.store import memories
 from app.store.memories import Filter, Meaning, Scoring
 from app.store.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
+from app.text.queries import telling
 from bench.bare import Known, search_of
 from bench.harness import Cpu
 from bench.load import Outcome
@@ -47,7 +48,8 @@ def side(cpu_each: float) -> Side:
 @pytest.mark.parametrize("meaning", [None, MEANING])
 def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning: Meaning | None) -> None:
     seen = Seen()
-    scoring = Scoring(bm25.query("cold store"), meaning, named=named_in("cold store", date(2026, 1, 1)))
+    known, named = telling("cold store") if meaning else [], named_in("cold store", date(2026, 1, 1))
+    scoring = Scoring(bm25.query("cold store"), meaning, telling=known, named=named)
     where = Filter(score_min=score_of(0.0))
     search = memories.search(cast("Connection", seen), DEFAULT_TENANT, owner_of("u:somebody"), scoring, where)
     asyncio.run(search)
