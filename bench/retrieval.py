@@ -299,7 +299,7 @@ def _quiet(found: Sequence[Quiet]) -> Table:
     """By half, set and kind of query."""
     groups: dict[str, list[Quiet]] = defaultdict(list)
     for one in found:
-        half = "held out" if one.half == "b" else "chosen on"
+        half = "chosen on" if one.half == "a" else "held out"
         for group in (f"{half}: all", f"{half}: {one.name}", f"{half}: {one.kind}"):
             groups[group].append(one)
     rows = []

@@ -41,15 +41,12 @@ _ASKS = re.compile(
 )
 _WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
 _APOSTROPHE = str.maketrans("\u2019", "'")
-_PHRASES = re.compile(
-    "|".join(
-        [
-            rf"\b(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})\b",
-            rf"\b(?:{'|'.join(ENGLISH_PRAISE)}) (?:{'|'.join(ENGLISH_PRAISED)})\b",
-            *map(re.escape, sorted(CHINESE_PHRASES, key=len, reverse=True)),
-        ]
-    )
+_ENGLISH_PHRASE = re.compile(
+    rf"\b(?:(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})|"
+    rf"(?:{'|'.join(ENGLISH_PRAISE)}) (?:{'|'.join(ENGLISH_PRAISED)}))\b"
 )
+_CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=True)))
+"""By itself it passes over other scripts at once: all that it begins with is known."""
 _NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
 # Characters that make a pair meaningless: grammar, or a pair across the boundary of two words.
 _GRAMMAR = frozenset(
@@ -75,7 +72,8 @@ def has_subject(text: str) -> bool:
     folded = fold(text).translate(_APOSTROPHE) if len(text) <= SMALL_TALK_CHARACTERS else ""
     if not folded or _WHO_ASKS.search(folded):
         return bool(text)
-    return any(_is_subject(word) for word in words(_PHRASES.sub(" ", folded)))
+    rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", folded))
+    return any(_is_subject(word) for word in words(rest))
 
 
 def parts(text: str) -> list[str]:

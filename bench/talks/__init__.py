@@ -42,7 +42,7 @@ class Unasked:
     """A query that nothing in any of the sets answers."""
 
     half: str
-    """``a``: constants were chosen on it; ``b``: held out."""
+    """``a``: constants were chosen on it; ``b`` and ``c``: held out."""
     kind: str
     text: str
 
