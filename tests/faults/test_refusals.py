@@ -98,7 +98,7 @@ def test_a_provider_that_refuses_most_texts_loses_no_vector(conversation: Conver
     append(conversation.client, conversation.name, [user(f"nettle {number}") for number in range(10)])
     wait_for(lambda: conversation.jobs()["lanes"].get("embedding", {}).get("stopped") is not None)
     assert conversation.jobs()["unindexed"] >= 10
-    assert "nearly everything" in conversation.jobs()["lanes"]["embedding"]["error"]
+    wait_for(lambda: "nearly everything" in (conversation.error_of("embedding") or ""))
     assert conversation.jobs()["dead"] == 0
 
     provider.heal()
