@@ -186,7 +186,7 @@ async def _found(
         question.text[:10_000], user_id=question.talk, mode=mode, limit=DEPTH, asked_at=asked_at[question.talk]
     )
     found = await searching.search(runtime, DEFAULT_TENANT, request)
-    return [moment.hit.seq or 0 for moment in found.moments]
+    return [hit.hit.seq or 0 for hit in found.hits]
 
 
 @dataclass
@@ -291,7 +291,7 @@ async def _unasked(runtime: Runtime, some: TalkSet) -> list[Quiet]:
             request = ContextRequest(budget=UNASKED_BUDGET, query=query.text)
             window = await context(runtime, DEFAULT_TENANT, talk.id, request)
             answer = await searching.search(runtime, DEFAULT_TENANT, SearchRequest(query.text, user_id=talk.id))
-            found.append(Quiet(some.name, query.half, query.kind, window.window.ledger.tail, bool(answer.moments)))
+            found.append(Quiet(some.name, query.half, query.kind, window.window.ledger.tail, bool(answer.hits)))
     return found
 
 

@@ -59,8 +59,8 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
     memory_request = _checked(caller, parse_model(schemas.MemoryBody, value))
 
     async def work(connection: Connection) -> StoredResponse:
-        moment, conversation = await remembering.remember(runtime, connection, caller.tenant, memory_request)
-        text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(moment)))
+        found, conversation = await remembering.remember(runtime, connection, caller.tenant, memory_request)
+        text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
@@ -208,7 +208,7 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
     result = await searching.search(runtime, caller.tenant, request)
     result = replace(result, warnings=[*result.warnings, *warnings])
     shown = "\n".join([expanded or body.query, *body.queries])
-    size = searching.size(result.moments, shown)
+    size = searching.size(result.hits, shown)
     return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, shown)))
 
 
@@ -292,8 +292,8 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
     """Get a memory in full, up to 100 KB."""
     async with runtime.database.snapshot(caller.tenant) as connection:
-        moment = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
-    if moment is None:
+        found = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
+    if found is None:
         raise errors.NotFound("There is no such memory.")
-    size = len(moment.text if moment.whole is None else moment.whole["content"])
-    return await run_in_thread_if_large(size, lambda: json_value(searching.detail(moment)))
+    size = len(found.text if found.whole is None else found.whole["content"])
+    return await run_in_thread_if_large(size, lambda: json_value(searching.detail(found)))

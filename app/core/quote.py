@@ -40,7 +40,7 @@ def archive_text(uuid: str, tool: str, text: str, part: str, language: Language)
     return f"<quire-archive {titled(title)}>\n{neutral(text)}\n</quire-archive>"
 
 
-def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
+def passage_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
     """Return a passage of an earlier message: what a search brought back."""
     time = since.strftime("%Y-%m-%d")
     where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
@@ -49,8 +49,8 @@ def moment_text(page: int, role: str, text: str, since: datetime, elsewhere: str
     return f"[{where}, {time}] {titled(role)}: {_said(role, text)}"
 
 
-def moments_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
-    """Return the heading above the moments of a day, so that each needs only its page and speaker.
+def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
+    """Return the heading above the passages of a day, so that each needs only its page and speaker.
 
     ``is_newest``: no other day is later, so it takes precedence if days contradict each other.
     """
@@ -60,8 +60,8 @@ def moments_heading(day: str, elsewhere: str | None, language: Language, *, is_n
     return wording.BY_DAY_ELSEWHERE.say(language, day=day, name=titled(elsewhere))
 
 
-def moment_line(page: int, role: str, text: str, name: str | None = None) -> str:
-    """Return a moment below its heading; ``name`` is the speaker's."""
+def passage_line(page: int, role: str, text: str, name: str | None = None) -> str:
+    """Return a passage below its heading; ``name`` is the speaker's."""
     who = role if name is None else f"{role} ({name})"
     quoted = f"{titled(who)}: {_said(role, text)}"
     return f"[{page}] {quoted}" if page else quoted

@@ -100,10 +100,10 @@ def _to_notes(request: Request, conversation_id: str) -> Response:
 @router.get("/memories/{memory_key}")
 async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as connection:
-        moment = await searching.memory(connection, viewer.tenant, memory_key, viewer.scope, sensitive=viewer.sensitive)
-    if moment is None:
+        found = await searching.memory(connection, viewer.tenant, memory_key, viewer.scope, sensitive=viewer.sensitive)
+    if found is None:
         raise errors.NotFound("There is no such memory.")
-    memory = await anyio.to_thread.run_sync(searching.detail, moment)
+    memory = await anyio.to_thread.run_sync(searching.detail, found)
     can_edit = viewer.may_write and memory["memory_type"] in OWN_TYPES and not memory["is_cut"]
     return await page(request, "memory.html", section="search", viewer=viewer, memory=memory, can_edit=can_edit)
 

@@ -216,7 +216,7 @@ async def _found(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> di
         relevance_min=RELEVANCE_MIN, sensitive=viewer.sensitive,
     )  # fmt: skip
     found = await searching.search(runtime, viewer.tenant, wanted)
-    scores = [round(moment.hit.score, 1) for moment in found.moments]
+    scores = [round(hit.score, 1) for hit in found.hits]
     answer = searching.answer(found, params["query"])
     answer["results"] = [{**one, "score": score} for one, score in zip(answer["results"], scores, strict=True)]
     return answer

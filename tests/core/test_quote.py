@@ -17,7 +17,7 @@ from app.core.head import compose as compose_head
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
-from app.core.quote import Said, archive_text, memories_text, moment_line, moment_text, page_text
+from app.core.quote import Said, archive_text, memories_text, page_text, passage_line, passage_text
 from tests.core.book import count, topics
 
 SINCE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -90,8 +90,10 @@ def test_the_messages_of_a_quoted_page_are_those_it_has(texts: list[str], langua
 def test_the_memories_in_a_quotation_are_those_that_were_found(
     texts: list[str], elsewhere: str, tool: str, language: Language
 ) -> None:
-    lines = [moment_text(0, f"tool {tool}", text, SINCE, elsewhere, language) for text in texts]
-    lines += [moment_line(4, "user", text, tool) for text in texts] + [moment_line(0, f"tool {tool}", t) for t in texts]
+    lines = [passage_text(0, f"tool {tool}", text, SINCE, elsewhere, language) for text in texts]
+    lines += [passage_line(4, "user", text, tool) for text in texts] + [
+        passage_line(0, f"tool {tool}", t) for t in texts
+    ]
     quoted = memories_text(tool, lines)
     assert frames(quoted) == 2
     assert len(headers(quoted, 1, -1)) == 3 * len(texts)
@@ -164,7 +166,7 @@ def test_a_quoted_archive_has_its_own_frame_only(tool: str, text: str, language:
 
 @given(hostile, hostile, languages)
 def test_a_quoted_moment_has_no_frame(text: str, elsewhere: str, language: Language) -> None:
-    assert frames(moment_text(3, "user", text, SINCE, elsewhere, language)) == 0
+    assert frames(passage_text(3, "user", text, SINCE, elsewhere, language)) == 0
 
 
 @given(hostile, hostile, hostile, languages)

@@ -101,4 +101,4 @@ async def find(made: Runtime, query: str, mode: searching.Mode = "hybrid", **mor
 
 
 def texts(found: Found) -> list[str]:
-    return [moment.text for moment in found.moments]
+    return [hit.text for hit in found.hits]

@@ -28,7 +28,7 @@ async def talked(made: Runtime, language: str) -> str:
 
 
 async def scores(made: Runtime, query: str) -> dict[str, float]:
-    return {one.text: one.score for one in (await find(made, query, limit=50)).moments}
+    return {one.text: one.score for one in (await find(made, query, limit=50)).hits}
 
 
 @pytest.mark.parametrize("language", ASKED)

@@ -141,13 +141,13 @@ async def test_two_workers_on_one_owner_do_no_harm(made: Runtime) -> None:
 
 async def test_memories_erased_meanwhile_get_no_vector(made: Runtime) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
-        moment, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
+        found, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
     async with made.database.begin(DEFAULT_TENANT) as connection:
-        await erase_memory(Transaction(made, connection, DEFAULT_TENANT), moment.key, sensitive=True)
+        await erase_memory(Transaction(made, connection, DEFAULT_TENANT), found.key, sensitive=True)
     async with made.database.begin(DEFAULT_TENANT) as connection:
         model = embeddings.model_id("meanings", 2)
-        await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(moment.key, [0.6, 0.8])], [moment.key])
+        await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(found.key, [0.6, 0.8])], [found.key])
     assert await rows(made, "SELECT FROM embeddings") == []
 
 

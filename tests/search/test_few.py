@@ -37,4 +37,4 @@ async def test_the_right_one_is_relevant_and_the_others_are_not(made: Runtime, m
 
 
 def relevances(found: Found) -> list[float]:
-    return [relevance(moment.hit.score) for moment in found.moments]
+    return [relevance(hit.score) for hit in found.hits]

@@ -42,7 +42,7 @@ async def test_a_rare_word_is_found_first_in_every_mode_with_a_high_relevance(ma
     for mode in ("keyword", "semantic", "hybrid"):
         found = await find(made, "green tea from Hangzhou", mode)
         assert texts(found)[0] == TEA["content"], mode
-        scores = [relevance(moment.hit.score) for moment in found.moments]
+        scores = [relevance(hit.score) for hit in found.hits]
         assert scores == sorted(scores, reverse=True)
         assert scores[0] > 0.5
         assert all(0 <= score <= 1 for score in scores)
@@ -53,8 +53,8 @@ async def test_a_minimum_relevance_means_the_same_in_every_mode(made: Runtime) -
     for mode in ("keyword", "semantic", "hybrid"):
         found = await find(made, "green tea from Hangzhou", mode, relevance_min=0.5)
         assert texts(found)[0] == TEA["content"]
-        assert all(relevance(moment.hit.score) >= 0.5 for moment in found.moments)
-        assert found.total == len(found.moments) < 5, mode
+        assert all(relevance(hit.score) >= 0.5 for hit in found.hits)
+        assert found.total == len(found.hits) < 5, mode
 
 
 async def test_few_memories_are_ranked_with_distinct_scores(made: Runtime) -> None:
@@ -65,7 +65,7 @@ async def test_few_memories_are_ranked_with_distinct_scores(made: Runtime) -> No
     for query, wanted in (("What is the cat called?", said[0]), ("automobile trouble near Lyon", CAR)):
         found = await find(made, query)
         assert texts(found)[0] == wanted["content"]
-        scores = [relevance(moment.hit.score) for moment in found.moments]
+        scores = [relevance(hit.score) for hit in found.hits]
         assert scores[0] > 2 * scores[1]
         assert scores[-1] < 0.1
 
@@ -99,13 +99,13 @@ async def test_filters_apply_in_every_mode(made: Runtime) -> None:
 async def test_expired_memories_are_not_found(made: Runtime) -> None:
     async with made.database.begin(DEFAULT_TENANT) as connection:
         wanted = MemoryRequest("The code word is heron", "fact", user_id="u")
-        moment, _ = await remember(made, connection, DEFAULT_TENANT, wanted)
+        found, _ = await remember(made, connection, DEFAULT_TENANT, wanted)
     await drain(made)
     assert texts(await find(made, "code word heron"))
     async with made.database.begin(DEFAULT_TENANT) as connection:
         await connection.execute(
             "UPDATE memories SET expires_at = now() - interval '1 minute' WHERE tenant_id = $1 AND id = $2",
-            DEFAULT_TENANT, moment.key,
+            DEFAULT_TENANT, found.key,
         )  # fmt: skip
     for mode in ("keyword", "semantic", "hybrid"):
         assert texts(await find(made, "code word heron", mode)) == []
@@ -119,8 +119,8 @@ async def test_a_neighbour_lifts_a_turn_of_a_dialogue_but_not_an_entry_of_a_list
     )
     seeded = await find(made, "passport drawer", "keyword", user_id="a")
     entries = await find(made, "passport drawer", "keyword", user_id="b")
-    alone = {moment.text: moment.hit.score for moment in entries.moments}
-    lifted = {moment.text: moment.hit.score for moment in seeded.moments}
+    alone = {hit.text: hit.score for hit in entries.hits}
+    lifted = {hit.text: hit.score for hit in seeded.hits}
     assert lifted["In the drawer."] > alone["In a drawer."]
 
 

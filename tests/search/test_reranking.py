@@ -53,7 +53,7 @@ async def test_the_rerankers_order_counts_and_scores_stay_by_place(
     api.rerank.default = fake.last_first()
     found = await find(reranking_runtime, "tea from Hangzhou")
     assert texts(found) == texts(before)[::-1]
-    assert [one.score for one in found.moments] == [one.score for one in before.moments]
+    assert [one.score for one in found.hits] == [one.score for one in before.hits]
     assert (found.total, found.mode, found.warnings) == (before.total, before.mode, before.warnings)
     [request] = api.rerank.requests
     assert request.body["documents"] == [f"Mei: {text}" for text in texts(before)]
@@ -98,7 +98,7 @@ async def test_a_reranker_that_fails_leaves_the_order_and_a_warning(
     before = await find(made, "tea from Hangzhou")
     api.rerank.default = fault
     found = await find(reranking_runtime, "tea from Hangzhou")
-    assert found.moments == before.moments
+    assert found.hits == before.hits
     assert found.warnings == [reranking.UNAVAILABLE]
 
 
@@ -106,8 +106,8 @@ async def test_nothing_and_a_single_result_need_no_reranker(
     reranking_runtime: Runtime, made: Runtime, api: FakeOpenAI
 ) -> None:
     await told(made, 1)
-    assert len((await find(reranking_runtime, "tea")).moments) == 1
-    assert (await find(reranking_runtime, "tea", user_id="another")).moments == []
+    assert len((await find(reranking_runtime, "tea")).hits) == 1
+    assert (await find(reranking_runtime, "tea", user_id="another")).hits == []
     assert api.rerank.requests == []
 
 

@@ -56,10 +56,10 @@ async def shown(made: Runtime, user_id: str, kind: str) -> float:
     queries = [query for query in talks.unasked() if query.kind.startswith(kind)]
     assert len(queries) >= 40
     found = [await find(made, query.text, user_id=user_id, limit=10) for query in queries]
-    return fmean(bool(one.moments) for one in found)
+    return fmean(bool(one.hits) for one in found)
 
 
 async def recall(made: Runtime, question: Question, mode: searching.Mode) -> float:
     """The part of the evidence among the first ten."""
     found = await find(made, question.text, mode, user_id=question.talk, limit=10)
-    return len(question.evidence & {moment.hit.seq for moment in found.moments}) / len(question.evidence)
+    return len(question.evidence & {hit.hit.seq for hit in found.hits}) / len(question.evidence)

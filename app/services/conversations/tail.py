@@ -20,7 +20,7 @@ from app.core.assemble import free_for_tail
 from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy, RecallScope, TailItem, Window, WindowWarning
 from app.core.narrowing import EVERYTHING, Narrowing
-from app.core.quote import archive_text, moment_line, moments_heading
+from app.core.quote import archive_text, day_heading, passage_line
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
@@ -177,9 +177,9 @@ async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query:
         if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
         and not _is_in_view(hit, search)
     ]
-    moments = await searching.moments(connection, tenant, good, sensitive=sensitive)
-    size = sum(len(hit.text) for hit in moments)
-    hits = await run_in_thread_if_large(size, worth_showing, moments, query.text)
+    found = await searching.with_texts(connection, tenant, good, sensitive=sensitive)
+    size = sum(len(hit.text) for hit in found)
+    hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
 
 
@@ -249,9 +249,9 @@ def _fitted(
     dated: set[tuple[str | None, str]] = set()
     for hit in relevant:
         elsewhere = hit.elsewhere(conversation.id)
-        heading = moments_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
+        heading = day_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
         more = 0 if (elsewhere, hit.day) in dated else runtime.tokens.count(heading) + 1
-        text = moment_line(hit.hit.page or 0, hit.role, hit.text)
+        text = passage_line(hit.hit.page or 0, hit.role, hit.text)
         tokens = runtime.tokens.count(text) + 1
         if tokens + more > free:
             continue
@@ -262,7 +262,7 @@ def _fitted(
             break
     items: list[TailItem] = []
     for day in by_day(taken, lambda one: one[0], conversation.id):
-        heading = moments_heading(day.day, day.elsewhere, language, is_newest=day.is_newest)
+        heading = day_heading(day.day, day.elsewhere, language, is_newest=day.is_newest)
         more = runtime.tokens.count(heading) + 1
         for hit, text, tokens in day.told:
             shown = f"{heading}\n{text}" if more else text

@@ -258,7 +258,7 @@ async def _erase_archives(tx: Transaction, rows: Sequence[Record]) -> tuple[Coun
             text = replacements[str(row["id"])]
             view = await archives.replace_shown(*tx.at, message, row["id"], text, ERASED_TOKENS_MAX)
             if view is not None:
-                again = archiving.moments(message, owner_of(row["scope"]), view)
+                again = archiving.passages_of(message, owner_of(row["scope"]), view)
                 await appending.remember(*tx.at, again, embeds=tx.embeds)
             counts["messages"] += 1
         counts.update(archives=1, **await archives.delete(*tx.at, row["id"], row["scope"]))

@@ -324,7 +324,7 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
-def moments(message: Record, owner: UUID, view: str) -> list[NewMemory]:
+def passages_of(message: Record, owner: UUID, view: str) -> list[NewMemory]:
     """Return the searchable passages of a message that has changed."""
     shown_messages, said_at = chat_messages(view), message["said_at"]
     return [

@@ -59,8 +59,8 @@ async def remember(
     await insertion.insert_remembered(runtime, connection, tenant, [new])
     hit = await memories.find(connection, tenant, new.id)
     assert hit is not None
-    (moment,) = await searching.moments(connection, tenant, [hit], sensitive=True)
-    return moment, conversation
+    (found,) = await searching.with_texts(connection, tenant, [hit], sensitive=True)
+    return found, conversation
 
 
 def prepared(request: MemoryRequest, owner: UUID, uid: UUID | None) -> Remembered:

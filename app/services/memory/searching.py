@@ -99,7 +99,7 @@ class SearchRequest:
 class Found:
     """The results of a search, best first."""
 
-    moments: Sequence[SearchHit]
+    hits: Sequence[SearchHit]
     total: int
     mode: Mode
     query_expanded: str | None = None
@@ -265,15 +265,16 @@ async def _search(
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
-        hits, total = results.hits, results.total
-        all_moments = await moments(connection, tenant, hits, sensitive=request.sensitive)
-        if known and all_moments and not _may_answer(query, results, all_moments):
-            waiting = await embeddings.any_waiting(connection, tenant, owner_of(scope), [hit.id for hit in hits])
+        total = results.total
+        found = await with_texts(connection, tenant, results.hits, sensitive=request.sensitive)
+        if known and found and not _may_answer(query, results, found):
+            ids = [hit.id for hit in results.hits]
+            waiting = await embeddings.any_waiting(connection, tenant, owner_of(scope), ids)
             if not waiting:  # by words alone it cannot be told
                 return KEPT_BACK
-        size = sum(len(hit.text) for hit in all_moments)
-        distinct = await run_in_thread_if_large(size, worth_showing, all_moments, query.text)
-        if len(distinct) == len(all_moments) or len(hits) < limit:
+        size = sum(len(hit.text) for hit in found)
+        distinct = await run_in_thread_if_large(size, worth_showing, found, query.text)
+        if len(distinct) == len(found) or len(results.hits) < limit:
             break
     return _Answer(distinct[: request.limit], total)
 
@@ -291,7 +292,7 @@ def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool
 def answer(result_set: Found, query: str) -> dict[str, Any]:
     """Return a search's response over HTTP."""
     return {
-        "results": [result(moment, query) for moment in result_set.moments],
+        "results": [result(hit, query) for hit in result_set.hits],
         "total_found": result_set.total,
         "mode": result_set.mode,
         "search_query_expanded": result_set.query_expanded,
@@ -324,11 +325,11 @@ async def memory(
 ) -> SearchHit | None:
     """Return a memory with its text; with a scope, only if it belongs to that scope."""
     hit = await memories.find(connection, tenant, key, owner_of(scope) if scope is not None else None)
-    matches = await moments(connection, tenant, [hit], sensitive=sensitive) if hit else []
+    matches = await with_texts(connection, tenant, [hit], sensitive=sensitive) if hit else []
     return matches[0] if matches else None
 
 
-async def moments(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
+async def with_texts(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
     """Return the hits with their texts, in the same order.
 
     Hits that no longer exist are left out, and so are sensitive ones unless ``sensitive``.
@@ -384,22 +385,22 @@ def _told(
 DETAIL_BYTES = 100_000
 
 
-def fields(moment: SearchHit, query: str) -> dict[str, Any]:
+def fields(found: SearchHit, query: str) -> dict[str, Any]:
     """Return what a search and a memory in full have in common."""
-    hit = moment.hit
+    hit = found.hit
     return {
-        "memory_key": str(moment.key),
+        "memory_key": str(found.key),
         "memory_type": hit.type,
-        "summary": moment.line or message_line("user", moment.text),
-        "content_preview": preview(moment.text, query),
+        "summary": found.line or message_line("user", found.text),
+        "content_preview": preview(found.text, query),
         "relevance_score": round(relevance(hit.score), 4),
         "created_at": time_text(hit.created_at),
-        "keywords": list(moment.whole["keywords"]) if moment.whole else key_terms(moment.text, 5),
+        "keywords": list(found.whole["keywords"]) if found.whole else key_terms(found.text, 5),
         "conversation_id": hit.conversation_id,
         "page": hit.page,
-        "message_ids": [str(moment.message_id)] if moment.message_id else [],
+        "message_ids": [str(found.message_id)] if found.message_id else [],
         "archive_id": str(hit.archive_id) if hit.archive_id else None,
-        "metadata": json.loads(moment.whole["metadata"]) if moment.whole else _sent_metadata(moment.body),
+        "metadata": json.loads(found.whole["metadata"]) if found.whole else _sent_metadata(found.body),
     }
 
 
@@ -411,25 +412,25 @@ def _sent_metadata(body: str) -> dict[str, Any]:
     return sent if isinstance(sent, dict) and len(dumps(sent)) <= METADATA_MAX else {}
 
 
-def result(moment: SearchHit, query: str) -> dict[str, Any]:
-    """Return a moment as a search answers it."""
-    return {**fields(moment, query), "similar": moment.similar}
+def result(found: SearchHit, query: str) -> dict[str, Any]:
+    """Return a hit as a search answers it."""
+    return {**fields(found, query), "similar": found.similar}
 
 
-def size(moments: Sequence[SearchHit], query: str) -> int:
+def size(hits: Sequence[SearchHit], query: str) -> int:
     """Return how many characters ``result`` will process in total."""
-    return sum(len(moment.text) + len(moment.body) + len(query) for moment in moments)
+    return sum(len(hit.text) + len(hit.body) + len(query) for hit in hits)
 
 
-def detail(moment: SearchHit) -> dict[str, Any]:
+def detail(found: SearchHit) -> dict[str, Any]:
     """Return a memory in full, to 100 KB."""
-    text = with_nul(moment.whole["content"], moment.whole["nul_offsets"]) if moment.whole else moment.text
+    text = with_nul(found.whole["content"], found.whole["nul_offsets"]) if found.whole else found.text
     content = text.encode()
     is_cut = len(content) > DETAIL_BYTES
     shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
-    whole = moment.whole
+    whole = found.whole
     return {
-        **fields(moment, ""),
+        **fields(found, ""),
         "content": shown,
         "is_cut": is_cut,
         "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",

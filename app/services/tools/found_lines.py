@@ -8,7 +8,7 @@ from typing import Any
 from app.core import wording
 from app.core.model import Language
 from app.core.neutral import neutral, titled
-from app.core.quote import memories_text, moment_line, moment_text, moments_heading
+from app.core.quote import day_heading, memories_text, passage_line, passage_text
 from app.services.memory.grepping import Hit, Lines
 from app.services.memory.hits import SearchHit, by_day
 from app.services.memory.keywords import Keyword
@@ -25,24 +25,24 @@ def hit_text(hit: Hit, here: str | None, language: Language) -> str:
         at = {"uuid": hit.archive_id, "offset": hit.line.offset}
         role = wording.ON_ARCHIVED_LINE.say(language, role=hit.role, line=hit.line.number, **at)
     elsewhere = None if hit.conversation_id == here else hit.conversation_id
-    return moment_text(hit.page or 0, role, hit.line.shown, hit.said_at, elsewhere, language)
+    return passage_text(hit.page or 0, role, hit.line.shown, hit.said_at, elsewhere, language)
 
 
 def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | None, language: Language) -> str:
     """Format a search's results, and which of its queries found nothing; ``shown`` are the results as values."""
     lines = []
-    for moment, one in zip(found.moments, shown, strict=True):
+    for hit, one in zip(found.hits, shown, strict=True):
         key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
-        lines.append((moment, f"{found_line(moment, one['content_preview'], language)} {key}"))
+        lines.append((hit, f"{found_line(hit, one['content_preview'], language)} {key}"))
     title = wording.SOME_OF.say(language, count=len(lines), total=found.total)
-    return moments_text(title, lines, here, language) + _not_found(found.unanswered, language)
+    return passages_text(title, lines, here, language) + _not_found(found.unanswered, language)
 
 
-def moments_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str | None, language: Language) -> str:
+def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str | None, language: Language) -> str:
     """Quote what a search found for a model, by day; ``found`` has the line of each, which ``found_line`` makes."""
     lines = []
     for day in by_day(found, lambda one: one[0], here):
-        lines.append(moments_heading(day.day, day.elsewhere, language, is_newest=day.is_newest))
+        lines.append(day_heading(day.day, day.elsewhere, language, is_newest=day.is_newest))
         lines += [line for _, line in day.told]
     return memories_text(title, lines)
 
@@ -50,7 +50,7 @@ def moments_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str |
 def found_line(found: SearchHit, text: str, language: Language) -> str:
     """Format a memory for a model: page, speaker, text, and how many older ones say the same."""
     more = wording.MORE_LIKE_IT.say(language, count=found.similar) if found.similar else ""
-    return moment_line(found.hit.page or 0, found.role, text, found.name) + more
+    return passage_line(found.hit.page or 0, found.role, text, found.name) + more
 
 
 def _not_found(queries: Sequence[str], language: Language) -> str:

@@ -24,7 +24,7 @@ from app.core.grep import Refused
 from app.core.model import Language
 from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.profile import policy_of
-from app.core.quote import archive_text, memories_text, moment_text, moments_heading
+from app.core.quote import archive_text, day_heading, memories_text, passage_text
 from app.core.scope import scope_of
 from app.postgres.database import Connection
 from app.recall import tools
@@ -45,7 +45,7 @@ from app.services.tools.found_lines import (
     found_title,
     hit_text,
     keywords_text,
-    moments_text,
+    passages_text,
     search_text,
 )
 from app.store import conversations, messages
@@ -265,11 +265,11 @@ async def _search_memories(
         sensitive=asking.sensitive,
     )
     search_results = await searching.search(runtime, tenant, request)
-    if not search_results.moments:
+    if not search_results.hits:
         return _nothing(search_results.warnings, language)
     query = "\n".join([expansion or query, *queries])
     results = await run_in_thread_if_large(
-        searching.size(search_results.moments, query), _results, search_results.moments, query
+        searching.size(search_results.hits, query), _results, search_results.hits, query
     )
     text = search_text(search_results, results, _conversation(asking), language)
     return Answer(text, results)
@@ -279,8 +279,8 @@ def _conversation(asking: Asker) -> str | None:
     return asking.conversation.id if asking.conversation is not None else None
 
 
-def _results(moments: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
-    return [{**searching.result(moment, query), "role": moment.role} for moment in moments]
+def _results(hits: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
+    return [{**searching.result(hit, query), "role": hit.role} for hit in hits]
 
 
 async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language) -> Answer:
@@ -323,22 +323,22 @@ async def _recall_memory(
     limit = runtime.defaults.recall_top_k
     request = SearchRequest(query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive)
     results = await searching.search(runtime, tenant, request)
-    if not results.moments:
+    if not results.hits:
         return _nothing(results.warnings, language)
     free = epochs.room_for_recall(runtime, asking.conversation).usual
     here = _conversation(asking)
     taken: list[tuple[SearchHit, str]] = []
-    for moment in results.moments:
-        free -= await runtime.count(moments_heading(moment.day, moment.elsewhere(here), language, is_newest=True))
-        line = found_line(moment, moment.text, language)
+    for hit in results.hits:
+        free -= await runtime.count(day_heading(hit.day, hit.elsewhere(here), language, is_newest=True))
+        line = found_line(hit, hit.text, language)
         tokens = await runtime.count(line)
         if taken and tokens > free:
             break
         if tokens > free:
             line = await clipped(runtime, line, free) + wording.CUT_PAGE.say(language)
         free -= tokens
-        taken.append((moment, line))
-    text = moments_text(wording.RELEVANT_PASSAGES.say(language), taken, here, language)
+        taken.append((hit, line))
+    text = passages_text(wording.RELEVANT_PASSAGES.say(language), taken, here, language)
     return Answer(text, text)
 
 
@@ -353,15 +353,15 @@ async def _get_memory_detail(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
     key = _uuid(arguments["memory_key"])
-    moment = None
+    found = None
     if key is not None:
         async with runtime.database.snapshot(tenant) as connection:
-            moment = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
-    if moment is None:
+            found = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
+    if found is None:
         return Answer(wording.NO_MEMORY.say(language), is_error=True)
-    detail = {**await anyio.to_thread.run_sync(searching.detail, moment), "role": moment.role}
-    hit, elsewhere = moment.hit, moment.elsewhere(_conversation(asking))
-    line = moment_text(hit.page or 0, moment.role, detail["content"], hit.created_at, elsewhere, language)
+    detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
+    hit, elsewhere = found.hit, found.elsewhere(_conversation(asking))
+    line = passage_text(hit.page or 0, found.role, detail["content"], hit.created_at, elsewhere, language)
     shown = await clipped(runtime, line, epochs.room_for_recall(runtime, asking.conversation).most)
     cut = "" if shown == line else wording.CUT.say(language)
     return Answer(memories_text(str(key), [shown + cut]), detail)
