@@ -222,7 +222,7 @@ def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchH
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one query of a search found."""
+    """The results of one query of a search."""
 
     hits: list[SearchHit]
     total: int

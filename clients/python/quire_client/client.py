@@ -409,7 +409,7 @@ def _error(
 
 
 def _next_end(error: Invalid) -> int:
-    """How much of a list with too many new messages can be synced next. Raises the error if that is not it."""
+    """Return how much of a list with too many new messages can be synced next. Raises any other error."""
     if "messages_max" not in error.extra:
         raise error
     return int(error.extra["matched"]) + int(error.extra["messages_max"])

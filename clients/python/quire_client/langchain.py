@@ -153,7 +153,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         _logger.warning("Quire is not available, so the model is given the whole list: %s", error)
 
     def _said(self, conversation: str) -> dict[str, Any]:
-        """How a list is synced, with what the model's API counted since the last time."""
+        """Return how a list is synced, with what the model's API counted since the last time."""
         return {
             "user_id": self._user_id,
             "on_fork": "append",
@@ -206,7 +206,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
 
 def offered(answer: Json) -> list[Json]:
-    """Of `GET /tools` in OpenAI form, the tools that windows offer."""
+    """Return the tools that windows offer, from an answer of `GET /tools` in OpenAI form."""
     return [tool for tool in answer["tools"] if tool["function"]["name"] in answer["window"]]
 
 
@@ -223,7 +223,7 @@ def _name(tool: BaseTool | dict[str, Any]) -> str:
 
 
 def _newest_user_text(messages: Sequence[BaseMessage]) -> str | None:
-    """What the newest user message says, as far as a query takes it; None where it says nothing."""
+    """Return what the newest user message says, as far as a query takes it; None where it says nothing."""
     newest = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
     return newest.text.strip()[:QUERY_CHARACTERS_MAX] or None if newest is not None else None
 

@@ -213,7 +213,7 @@ def _is_wanted(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -
 
 
 def _holds(value: Any, condition: Any) -> bool:
-    """Whether a value equals a condition, or meets all of its operators, which compare numbers."""
+    """Return whether a value equals a condition, or meets all of its operators, which compare numbers."""
     if not isinstance(condition, dict):
         return bool(value == condition)
     if not any(name.startswith("$") for name in condition):

@@ -12,7 +12,7 @@ STATUSES = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how patiently. A `Retry-After` longer than `pause_max` is not waited for."""
+    """Retry so often and so patiently. A `Retry-After` longer than `pause_max` is not waited for."""
 
     times: int = 3
     pause: float = 0.25
