@@ -30,11 +30,12 @@ _TOKEN = re.compile(
 )
 _NAME = re.compile(r"[A-Z][a-zà-ÿ]+(?:[ \t](?:of |de |the |van )?[A-Z][a-zà-ÿ]+){1,3}")
 _TITLED = re.compile(r"《([^《》\n]{2,30})》")
+# It begins with a set of characters, so that re looks only where one of them stands.
 _QUANTITY = re.compile(
-    r"[$€£¥]\d[\d,.]{0,24}(?:\s?(?:million|billion|[kKmMbB])\b)?"
-    r"|(?<![\d,.])\d[\d,.]{0,24}\s?(?:%|°[CF]|(?:[KMGT]i?B|[kKMG]?Hz|ms|kg|km|cm|mm|mg|ml|kWh|mph|USD|EUR|RMB|CNY"
+    r"[$€£¥\d](?:(?<=[$€£¥])\d[\d,.]{0,24}(?:\s?(?:million|billion|[kKmMbB])\b)?"
+    r"|(?<=\d)(?<![\d,.]\d)[\d,.]{0,24}\s?(?:%|°[CF]|(?:[KMGT]i?B|[kKMG]?Hz|ms|kg|km|cm|mm|mg|ml|kWh|mph|USD|EUR|RMB|CNY"
     r"|million|billion"
-    r"|met(?:er|re)s?|miles?|tokens|users|people|degrees)\b|亿元|万元|美元|亿|万|元|公里|千米|米|公斤|吨|岁|人|%|％)"
+    r"|met(?:er|re)s?|miles?|tokens|users|people|degrees)\b|亿元|万元|美元|亿|万|元|公里|千米|米|公斤|吨|岁|人|%|％))"
 )
 _EXTENSION = re.compile(
     r"\.(?:py|js|jsx|ts|tsx|md|json|jsonl|csv|tsv|txt|pdf|go|rs|java|kt|rb|php|c|h|cpp|cs|ya?ml|toml|ini|cfg|html?"
@@ -134,14 +135,13 @@ def _number(value: float) -> str:
 
 def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> dict[str, float]:
     """Score every single-word candidate, in order of first appearance."""
-    counts: Counter[str] = Counter()
-    for token, times in Counter(tokens).items():
+    candidates: list[str] = []
+    for token in tokens:
         if token in segmented:
-            for word in segmented[token]:
-                counts[word] += times
+            candidates.extend(segmented[token])
         elif token not in _PUNCTUATION:
-            counts[token] += times
-    merged = _merged_by_case(counts)
+            candidates.append(token)
+    merged = _merged_by_case(Counter(candidates))
     total = len(merged) or 1
     scores: dict[str, float] = {}
     for rank, (token, times) in enumerate(merged.items()):
@@ -218,8 +218,7 @@ def _plain(token: str, lower: str) -> float:
 def _phrases(text: str) -> Iterator[tuple[str, float]]:
     """Yield names of several words, quoted titles, and numbers with their units."""
     for pattern, weight in ((_NAME, 2.2), (_TITLED, 2.4), (_QUANTITY, 1.5)):
-        counts = Counter(match[1] if pattern is _TITLED else match[0] for match in pattern.finditer(text))
-        for phrase, times in counts.most_common(60):
+        for phrase, times in Counter(pattern.findall(text)).most_common(60):
             trimmed = _without_stop_words(squeeze(phrase)) if pattern is _NAME else squeeze(phrase).rstrip(".,")
             if 2 < len(trimmed) <= _MAX_TERM or pattern is _QUANTITY:
                 yield trimmed, (1 + math.log2(times)) * weight
@@ -251,10 +250,8 @@ def _pairs(
             previous = token
         else:
             previous = ""
-    pairs = Counter(word_pairs)
-    for (first, second), times in pairs.most_common(80):
-        if times < 2:
-            break
+    repeated = Counter({pair: times for pair, times in Counter(word_pairs).items() if times > 1})
+    for (first, second), times in repeated.most_common(80):
         joint = f"{first}{second}" if is_han(first) else f"{first} {second}"
         if first != second and len(joint) <= 40:
             yield joint, (1 + math.log2(times)) * 0.62 * (rarity(first) + rarity(second))

@@ -100,6 +100,8 @@ def fold(text: str) -> str:
 
 def fold_each(text: str) -> str:
     """Fold character by character, keeping the length, so that offsets in the result are offsets in the text."""
+    if text.isascii():
+        return text.lower()
     return "".join(map(_fold_one, text))
 
 
