@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from typing import Any
 
 import uvloop
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class Job:
     seconds: float = 3600.0
     headers: str = ""
     """More lines of each request's head, each with its end."""
+    pipelined: int = 1
+    """Requests that a client sends before it reads their answers."""
+    reconnects: bool = False
+    """Whether it does so on a new connection each time."""
 
 
 @dataclass(frozen=True)
@@ -44,31 +50,40 @@ class Outcome:
 
 async def run(job: Job) -> Outcome:
     """Raises RuntimeError for an answer that is not 2xx."""
-    connections = [await asyncio.open_connection("127.0.0.1", job.port, limit=1 << 20) for _ in range(job.clients)]
+    connections = [await _connect(job) for _ in range(job.clients)]
     begun = time.perf_counter()
-    try:
-        latencies = await asyncio.gather(*(_client(job, i, *connections[i]) for i in range(job.clients)))
-        return Outcome([one for found in latencies for one in found], time.perf_counter() - begun)
-    finally:
-        for _, writer in connections:
-            writer.close()
+    latencies = await asyncio.gather(*(_client(job, i, connections[i]) for i in range(job.clients)))
+    return Outcome([one for found in latencies for one in found], time.perf_counter() - begun)
 
 
-async def _client(job: Job, i: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> list[float]:
-    latencies = []
+async def _connect(job: Job) -> Connection:
+    return await asyncio.open_connection("127.0.0.1", job.port, limit=1 << 20)
+
+
+async def _client(job: Job, i: int, connection: Connection) -> list[float]:
+    latencies: list[float] = []
+    requests = _requests(job, i)
     until = time.perf_counter() + job.seconds
-    for request in _requests(job, i):
-        begun = time.perf_counter()
-        writer.write(request)
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = await reader.readexactly(_length(head))
-        now = time.perf_counter()
-        if head[9:10] != b"2":
-            raise RuntimeError(f"{request[:100]!r} was answered {head[9:12].decode()}: {body[:300]!r}")
-        latencies.append(now - begun)
-        if now >= until:
-            break
-    return latencies
+    try:
+        while time.perf_counter() < until and (sent := list(islice(requests, job.pipelined))):
+            begun = time.perf_counter()
+            if job.reconnects and latencies:
+                connection[1].close()
+                connection = await _connect(job)
+            connection[1].write(b"".join(sent))
+            for request in sent:
+                await _answered(connection[0], request)
+                latencies.append(time.perf_counter() - begun)
+        return latencies
+    finally:
+        connection[1].close()
+
+
+async def _answered(reader: asyncio.StreamReader, request: bytes) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    body = await reader.readexactly(_length(head))
+    if head[9:10] != b"2":
+        raise RuntimeError(f"{request[:100]!r} was answered {head[9:12].decode()}: {body[:300]!r}")
 
 
 def _requests(job: Job, i: int) -> Iterator[bytes]:

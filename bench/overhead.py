@@ -21,6 +21,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from statistics import median
 from time import process_time
+from typing import Any
 
 import asyncpg
 
@@ -52,15 +53,17 @@ MODEL = local_embeddings.MODEL
 """The API's is called so too: the same vectors of memories serve both."""
 MESSAGES = 400
 CONVERSATIONS = max(CLIENTS)
+IN_TURN, AT_ONCE, RECONNECTING = "in turn", "8 at once", "on new connections"
+SENDING: Mapping[str, dict[str, Any]] = {IN_TURN: {}, AT_ONCE: {"pipelined": 8}, RECONNECTING: {"reconnects": True}}
+"""How a client sends: what its job says of it."""
 WAYS = (
-    ("bare", "uvicorn", "uvloop"),
-    ("bare", "uvicorn", "asyncio"),
-    ("bare", "Granian", "uvloop"),
-    ("Quire", "uvicorn", "uvloop"),
-    ("Quire", "Granian", "uvloop"),
+    ("bare", "uvicorn", "uvloop", IN_TURN),
+    ("bare", "uvicorn", "asyncio", IN_TURN),
+    ("bare", "Granian", "uvloop", IN_TURN),
+    *(("Quire", server, "uvloop", sending) for server in ("uvicorn", "Granian") for sending in SENDING),
 )
-"""Whose windows, under which server, on which loop. Of the bare handler's, and of Quire's, the first is as Quire is
-served."""
+"""Whose windows, under which server, on which loop, and how clients send. Of the bare handler's, and of Quire's, the
+first is as Quire is served."""
 LOOP_CLIENTS = 8
 MEMORIES = 10_000
 ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
@@ -140,7 +143,7 @@ def run_loops(harness: Harness, *, quick: bool) -> list[Table]:
 
 
 Found = dict[Cell, Side]
-Way = tuple[str, str, str]
+Way = tuple[str, str, str, str]
 
 
 # --- What is asked -----------------------------------------------------------------------------------
@@ -395,7 +398,9 @@ def _measured_loops(harness: Harness, known: Known, plan: Plan) -> dict[Way, Sid
     """Windows in one way and the others by turns."""
     cell = Cell("window", LOOP_CLIENTS, is_bare=True)
     with ExitStack() as stack:
-        servers = {way: stack.enter_context(_served(harness, known, way)) for way in _there()}
+        each = dict.fromkeys(way[:3] for way in _there())
+        started = {one: stack.enter_context(_served(harness, known, *one)) for one in each}
+        servers = {way: started[way[:3]] for way in _there()}
         found = {way: Side() for way in servers}
         for server in servers.values():
             _require_same_bytes(harness.api, server, _targets(cell, known))
@@ -404,7 +409,8 @@ def _measured_loops(harness: Harness, known: Known, plan: Plan) -> dict[Way, Sid
             for way in list(servers) if turn % 2 else reversed(list(servers)):
                 server = servers[way]
                 before = server.cpu()
-                found[way].outcomes.append(harness.clients.run(job(server.port, cell, known, plan.seconds)))
+                asked = replace(job(server.port, cell, known, plan.seconds), **SENDING[way[3]])
+                found[way].outcomes.append(harness.clients.run(asked))
                 found[way].cpu += server.cpu() - before
     return found
 
@@ -413,8 +419,7 @@ def _there() -> list[Way]:
     return [way for way in WAYS if way[1] != "Granian" or find_spec("granian")]
 
 
-def _served(harness: Harness, known: Known, way: Way) -> AbstractContextManager[Server]:
-    app, server, loop = way
+def _served(harness: Harness, known: Known, app: str, server: str, loop: str) -> AbstractContextManager[Server]:
     if (app, server) == ("bare", "uvicorn"):
         return _serving_bare(harness, known, loop)
     of_bare = (harness.postgres.superuser_dsn, _written(harness, known)) if app == "bare" else ()
@@ -437,12 +442,22 @@ def loops_table(found: Mapping[Way, Side]) -> Table:
     )
     return Table(
         "Event loop and server",
-        ("windows of", "server", "loop", "requests/s", "CPU ms: server", "PostgreSQL", "of the first", "by CPU"),
+        (
+            "windows of",
+            "server",
+            "loop",
+            "sent",
+            "requests/s",
+            "CPU ms: server",
+            "PostgreSQL",
+            "of the first",
+            "by CPU",
+        ),
         rows,
         (
             (
                 f"{LOOP_CLIENTS} clients. Of the first: relative to uvicorn on uvloop, which serves Quire. Uvicorn parses "
-                f"with httptools. {granian}: one worker, HTTP/1.1; its CPU includes all processes and threads. Under "
+                f"with httptools. 8 at once: before a client reads their answers (pipelining). {granian}: one worker, HTTP/1.1; its CPU includes all processes and threads. Under "
                 "Granian, Quire lacks the deadlines for clients that send or read too slowly."
             ),
         ),

@@ -92,8 +92,8 @@ def test_rows_tell_if_a_server_is_missing() -> None:
     there = [way for way in WAYS if "Granian" not in way]
     made = loops_table({way: side(0.001) for way in there})
     assert {len(row) for row in made.rows} == {len(made.columns)}
-    assert [tuple(row[:3]) for row in made.rows] == [*WAYS]
-    assert [tuple(row[:3]) for row in made.rows if "not installed" not in row] == there
+    assert [tuple(row[:4]) for row in made.rows] == [*WAYS]
+    assert [tuple(row[:4]) for row in made.rows if "not installed" not in row] == there
     assert "pip install granian" in made.notes[0]
 
 
