@@ -81,7 +81,7 @@ def settings(harness: Harness, api: Server, dialect: str) -> dict[str, str]:
         "QUIRE_PROXY_API_KEY": "none",
         "QUIRE_PROXY_UPSTREAM_DIALECT": dialect,
         "QUIRE_PROXY_BUDGET": "8000",
-        "QUIRE_DEFAULT_USER": "bench",
+        "QUIRE_DEFAULT_USER": "dialects",
         "QUIRE_WORKER": "false",
     }
 
