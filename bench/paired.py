@@ -5,6 +5,7 @@ alone: `quire worker` is not started, so no job is in the figures. ``--of`` says
 
     proxy    streamed answers of a played API, in each dialect, in pass-through and for a window
     appends  two messages to conversations whose windows are full, so that one append in fourteen opens an epoch
+    turns    the same appends, each answered with its window
     windows  of the same conversations, unchanged since the last
     cold     windows of so many conversations in turn that the process keeps none of them
     searches by keyword, of users with 50 memories
@@ -12,8 +13,9 @@ alone: `quire worker` is not started, so no job is in the figures. ``--of`` says
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import mean, quantiles
 
@@ -33,7 +35,7 @@ Ask = Callable[[Server, str, int], int]
 """Send the requests of a turn to a tree's server, given the tree's name and the turn; return how many they were."""
 Trees = tuple[Server, Server]
 """The servers of this tree and of the other one."""
-KINDS = ("proxy", "appends", "windows", "cold", "searches")
+KINDS = ("proxy", "appends", "turns", "windows", "cold", "searches")
 WAYS = ("pass-through", "window")
 NEW, OLD = "new", "old"
 WIDTH = 140
@@ -74,7 +76,7 @@ def _asked(
     if kind == "proxy":
         yield from _proxied(harness_, tree, recall, dialects)
         return
-    ask = {"appends": _appending, "windows": _rereading, "cold": _reading_cold, "searches": _searching}[kind](harness_)
+    ask = ASKING[kind](harness_)
     environment = environment_of(harness_.postgres, harness_.folder) | {"QUIRE_WORKER": "false"}
     with ExitStack() as stack:
         yield kind, _both(harness_, tree, environment, stack), ask
@@ -136,14 +138,13 @@ def _conversing(dialect: str, way: str) -> Ask:
     return ask
 
 
-def _appending(harness_: Harness) -> Ask:
+def _appending(kind: str, harness_: Harness, query: str = "") -> Ask:
     """Append the same to the conversations of each tree."""
-    for name in (NEW, OLD):
-        _full(harness_, name)
+    names = {tree: _full(harness_, f"{kind}-{tree}") for tree in (NEW, OLD)}
     harness_.analyze()
 
     def ask(server: Server, name: str, turn: int) -> int:
-        targets = [f"/conversations/{name}-{number}/messages" for number in range(CLIENTS)]
+        targets = [f"/conversations/{one}/messages{query}" for one in names[name]]
         job = Job(server.port, "POST", targets, bodies(turn), clients=CLIENTS, requests=REQUESTS)
         return len(harness_.clients.run(job).latencies)
 
@@ -187,6 +188,15 @@ def _searching(harness_: Harness) -> Ask:
         return len(harness_.clients.run(job).latencies)
 
     return ask
+
+
+ASKING: Mapping[str, Callable[[Harness], Ask]] = {
+    "appends": partial(_appending, "appended"),
+    "turns": partial(_appending, "turned", query="?include=context"),
+    "windows": _rereading,
+    "cold": _reading_cold,
+    "searches": _searching,
+}
 
 
 def _full(harness_: Harness, name: str) -> list[str]:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from app import errors
 from app.caches import FoundEpoch, KeptWindow
-from app.concurrency import run_in_thread_if_large
+from app.concurrency import LONG_COPIED, run_in_thread_if_large
 from app.core import fresh, paging
 from app.core.assemble import assemble, with_tail
 from app.core.budget import model_window
@@ -137,7 +137,9 @@ async def _with_tools(
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     form = request.format
     tools = _tools(request.tools, form, offered=offered)
-    rendered = await run_in_thread_if_large(size, _rendered, conversation, epoch, window, text, tools, form, language)
+    rendered = await run_in_thread_if_large(
+        size, _rendered, conversation, epoch, window, text, tools, form, language, most=LONG_COPIED
+    )
     runtime.metrics.window(window.ledger.total, window.ledger.full_history)
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     whole = None if request.asks_for_tail else rendered
