@@ -164,7 +164,8 @@ def _searched(opened: Harness, plan: Plan, users: dict[int, str]) -> Table:
         (
             (
                 f"{CLIENTS} clients, {plan.searches * BLOCK} searches by keyword in each row, two words each, which are in "
-                "about half of all messages: most memories match."
+                "about half of all messages: most memories match. With more than 10,000 memories texts repeat, and a search "
+                "that finds repetitions reads on past them: a second statement."
             ),
         ),
         [
