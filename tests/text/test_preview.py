@@ -15,6 +15,8 @@ from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
         ("mail a.b@c.de today", "a.b@c.de", "mail **a.b@c.de** today"),
         ("我们去杭州喝龙井茶吧", "龙井茶", "我们去杭州喝**龙井茶**吧"),
         ("nothing", "tea", "nothing"),
+        ("a great steak", "eat tea", "a great steak"),
+        ("a great cat", "eat cat", "a great **cat**"),
         ("", "", ""),
     ],
 )

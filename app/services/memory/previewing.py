@@ -34,12 +34,13 @@ def _first_match(text: str, query: str) -> tuple[int, int]:
         at = folded.find(word)
         if at < 0:
             continue
-        if folded[at].isascii():
-            return _whole_word(folded, word) or (at, len(word))
-        end = at + len(word)
-        while folded[end - 1 : end + 1] in words:
-            end += 1
-        return at, end - at
+        if not folded[at].isascii():
+            end = at + len(word)
+            while folded[end - 1 : end + 1] in words:
+                end += 1
+            return at, end - at
+        if found := _whole_word(folded, word) or _part_of_word(text, folded, word):
+            return found
     return 0, 0
 
 
@@ -48,4 +49,13 @@ def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
     for match in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
         if term in bm25.terms(match[0]):
             return match.start(), len(match[0])
+    return None
+
+
+def _part_of_word(text: str, folded: str, term: str) -> tuple[int, int] | None:
+    """Return a term within the first word that has it as a part: "User" of "getUserName", but not "eat" of "great"."""
+    for match in re.finditer(r"[^\W_]+", text):
+        at = folded.find(term, *match.span())
+        if at >= 0 and term in bm25.terms(match[0]):
+            return at, len(term)
     return None
