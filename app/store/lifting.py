@@ -17,6 +17,8 @@ LOOKED_AT, LOOKED_AT_EACH = 300, 6
 """The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
 into the results.
 """
+ARCHIVE_PASSAGES = 3
+"""Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
 
 def _best(frame: str, condition: str = "") -> str:
@@ -32,16 +34,17 @@ def lifting() -> str:
     """Return the part of the search statement that makes ``every`` of ``scored``.
 
     A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
-    everything else stands alone. A turn that may be a question lifts the next and is not lifted by it.
+    everything else stands alone, of an archive its best passages. A turn that may be a question lifts the next and is
+    not lifted by it.
     """
     return f"""best AS MATERIALIZED (
-  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, -(m.terms <#> '{ASKING}'::sparsevec) AS asking,
+  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, -(m.terms <#> '{ASKING}'::sparsevec) AS asking,
          CASE WHEN $18::text IS NOT NULL AND (m.terms <#> $18::text::sparsevec) < 0 THEN {SPOKEN} ELSE 0 END
          + CASE WHEN $19::uuid[] IS NULL THEN 0
                 ELSE coalesce((SELECT max(weight) FROM unnest($19, $20::uuid[], $21::float8[]) t (since, until, weight)
                                 WHERE b.id >= since AND b.id < until), 0) END AS named
     FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
-         LATERAL (SELECT type, conversation_uid, seq, page, terms FROM memories
+         LATERAL (SELECT type, conversation_uid, seq, page, archive_id, terms FROM memories
                    WHERE tenant_id = $1 AND owner = $2 AND id = b.id OFFSET 0) m -- each by itself
 ), turns AS (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, seq > {DIALOGUE_MESSAGES_A_PAGE} * page AS talk
@@ -61,8 +64,11 @@ def lifting() -> str:
            THEN score + {AROUND} * (max(score) FILTER (WHERE talk) OVER around - score) ELSE score END AS score
     FROM lifted WHERE place = 1 OR $17
   WINDOW around AS {_frame(f"{AROUND_TURNS} PRECEDING", f"{AROUND_TURNS} FOLLOWING")}
+), alone AS (
+  SELECT *, row_number() OVER (PARTITION BY archive_id ORDER BY score + named DESC, id) AS place
+    FROM best WHERE type <> 'episode'
 ), every AS (
   SELECT id, coverage, own, score FROM drawn
   UNION ALL
-  SELECT id, coverage, score, score + named FROM best WHERE type <> 'episode'
+  SELECT id, coverage, score, score + named FROM alone WHERE place <= {ARCHIVE_PASSAGES} OR archive_id IS NULL OR $17
 )"""

@@ -133,7 +133,7 @@ async def search(
 ) -> Hits:
     """Return the best passages by a scoring, and the total number that match.
 
-    Each message is represented by its best passage, unless ``every_passage`` is set.
+    Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
     if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)

@@ -5,6 +5,8 @@ import pytest
 
 from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
+from app.services.memory import searching
+from app.services.memory.searching import SearchRequest
 from app.services.tools import tool_calls
 from tests.api.kit import call, result, user
 from tests.archive.made import archived, load_tool, loaded
@@ -63,3 +65,21 @@ def test_passages_are_found_by_keyword_if_the_model_fails(
     shown = client.get("/conversations/c/context", params={"query": "physician Oja", "load": uuid, "budget": 16_000})
     assert NEEDLE in shown.text
     assert "semantic_unavailable" in shown.text
+
+
+@pytest.mark.anyio
+async def test_a_log_that_has_the_words_everywhere_leaves_room_for_others(made: Runtime) -> None:
+    log = "\n".join(f"04:{at % 60:02}:10,CB30-0087,CB30-0091,{at},mission accepted" for at in range(400))
+    status = "fjordlys: CB30-0087 docked, CB30-0091 on its way"
+    await say(made, "c", [user("How is the fleet?"), call("a"), result("a", log), user(status)])
+    await drain(made)
+    request = SearchRequest("CB30-0087 CB30-0091", conversation_id="c", mode="keyword")
+    hits = (await searching.search(made, DEFAULT_TENANT, request)).hits
+    assert sum(one.hit.archive_id is not None for one in hits) == 3
+    assert status in [one.text for one in hits]
+    async with made.database.snapshot(DEFAULT_TENANT) as connection:
+        uuid = str(await connection.fetchval("SELECT id FROM archives WHERE tenant_id = $1", DEFAULT_TENANT))
+    wanted = tool_calls.checked("load_tool_history", {"uuid": uuid, "query": request.query, "max_tokens": 4_000})
+    asking = await tool_calls.asker(made, DEFAULT_TENANT, None, "c")
+    content = (await tool_calls.run(made, DEFAULT_TENANT, asking, wanted)).content
+    assert content.count("mission accepted") > 100, "more than three passages"

@@ -300,7 +300,9 @@ async def _passages(connection: Connection, tenant: UUID, row: Record, query: Qu
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
     where = memories.Filter(among=[row["id"]])
-    hits, *_ = await memories.search(connection, tenant, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX)
+    hits, *_ = await memories.search(
+        connection, tenant, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX, every_passage=True
+    )
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
     texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
