@@ -558,8 +558,9 @@ def search_table(plan: Plan, found: Found, missing: Mapping[str, str]) -> Table:
             (
                 f"One user's memories of {MEMORY_WORDS} words, {DIMENSIONS} dimensions; queries of {QUERY_WORDS} words of "
                 f"one of them, each run once, best {FOUND_MAX}; {plan.rounds * plan.searches} searches. All embed the query "
-                "through the same fake embedding API on loopback, whose CPU is not counted. Quire and mem0 search by keyword "
-                "and meaning, LangGraph's store by meaning alone. Quire scans all of the user's memories, over HTTP; the "
+                "through the same fake embedding API on loopback, whose CPU is not counted. Quire was told each as a question "
+                "and its answer, so it has twice as many, half as long. Quire and mem0 search by keyword and meaning, "
+                "LangGraph's store by meaning alone. Quire scans all of the user's memories, over HTTP; the "
                 "others' indexes are approximate and shared by all users (here there is one)."
             ),
         ),
