@@ -21,7 +21,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from statistics import median
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -56,14 +56,24 @@ CONVERSATIONS = max(CLIENTS)
 IN_TURN, AT_ONCE, RECONNECTING = "in turn", "8 at once", "on new connections"
 SENDING: Mapping[str, dict[str, Any]] = {IN_TURN: {}, AT_ONCE: {"pipelined": 8}, RECONNECTING: {"reconnects": True}}
 """How a client sends: what its job says of it."""
+
+
+class Way(NamedTuple):
+    """Whose windows, under which server, on which loop, and how clients send."""
+
+    app: str
+    server: str
+    loop: str
+    sending: str = IN_TURN
+
+
 WAYS = (
-    ("bare", "uvicorn", "uvloop", IN_TURN),
-    ("bare", "uvicorn", "asyncio", IN_TURN),
-    ("bare", "Granian", "uvloop", IN_TURN),
-    *(("Quire", server, "uvloop", sending) for server in ("uvicorn", "Granian") for sending in SENDING),
+    Way("bare", "uvicorn", "uvloop"),
+    Way("bare", "uvicorn", "asyncio"),
+    Way("bare", "Granian", "uvloop"),
+    *(Way("Quire", server, "uvloop", sending) for server in ("uvicorn", "Granian") for sending in SENDING),
 )
-"""Whose windows, under which server, on which loop, and how clients send. Of the bare handler's, and of Quire's, the
-first is as Quire is served."""
+"""Of the bare handler's, and of Quire's, the first is as Quire is served."""
 LOOP_CLIENTS = 8
 MEMORIES = 10_000
 ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
@@ -143,7 +153,6 @@ def run_loops(harness: Harness, *, quick: bool) -> list[Table]:
 
 
 Found = dict[Cell, Side]
-Way = tuple[str, str, str, str]
 
 
 # --- What is asked -----------------------------------------------------------------------------------
@@ -409,14 +418,14 @@ def _measured_loops(harness: Harness, known: Known, plan: Plan) -> dict[Way, Sid
             for way in list(servers) if turn % 2 else reversed(list(servers)):
                 server = servers[way]
                 before = server.cpu()
-                asked = replace(job(server.port, cell, known, plan.seconds), **SENDING[way[3]])
+                asked = replace(job(server.port, cell, known, plan.seconds), **SENDING[way.sending])
                 found[way].outcomes.append(harness.clients.run(asked))
                 found[way].cpu += server.cpu() - before
     return found
 
 
 def _there() -> list[Way]:
-    return [way for way in WAYS if way[1] != "Granian" or find_spec("granian")]
+    return [way for way in WAYS if way.server != "Granian" or find_spec("granian")]
 
 
 def _served(harness: Harness, known: Known, app: str, server: str, loop: str) -> AbstractContextManager[Server]:
@@ -434,7 +443,7 @@ def loops_table(found: Mapping[Way, Side]) -> Table:
         if way not in found:
             rows.append((*way, "not installed", *["–"] * 4))
             continue
-        side, first = found[way], found[next(one for one in WAYS if one[0] == way[0])]
+        side, first = found[way], found[next(one for one in WAYS if one.app == way.app)]
         shares = f"{side.rate / first.rate:.2f}", f"{first.cpu_each.total / side.cpu_each.total:.2f}"
         rows.append((*way, *_side(side), *shares))
     granian = (

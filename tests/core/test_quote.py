@@ -165,7 +165,7 @@ def test_a_quoted_archive_has_its_own_frame_only(tool: str, text: str, language:
 
 
 @given(hostile, hostile, languages)
-def test_a_quoted_moment_has_no_frame(text: str, elsewhere: str, language: Language) -> None:
+def test_a_quoted_passage_has_no_frame(text: str, elsewhere: str, language: Language) -> None:
     assert frames(passage_text(3, "user", text, SINCE, elsewhere, language)) == 0
 
 
