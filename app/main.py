@@ -16,38 +16,20 @@ from pydantic import SecretStr
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__, worker
-from app.api import (
-    archive,
-    conversations,
-    hooks,
-    jobs,
-    keys,
-    mcp,
-    measured,
-    memories,
-    messages,
-    notes,
-    openapi,
-    operations,
-    problem,
-    proxy,
-    proxy_conversations,
-    proxy_messages,
-    proxy_responses,
-    tools,
-    users,
-)
-from app.api.deadlines import Deadlines
-from app.api.heads import SoundHeads
-from app.api.passing import NamedInPath
-from app.api.paths import SlashesInIds
-from app.api.queries import served_first
+from app.api import archive, conversations, hooks, jobs, keys, mcp, memories, messages, notes, operations, tools, users
+from app.api.http import metrics, openapi, problem
+from app.api.http.deadlines import Deadlines
+from app.api.http.fast_routes import served_first
+from app.api.http.path_ids import SlashesInIds
+from app.api.http.request_heads import SoundHeads
+from app.api.v1 import chat, conversations, messages, responses
+from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
-from app.core.deployment import Access, Proxying, Retention, Working, embedding_slots
+from app.core.dialects.usage import Prices
+from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.messages import Limits
 from app.core.model import Policy
-from app.core.profile import Defaults
-from app.core.usage import Prices
+from app.core.window.profile import Defaults
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.replica import Replica
@@ -77,10 +59,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     messages.router,  # first, since routes are tried in order
     conversations.router,
     tools.router,
-    proxy.router,
-    proxy_conversations.router,
-    proxy_messages.router,
-    proxy_responses.router,
+    chat.router,
+    conversations.router,
+    messages.router,
+    responses.router,
     hooks.router,
     notes.router,
     archive.router,
@@ -90,12 +72,12 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     mcp.router,
     operations.router,
-    measured.router,
+    metrics.router,
     ui.router,
     ui.front,
 )
 
-OPERATIONS: tuple[APIRouter, ...] = (operations.router, measured.router)
+OPERATIONS: tuple[APIRouter, ...] = (operations.router, metrics.router)
 """Routes of a worker that has a port."""
 
 CORS_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -141,8 +123,8 @@ def build_app(
     )
     app.add_middleware(SoundHeads)
     problem.install(app, ROUTERS)
-    app.add_middleware(measured.Measured)
-    app.add_middleware(measured.Traced)
+    app.add_middleware(metrics.Measured)
+    app.add_middleware(metrics.Traced)
     app.add_middleware(SlashesInIds)
     app.add_middleware(NamedInPath)
     if allowed := origins(settings.quire_cors_origins):  # outermost, so that refusals can be read too

@@ -14,10 +14,10 @@ from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
 from app.caches import Caches
-from app.core.caller import Caller
-from app.core.deployment import Access, Proxying, Retention, Working
-from app.core.profile import Defaults
-from app.core.rate import Bucket
+from app.core.edge.caller import Caller
+from app.core.edge.deployment import Access, Proxying, Retention, Working
+from app.core.edge.rate import Bucket
+from app.core.window.profile import Defaults
 from app.inflight import Turns
 from app.postgres.database import Database
 from app.postgres.replica import Replica

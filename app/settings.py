@@ -9,11 +9,11 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.core.budget import BUDGET_MAX, ZONES_MAX
 from app.core.dialects.question import Dialect
+from app.core.dialects.usage import Prices
 from app.core.messages import ID_MAX
-from app.core.usage import Prices
-from app.postgres.passage import default_data_dir
+from app.core.window.budget import BUDGET_MAX, ZONES_MAX
+from app.postgres.folder_permissions import default_data_dir
 
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 """As browsers send it: without a path, in lower case."""

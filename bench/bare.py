@@ -27,9 +27,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.core import relevance
 from app.core.canonical import dumps
 from app.core.scope import owner_of
+from app.core.search import relevance
 from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
 from app.services.memory.searching import named_in

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.summarising import STEP
+from app.core.window.summarising import STEP
 from app.demo.transcript import Transcript, steps
 from app.prompts import prompt
 from bench.harness import Api, Harness, opened

@@ -28,7 +28,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from app.postgres import embedded, passage
+from app.postgres import embedded, folder_permissions
 
 WRITERS = 3
 RETRY_SECONDS = 0.05
@@ -108,7 +108,7 @@ def await_turn(writers: Sequence["Writer"], done: int) -> int:
 @contextmanager
 def _folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="quire-crash-"))
-    passage.make_passable(folder)
+    folder_permissions.make_passable(folder)
     try:
         yield folder
     finally:

@@ -7,7 +7,7 @@ import asyncio
 
 import asyncpg
 
-from app.core.credentials import Credentials
+from app.core.edge.credentials import Credentials
 from app.ids import uuid7
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.cost import BUDGET, bodies, build

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import asyncpg
 
-from app.core.relevance import spread
 from app.core.scope import owner_of
+from app.core.search.relevance import spread
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import Embedder, local_embeddings
 from app.providers.model_api import ModelApi

@@ -16,15 +16,15 @@ from uuid import UUID
 
 import click
 
-from app.core import head_summary
-from app.core.append import Append, decide
-from app.core.contents import Line
 from app.core.conversation import Conversation
-from app.core.head_summary import Reader
+from app.core.history.append import Append, decide
+from app.core.history.preparation import Arrival, Basis, Rules, prepare, spoken_language, texts
 from app.core.messages import Limits, read
 from app.core.model import Policy
-from app.core.preparation import Arrival, Basis, Rules, prepare, spoken_language, texts
-from app.core.topics import Topic, merged, most_telling
+from app.core.window import head_summary
+from app.core.window.contents import Line
+from app.core.window.head_summary import Reader
+from app.core.window.topics import Topic, merged, most_telling
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Transcript, load, transcript
 from app.extractive.subjects import subjects, subjects_of_page

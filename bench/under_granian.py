@@ -1,7 +1,7 @@
 """The yardstick, or Quire, under Granian: `python -m bench.under_granian [DSN FILE]`, Quire if nothing is given.
 
 As under uvicorn: one process that serves, uvloop, HTTP/1.1, no access log. For the benchmark only: nobody who sends or
-reads too slowly is let go of, since Quire does that in uvicorn's protocol (`app/api/deadlines.py`).
+reads too slowly is let go of, since Quire does that in uvicorn's protocol (`app/api/http/deadlines.py`).
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import worker
-from app.api.deadlines import impatient
+from app.api.http.deadlines import impatient
 from app.main import build_app
-from app.postgres import embedded, migrate, passage
+from app.postgres import embedded, folder_permissions, migrate
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
@@ -55,12 +55,12 @@ def _open_temporary_folder() -> None:
 
     The folder above is not ours to change. The workers of a parallel run inherit the choice.
     """
-    user = passage.server_user()
+    user = folder_permissions.server_user()
     usual = Path(tempfile.gettempdir()).resolve()
-    if user is None or passage.first_closed(user, (usual, *usual.parents)) is None:
+    if user is None or folder_permissions.first_closed(user, (usual, *usual.parents)) is None:
         return
     ours = Path(tempfile.mkdtemp(prefix="quire-tests-", dir="/tmp"))
-    passage.make_passable(ours)
+    folder_permissions.make_passable(ours)
     atexit.register(shutil.rmtree, ours, ignore_errors=True)
     os.environ["TMPDIR"] = tempfile.tempdir = str(ours)
 
@@ -93,7 +93,7 @@ def anyio_backend() -> str:
 def data_dir() -> Iterator[Path]:
     """Not pytest's own folder: its parents are closed to the user that PostgreSQL runs as under root."""
     folder = Path(tempfile.mkdtemp(prefix="quire-tests-"))
-    passage.make_passable(folder)
+    folder_permissions.make_passable(folder)
     yield folder
     shutil.rmtree(folder)
 

@@ -13,7 +13,7 @@ import asyncpg
 import psutil
 import pytest
 
-from app.postgres import embedded, passage, programs
+from app.postgres import embedded, folder_permissions, programs
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.programs import EmbeddedPostgresError
 from tests.conftest import wait_for
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="quire-pg-"))
-    passage.make_passable(made)
+    folder_permissions.make_passable(made)
     yield made
     for process in servers_of(made):
         process.kill()
@@ -263,8 +263,8 @@ def test_under_root_the_default_data_directory_is_one_that_the_server_can_reach(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(folder))
-    assert passage.default_data_dir() == folder / ".quire"
+    assert folder_permissions.default_data_dir() == folder / ".quire"
     folder.chmod(0o700)
-    assert passage.default_data_dir() == Path("/var/lib/quire")
+    assert folder_permissions.default_data_dir() == Path("/var/lib/quire")
     (folder / ".quire" / "postgres").mkdir(parents=True)
-    assert passage.default_data_dir() == folder / ".quire"
+    assert folder_permissions.default_data_dir() == folder / ".quire"

@@ -11,17 +11,17 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links
-from app.api.answers import json_text, json_value, long_json_value
-from app.api.body import json_body, parse_model, read_json, require_storable, work_on
-from app.api.paths import check_id
-from app.api.runtime import Wired
+from app.api.http import cursors, links
+from app.api.http.answers import json_text, json_value, long_json_value
+from app.api.http.body import json_body, parse_model, read_json, require_storable, work_on
+from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.path_ids import check_id
+from app.api.http.runtime import Wired
+from app.api.http.times import Time
 from app.api.schemas import archive as schemas
-from app.api.scope import IdempotencyKeyHeader, Reader, Writer
-from app.api.times import Time
 from app.concurrency import run_in_thread_if_large
-from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.edge.caller import Caller
 from app.core.messages import Limits
 from app.postgres.database import Connection
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently

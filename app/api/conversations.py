@@ -12,23 +12,23 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links
-from app.api.answers import json_text, json_value, long_json_value
-from app.api.body import json_body, parse_model, read_json, require_storable
-from app.api.paths import ConversationId, check_id
+from app.api.http import cursors, links
+from app.api.http.answers import json_text, json_value, long_json_value
+from app.api.http.body import json_body, parse_model, read_json, require_storable
+from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.path_ids import ConversationId, check_id
+from app.api.http.runtime import Wired
 from app.api.policies import policy_text
-from app.api.runtime import Wired
 from app.api.schemas import conversations as schemas
 from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import Contents, Page, PageList, Summary
 from app.api.schemas.proxy import ProxiedRequestList
 from app.api.schemas.work import Status
-from app.api.scope import IdempotencyKeyHeader, Reader, Writer
-from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.edge.caller import Caller
 from app.core.messages import FRAME_TOKENS, METADATA_MAX
-from app.core.narrowing import Narrowing
+from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection

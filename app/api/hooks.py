@@ -10,16 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app import errors
-from app.api.answers import json_text
-from app.api.body import RequestModel, is_large, json_body, parse_model, read_json, work_on
-from app.api.paths import check_id
-from app.api.proxying import USER
-from app.api.runtime import runtime_of
-from app.api.scope import Writer
-from app.core.caller import Caller
+from app.api.http.answers import json_text
+from app.api.http.body import RequestModel, is_large, json_body, parse_model, read_json, work_on
+from app.api.http.callers import Writer
+from app.api.http.path_ids import check_id
+from app.api.http.runtime import runtime_of
+from app.api.v1.proxying import USER
 from app.core.canonical import dumps
-from app.core.deployment import Access
-from app.core.hooks import Agent, Event, plan
+from app.core.edge.caller import Caller
+from app.core.edge.deployment import Access
+from app.core.edge.hooks import Agent, Event, plan
 from app.services.hooks import hear
 
 router = APIRouter(prefix="/hooks", tags=["hooks"])

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors
-from app.api.answers import json_text, json_value
-from app.api.runtime import Wired
+from app.api.http import cursors
+from app.api.http.answers import json_text, json_value
+from app.api.http.callers import Admin, IdempotencyKeyHeader
+from app.api.http.runtime import Wired
 from app.api.schemas import work as schemas
-from app.api.scope import Admin, IdempotencyKeyHeader
 from app.core.canonical import dumps
 from app.postgres.database import Connection
 from app.queue import table

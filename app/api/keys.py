@@ -10,15 +10,15 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links
-from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json
-from app.api.paths import check_id
-from app.api.runtime import Wired
+from app.api.http import cursors, links
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import json_body, parse_model, read_json
+from app.api.http.callers import Admin, IdempotencyKeyHeader
+from app.api.http.path_ids import check_id
+from app.api.http.runtime import Wired
 from app.api.schemas import keys as schemas
-from app.api.scope import Admin, IdempotencyKeyHeader
 from app.core.canonical import dumps
-from app.core.credentials import Credentials
+from app.core.edge.credentials import Credentials
 from app.postgres.database import Connection
 from app.services import keys as flow
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently

@@ -17,9 +17,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.body import require_plain
-from app.api.queries import every_turn
-from app.api.scope import Reader
+from app.api.http.body import require_plain
+from app.api.http.callers import Reader
+from app.api.http.fast_routes import every_turn
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.runtime import Runtime

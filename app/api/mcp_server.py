@@ -19,10 +19,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 from app import __version__, errors
-from app.api.paths import check_id
-from app.core.caller import Caller
-from app.core.deployment import Access
-from app.core.hosts import ANY, named_in
+from app.api.http.path_ids import check_id
+from app.core.edge.caller import Caller
+from app.core.edge.deployment import Access
+from app.core.edge.hosts import ANY, named_in
 from app.core.model import Language
 from app.recall import tools
 from app.recall.tools import Tool

@@ -11,22 +11,22 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links
-from app.api.answers import json_text, json_value
-from app.api.body import Part, json_body, parse_model, read_json, unstorable
-from app.api.paths import check_id
-from app.api.queries import every_turn, parameters, read_query
-from app.api.runtime import Wired, runtime_of
+from app.api.http import cursors, links
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import Part, json_body, parse_model, read_json, unstorable
+from app.api.http.callers import READS, IdempotencyKeyHeader, Reader, Writer
+from app.api.http.fast_routes import every_turn, parameters, read_query
+from app.api.http.path_ids import check_id
+from app.api.http.runtime import Wired, runtime_of
 from app.api.schemas import memories as schemas
 from app.api.schemas.narrowing import OwnType, listed, narrowing_of
-from app.api.scope import READS, IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
-from app.core.caller import Caller
 from app.core.canonical import dumps
-from app.core.grep import Refused
+from app.core.edge.caller import Caller
 from app.core.messages import METADATA_MAX
-from app.core.narrowing import Narrowing
 from app.core.scope import scope_of
+from app.core.search.grep import Refused
+from app.core.search.narrowing import Narrowing
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently

@@ -11,22 +11,22 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app import errors
-from app.api import cursors, links
-from app.api.answers import json_text, long_json_value
-from app.api.body import is_large, json_body, parse_model, read_json, require_storable, work_on
-from app.api.paths import CONVERSATION_ID, ConversationId, check_id, path_id
-from app.api.queries import every_turn, idempotency_key, parameters, read_query
-from app.api.runtime import Wired, runtime_of
+from app.api.http import cursors, links
+from app.api.http.answers import json_text, long_json_value
+from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
+from app.api.http.callers import IDEMPOTENCY_KEY, Reader, Writer
+from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
+from app.api.http.path_ids import CONVERSATION_ID, ConversationId, check_id, path_id
+from app.api.http.runtime import Wired, runtime_of
 from app.api.schemas import messages as schemas
 from app.api.schemas import windows
 from app.api.schemas.narrowing import narrowing_of
-from app.api.scope import IDEMPOTENCY_KEY, Reader, Writer
-from app.core.budget import BUDGET_MAX, model_window
-from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.edge.caller import Caller
 from app.core.messages import MODEL_MAX, read
 from app.core.model import Context, RecallScope
-from app.core.narrowing import EVERYTHING
+from app.core.search.narrowing import EVERYTHING
+from app.core.window.budget import BUDGET_MAX, model_window
 from app.runtime import Runtime
 from app.services.conversations.append import Appended, append
 from app.services.conversations.context import context

@@ -8,16 +8,16 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api import links
-from app.api.answers import json_text, json_value
-from app.api.body import json_body, parse_model, read_json, require_storable
-from app.api.paths import ConversationId
-from app.api.runtime import Wired
+from app.api.http import links
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import json_body, parse_model, read_json, require_storable
+from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.path_ids import ConversationId
+from app.api.http.runtime import Wired
 from app.api.schemas import parts as schemas
 from app.api.schemas.conversations import Erased
-from app.api.scope import IdempotencyKeyHeader, Reader, Writer
-from app.core.caller import Caller
-from app.core.topics import most_mentioned
+from app.core.edge.caller import Caller
+from app.core.window.topics import most_mentioned
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey
 from app.services.lifecycle import noting

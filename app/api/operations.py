@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from app import errors
-from app.api.runtime import Wired
+from app.api.http.runtime import Wired
 from app.api.schemas.windows import WarningItem
 from app.services.views import progress
 

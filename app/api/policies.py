@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app import errors
 from app.api.schemas.conversations import PolicyOverrides
 from app.core.canonical import dumps
-from app.core.profile import Defaults, policy_of, unfit_shares
+from app.core.window.profile import Defaults, policy_of, unfit_shares
 
 ZONES = ("head_share", "condensed_share", "keep_share")
 

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.answers import json_text, json_value
-from app.api.body import is_media_type, json_body, parse_model, read_json, read_text
-from app.api.paths import ConversationId
-from app.api.runtime import Wired
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import is_media_type, json_body, parse_model, read_json, read_text
+from app.api.http.callers import READS, IdempotencyKeyHeader, Reader
+from app.api.http.path_ids import ConversationId
+from app.api.http.runtime import Wired
 from app.api.schemas import tools as schemas
-from app.api.scope import READS, IdempotencyKeyHeader, Reader
 from app.core.model import Language
 from app.recall import tools
 from app.recall.tools import ToolFormat

@@ -11,13 +11,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from app import errors
-from app.api.answers import json_text, json_value
-from app.api.body import is_media_type, parse, parse_model, read_json, require_plain
-from app.api.paths import SLASH, ConversationId, check_id
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import is_media_type, parse, parse_model, read_json, require_plain
+from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.path_ids import SLASH, ConversationId, check_id
+from app.api.http.runtime import Wired
 from app.api.policies import policy_text
-from app.api.runtime import Wired
 from app.api.schemas import conversations as schemas
-from app.api.scope import IdempotencyKeyHeader, Reader, Writer
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.database import Connection

@@ -9,8 +9,8 @@ from typing import get_args
 import click
 
 from app.cli.transfer import Url
-from app.core import connecting
-from app.core.connecting import Client, ConfigFile, JsonFile, Target, UnmergeableError
+from app.core.edge import connecting
+from app.core.edge.connecting import Client, ConfigFile, JsonFile, Target, UnmergeableError
 
 BACKUP = ".before-quire"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from app.cli.shared import read_settings
-from app.core.hosts import is_loopback
+from app.core.edge.hosts import is_loopback
 from app.doctor.checks import Check, report, worst
 from app.doctor.examine import examine
 from app.signals import stop_on_signals

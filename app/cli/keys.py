@@ -8,11 +8,11 @@ from uuid import UUID
 
 import click
 
-from app.api.body import parse_model
+from app.api.http.body import parse_model
 from app.api.keys import checked
 from app.api.schemas.keys import KeyBody
 from app.cli.shared import OfTenant, on_database, tenant_of
-from app.core.caller import SCOPES, Caller
+from app.core.edge.caller import SCOPES, Caller
 from app.postgres.database import Database
 from app.postgres.tenants import is_keyed
 from app.services.keys import OPEN_SECONDS, make, revoke, view

@@ -11,7 +11,7 @@ import click
 import httpx
 
 from app.cli.transfer import Key, Url
-from app.core import stdio
+from app.core.edge import stdio
 
 CONCURRENT = 8
 SECONDS = 120

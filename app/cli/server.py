@@ -14,9 +14,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import errors
-from app.api.deadlines import impatient
+from app.api.http.deadlines import impatient
 from app.cli.shared import connected, errors_in_words
-from app.core.hosts import is_loopback
+from app.core.edge.hosts import is_loopback
 from app.main import freeze_gc
 from app.postgres.tenants import is_keyed
 from app.settings import Settings

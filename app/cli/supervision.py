@@ -25,7 +25,7 @@ from typing import NoReturn
 
 import click
 
-from app.core.restarts import pause_seconds, quick_ends
+from app.core.edge.restarts import pause_seconds, quick_ends
 from app.main import freeze_gc
 from app.postgres import embedded
 from app.postgres.programs import EmbeddedPostgresError

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import click
 import httpx
 
-from app.core import importers
+from app.core.edge import importers
 
 USUAL: Final = "http://127.0.0.1:8000"
 NDJSON: Final = {"Content-Type": "application/x-ndjson"}

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.calibration import OURS
-from app.core.ingest import ConversationEnd
+from app.core.history.ingest import ConversationEnd
 from app.core.model import Language, Layout, Totals
 from app.core.scope import scope_of
 

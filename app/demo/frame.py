@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from app.core.promises import Prefix, breaks_prefix
+from app.core.window.promises import Prefix, breaks_prefix
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 

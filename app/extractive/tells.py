@@ -2,7 +2,7 @@
 
 import re
 
-from app.core.head_summary import Tells
+from app.core.window.head_summary import Tells
 from app.extractive import patterns
 from app.extractive.blocks import looks_like_code, looks_like_log
 from app.extractive.calls import tools_in

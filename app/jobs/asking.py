@@ -9,9 +9,9 @@ from typing import Any
 from asyncpg import Record
 
 from app.core.days import day_of
-from app.core.excerpts import Excerpt
 from app.core.model import UNZONED
-from app.core.replies import Covered, wording_of
+from app.core.window.excerpts import Excerpt
+from app.core.window.replies import Covered, wording_of
 from app.jobs.policy import fault_of_all, refuses_most
 from app.providers import Chat, ProviderError, RefusedInput, Reply, UnusableReply
 from app.queue.table import Claimed

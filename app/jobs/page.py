@@ -18,12 +18,12 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.excerpts import Excerpt, cut, rooms
 from app.core.neutral import neutral
 from app.core.nul import without_nul
 from app.core.scope import owner_of
 from app.core.times import dated
-from app.core.topics import merged
+from app.core.window.excerpts import Excerpt, cut, rooms
+from app.core.window.topics import merged
 from app.extractive.subjects import subjects_of_page
 from app.ids import uuid7
 from app.jobs import prompts

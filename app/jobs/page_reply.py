@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from app.core import replies
-from app.core.excerpts import Excerpt
 from app.core.neutral import neutral
-from app.core.replies import Covered
-from app.core.topics import says_no_more
+from app.core.window import replies
+from app.core.window.excerpts import Excerpt
+from app.core.window.replies import Covered
+from app.core.window.topics import says_no_more
 from app.jobs.asking import covered_by
 from app.providers import UnusableReply
 from app.text.language import clip, scalar, script_counts, squeeze

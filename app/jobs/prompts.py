@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app.core.excerpts import Excerpt, framed
 from app.core.model import Language
 from app.core.neutral import flat, neutral
+from app.core.window.excerpts import Excerpt, framed
 from app.prompts import prompt
 
 _WORDS: dict[Language, dict[str, str]] = {

@@ -1,4 +1,4 @@
-"""Update a conversation's rolling summary; app.core.summarising decides when and how.
+"""Update a conversation's rolling summary; app.core.window.summarising decides when and how.
 
 An unusable reply (empty, a loop, far too short: ``core.replies``) leaves the summary as it was, and the queue retries
 later. A long backlog (an imported conversation) is covered some thousand tokens at a time, each by a job of its own.
@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.concurrency import run_in_thread_if_large
-from app.core import replies, summarising
 from app.core.conversation import Conversation
-from app.core.excerpts import Excerpt, cut
 from app.core.model import Language
 from app.core.neutral import flat
-from app.core.profile import policy_of
-from app.core.summarising import Step
+from app.core.window import replies, summarising
+from app.core.window.excerpts import Excerpt, cut
+from app.core.window.profile import policy_of
+from app.core.window.summarising import Step
 from app.extractive.summary import summarize_lines
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, covered_by, excerpts_of, prompt_room, weighed

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.postgres import passage
+from app.postgres import folder_permissions
 from app.postgres.programs import EmbeddedPostgresError, Layout, psql
 
 LOG = "wal"
@@ -109,14 +109,14 @@ def make_log_folder(layout: Layout, backup: Path) -> None:
     log.mkdir(mode=0o700)
     if layout.user is not None:
         os.chown(log, layout.user.pw_uid, layout.user.pw_gid)
-        passage.make_passable(backup)
+        folder_permissions.make_passable(backup)
 
 
 def require_reach(layout: Layout, backup: Path) -> None:
     """Raise EmbeddedPostgresError if the server's user cannot reach the folders above a backup."""
     if layout.user is None:
         return
-    closed = passage.first_closed(layout.user, (above for above in backup.parents if above.exists()))
+    closed = folder_permissions.first_closed(layout.user, (above for above in backup.parents if above.exists()))
     if closed is not None:
         raise EmbeddedPostgresError(
             f"PostgreSQL runs as the user {layout.user.pw_name}, who cannot enter {closed}; choose another folder."

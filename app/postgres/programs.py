@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from app.postgres import passage
+from app.postgres import folder_permissions
 
 POSTGRES_MAJOR = 18
 SOCKET_NAME = ".s.PGSQL.5432"
@@ -41,11 +41,11 @@ class Layout:
     @classmethod
     def under(cls, data_dir: Path) -> "Layout":
         root = data_dir.expanduser().resolve() / "postgres"
-        user = passage.server_user()
+        user = folder_permissions.server_user()
         sockets = root / "cluster"
         if len(os.fsencode(sockets / SOCKET_NAME)) > SOCKET_PATH_MAX:
             name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-            sockets = passage.temporary_folder(user) / f"quire-{os.geteuid()}-{name}"
+            sockets = folder_permissions.temporary_folder(user) / f"quire-{os.geteuid()}-{name}"
         return cls(root, sockets, user)
 
     @property
@@ -75,21 +75,23 @@ class Layout:
         """
         if self.user is not None:
             self._require_passage(self.user)
-        passage.make_folder(self.root, self.user)
+        folder_permissions.make_folder(self.root, self.user)
         self._own(self.root)
         if self.sockets != self.cluster:
             self.sockets.mkdir(mode=0o700, exist_ok=True)
             self._own(self.sockets)
         if self.user is not None:
             _logger.warning("running as root: PostgreSQL runs as user %r", self.user.pw_name)
-            passage.make_passable(self.root.parent)
+            folder_permissions.make_passable(self.root.parent)
 
     def _require_passage(self, user: pwd.struct_passwd) -> None:
-        closed = passage.first_closed(user, (folder for folder in self.root.parent.parents if folder.exists()))
+        closed = folder_permissions.first_closed(
+            user, (folder for folder in self.root.parent.parents if folder.exists())
+        )
         if closed is not None:
             raise EmbeddedPostgresError(
                 f"PostgreSQL refuses to run as root and runs as the user {user.pw_name}, who cannot enter {closed}."
-                f" Set QUIRE_DATA_DIR to a folder that every user can reach, such as {passage.DATA_DIR_WHEN_ROOT}"
+                f" Set QUIRE_DATA_DIR to a folder that every user can reach, such as {folder_permissions.DATA_DIR_WHEN_ROOT}"
                 f" (move {self.root.parent} there if it holds your data), or do not run Quire as root."
             )
 
@@ -173,10 +175,10 @@ def binary(program: str) -> Path:
 def runnable(folder: Path, user: pwd.struct_passwd | None) -> Path:
     """Return the folder of programs that this user can run: the package's, or a copy in ``folder``."""
     programs = binary("postgres").parent
-    if user is None or passage.first_closed(user, (programs, *programs.parents)) is None:
+    if user is None or folder_permissions.first_closed(user, (programs, *programs.parents)) is None:
         return programs
     version = importlib.metadata.version(PACKAGE)
-    return passage.copy_programs(_package(), RELEASE, folder / version)
+    return folder_permissions.copy_programs(_package(), RELEASE, folder / version)
 
 
 def _package() -> Path:

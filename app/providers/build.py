@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from app.core.budget import model_window
+from app.core.window.budget import model_window
 from app.providers import Embedder, local_embeddings
 from app.providers.model_api import OPENAI, ModelApi
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from app.core.deployment import embedding_slots
+from app.core.edge.deployment import embedding_slots
 from app.providers import Embedder, RefusedCaller, Vector
 from app.providers.e5 import files
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from app.core.dialects import asked_chat, asked_messages, asked_responses
+from app.core.dialects import upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.question import Asked, Dialect
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer
@@ -14,7 +14,7 @@ from app.providers.refusals import INPUT_CODES, refusal_in_200
 from app.text.language import scalar
 
 ASKED: Mapping[Dialect, Asked] = {
-    how.dialect: how for how in (asked_chat.ASKED, asked_messages.ASKED, asked_responses.ASKED)
+    how.dialect: how for how in (upstream_chat.ASKED, upstream_messages.ASKED, upstream_responses.ASKED)
 }
 FAILED = ("error", "response.failed")
 """Events that end a stream of Responses without an answer."""

@@ -13,10 +13,10 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
-from app.core.fusion import QUERIES_MAX
-from app.core.grep import PATTERN_MAX
 from app.core.model import Language
-from app.core.narrowing import ROLES, TOPICS_MAX
+from app.core.search.fusion import QUERIES_MAX
+from app.core.search.grep import PATTERN_MAX
+from app.core.search.narrowing import ROLES, TOPICS_MAX
 from app.core.wording import Wording
 from app.recall.attp_guide import ATTP
 

@@ -14,11 +14,11 @@ from typing import Any
 import anyio.to_thread
 
 from app import errors
-from app.core import hooks
-from app.core.caller import Caller
-from app.core.hooks import Event, Plan
+from app.core.edge import hooks
+from app.core.edge.caller import Caller
+from app.core.edge.hooks import Event, Plan
 from app.core.messages import Draft, read
-from app.core.render import tail_text
+from app.core.window.render import tail_text
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.context import context

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app import errors
-from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.erasure import GONE
+from app.core.edge.caller import Caller
+from app.core.history.erasure import GONE
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import Connection, Database
 from app.store import idempotency

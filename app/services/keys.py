@@ -22,10 +22,10 @@ from uuid import UUID
 from asyncpg import Record
 
 from app import errors
-from app.core.caller import Caller
-from app.core.credentials import SECRET_BYTES, Credentials, prefix
-from app.core.hosts import is_loopback, is_ours, named_in, neighbourhood
-from app.core.rate import Taken, take
+from app.core.edge.caller import Caller
+from app.core.edge.credentials import SECRET_BYTES, Credentials, prefix
+from app.core.edge.hosts import is_loopback, is_ours, named_in, neighbourhood
+from app.core.edge.rate import Taken, take
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Connection, Database

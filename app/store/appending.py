@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from uuid import UUID
 
-from app.core.append import Append
+from app.core.history.append import Append
 from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage
 from app.postgres.database import Connection, Database
 from app.queue import enqueue

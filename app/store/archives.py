@@ -14,9 +14,9 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.erasure import without_archive
-from app.core.fresh import FreshResult, read_parts
+from app.core.history.erasure import without_archive
 from app.core.rows import NewArchive
+from app.core.window.fresh import FreshResult, read_parts
 from app.postgres.database import Connection
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.narrowing import EVERYTHING, Narrowing
+from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.postgres.database import Connection
 from app.store.narrowing import comparable, jsonb
 

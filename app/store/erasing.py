@@ -8,8 +8,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.erasure import CALL_NAME
-from app.core.erasure_plan import Line, Marked, StoredCard, StoredMessage, Unasked
+from app.core.history.erasure import CALL_NAME
+from app.core.history.erasure_plan import Line, Marked, StoredCard, StoredMessage, Unasked
 from app.core.placeholder import ArchiveCard
 from app.core.scope import user_of
 from app.postgres.database import Connection

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 from asyncpg import Record
 
-from app.core.grep import MATCHES_EVERYTHING, Pattern, Refused, Span
+from app.core.search.grep import MATCHES_EVERYTHING, Pattern, Refused, Span
 from app.core.wording import Wording
 from app.postgres.database import Connection
 

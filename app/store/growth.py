@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from app.core.growth import Frozen, Turn
+from app.core.window.growth import Frozen, Turn
 from app.postgres.database import Connection
 from app.store.windows import read_head
 

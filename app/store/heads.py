@@ -1,4 +1,4 @@
-"""Read what heads are made of, as known at a revision: a statement for each of the three steps of ``core/epoch.py``."""
+"""Read what heads are made of, as known at a revision: a statement for each of the three steps of ``core/window/epoch.py``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.contents import Line, PageEntry, PageNames, Title
-from app.core.epoch import Material, Note, Plan
-from app.core.head_summary import EXTRACTIVE, Written
-from app.core.topics import counted
+from app.core.window.contents import Line, PageEntry, PageNames, Title
+from app.core.window.epoch import Material, Note, Plan
+from app.core.window.head_summary import EXTRACTIVE, Written
+from app.core.window.topics import counted
 from app.postgres.database import Connection
 from app.store.notes import NOTES_READ_MAX
 from app.store.page_index import MENTIONS_MAX

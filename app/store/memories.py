@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from app.core.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
+from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
 from app.postgres.database import Connection
 from app.store.search_statement import statement
 from app.text import bm25

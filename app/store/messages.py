@@ -9,8 +9,8 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
+from app.core.history.sync import DIGEST_BYTES
 from app.core.nul import with_nul
-from app.core.sync import DIGEST_BYTES
 from app.postgres.database import Connection
 
 # Client ids of a request that the conversation has already.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from app.core.narrowing import Narrowing
 from app.core.nul import replace_nul
+from app.core.search.narrowing import Narrowing
 from app.postgres.database import Connection
 from app.text.language import scalar
 

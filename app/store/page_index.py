@@ -8,8 +8,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.contents import PageNames
-from app.core.topics import Topic, counted
+from app.core.window.contents import PageNames
+from app.core.window.topics import Topic, counted
 from app.postgres.database import Connection, Database
 
 MENTIONS_MAX = 200

@@ -10,7 +10,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.proxy import Candidate
+from app.core.dialects.proxy import Candidate
 from app.postgres.database import Connection
 from app.store.messages import MESSAGE_FIELDS
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.usage import Usage
+from app.core.dialects.usage import Usage
 from app.ids import uuid7
 from app.postgres.database import Connection
 

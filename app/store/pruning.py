@@ -8,7 +8,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.erasure import Forms
+from app.core.history.erasure import Forms
 from app.postgres.database import Connection
 
 # Conversations with more messages than are kept, that are not pruned as far as that.

@@ -8,8 +8,8 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.conversation import Conversation
-from app.core.ingest import ConversationEnd
-from app.core.sync import INNER
+from app.core.history.ingest import ConversationEnd
+from app.core.history.sync import INNER
 from app.postgres.database import Connection, Database
 from app.store.conversations import calls_text
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.narrowing import OWN_TYPES, Narrowing
+from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.database import Connection
 from app.store.narrowing import comparable, jsonb
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from app.core.relevance import (
+from app.core.search.relevance import (
     CHANCE,
     CLOSENESS_PER_COVERAGE,
     CLOSENESS_USUAL_MAX,

@@ -11,9 +11,9 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.contents import Line
 from app.core.conversation import Conversation
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout
+from app.core.window.contents import Line
 from app.postgres.database import Connection, Database
 from app.store.conversations import (
     CONVERSATION_FIELDS,

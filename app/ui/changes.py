@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app import errors
-from app.api.body import parse_model
-from app.api.paths import ConversationId
-from app.api.runtime import Wired
+from app.api.http.body import parse_model
+from app.api.http.path_ids import ConversationId
+from app.api.http.runtime import Wired
 from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
-from app.core.narrowing import OWN_TYPES
+from app.core.search.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing, erasing_whole, noting, rewording
 from app.services.lifecycle.erasing import Transaction
 from app.services.lifecycle.noting import Noting

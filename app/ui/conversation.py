@@ -12,11 +12,11 @@ from starlette.requests import Request
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core.budget import BUDGET_MAX, model_window
 from app.core.conversation import Conversation
 from app.core.model import Context, Format
-from app.core.render import origins
-from app.core.topics import Topic
+from app.core.window.budget import BUDGET_MAX, model_window
+from app.core.window.render import origins
+from app.core.window.topics import Topic
 from app.postgres.database import Connection
 from app.queue import table
 from app.runtime import Runtime

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.requests import Request
 
 from app import errors
-from app.api.body import require_storable
+from app.api.http.body import require_storable
 
 FORM_MAX, TEXT_MAX = 8_192, 400_000
 """Bytes of a form, and of one with a text: a memory that can be edited has up to 100 KB, and a form writes a byte as

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from app.api import cursors
+from app.api.http import cursors
 from app.store import conversation_list
 
 FIRST_ASCENDING: Final = frozenset({"title", "user"})

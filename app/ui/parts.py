@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.render import Origin
+from app.core.window.render import Origin
 from app.ui.shown import Clipped, clip, first_line
 
 CHARACTERS_MAX = 20_000

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.growth import Point
+from app.core.window.growth import Point
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 GROWN = ("notes", "summary", "contents", "condensed", "recent")

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from app import errors
-from app.api import cursors
-from app.api.paths import ConversationId
-from app.api.runtime import Wired
-from app.api.scope import knock
+from app.api.http import cursors
+from app.api.http.callers import knock
+from app.api.http.path_ids import ConversationId
+from app.api.http.runtime import Wired
 from app.core.conversation import Conversation
 from app.postgres.database import Connection
 from app.queue import table

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import errors
-from app.api.runtime import Wired
-from app.api.scope import knock
+from app.api.http.callers import knock
+from app.api.http.runtime import Wired
 from app.core.scope import scope_of
 from app.runtime import Runtime
 from app.services import keys

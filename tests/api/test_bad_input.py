@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api import cursors
+from app.api.http import cursors
 from tests.api.kit import Json, append, call, canonical, history, ok, path, problem, result, turn, user
 
 Rows = Callable[[], dict[str, int]]

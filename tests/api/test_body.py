@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from app import errors
-from app.api import body, openapi, problem
+from app.api.http import body, openapi, problem
 from app.core.canonical import dumps
 from tests import unhurried
 from tests.conftest import serving

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
-from app.postgres import passage
+from app.postgres import folder_permissions
 
 QUIRE = [sys.executable, "-m", "app"]
 
@@ -48,7 +48,7 @@ def quire(env: Mapping[str, str], *arguments: str) -> str:
 def own_environment() -> Iterator[dict[str, str]]:
     """The environment of a service with an empty folder and a free port; at the end no process is left of it."""
     folder = Path(tempfile.mkdtemp(prefix="quire-cli-"))
-    passage.make_passable(folder)
+    folder_permissions.make_passable(folder)
     kept = {name: value for name, value in os.environ.items() if name not in settings_of(os.environ)}
     yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0"}
     left = [

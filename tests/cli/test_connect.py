@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from app.core.connecting import KEY_VARIABLE
+from app.core.edge.connecting import KEY_VARIABLE
 from tests.api.kit import append, assistant, history, ok, path, user
 from tests.cli.kit import QUIRE, invoke
 from tests.hooks.kit import event, prompt

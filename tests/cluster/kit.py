@@ -19,7 +19,7 @@ import asyncpg
 import httpx
 import psutil
 
-from app.postgres import passage, programs
+from app.postgres import folder_permissions, programs
 from tests.conftest import wait_for
 from tests.test_embedded import servers_of
 
@@ -32,8 +32,8 @@ def programs_of_the_server() -> Path:
     """The programs, or a copy of them if the servers' user cannot reach them."""
     made = Path(tempfile.mkdtemp(prefix="quire-c-programs-"))
     atexit.register(shutil.rmtree, made)
-    passage.make_passable(made)
-    return programs.runnable(made / "copies", passage.server_user())
+    folder_permissions.make_passable(made)
+    return programs.runnable(made / "copies", folder_permissions.server_user())
 
 
 def run_program(name: str, *arguments: str) -> None:

@@ -15,17 +15,21 @@ from itertools import count as count_from
 from itertools import groupby
 from uuid import UUID, uuid4
 
-from app.core import epoch, paging
-from app.core.append import decide
-from app.core.assemble import assemble, with_tail
 from app.core.canonical import dumps
-from app.core.contents import Line, PageEntry, PageNames, Title
 from app.core.conversation import Conversation
-from app.core.epoch import Material, Note, Plan
-from app.core.fresh import FreshResult, Part, with_fresh
-from app.core.head import SummaryLine
-from app.core.head_summary import Reader, Tells, Written
-from app.core.ingest import AnsweredCall, Placement, ShownForms
+from app.core.history.append import decide
+from app.core.history.ingest import AnsweredCall, Placement, ShownForms
+from app.core.history.preparation import (
+    Arrival,
+    Basis,
+    Lines,
+    Passage,
+    Prepared,
+    Rules,
+    prepare,
+    results_to_count,
+    texts,
+)
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
     Entry,
@@ -40,14 +44,20 @@ from app.core.model import (
     Totals,
     Window,
 )
-from app.core.paging import ledger_reach
 from app.core.placeholder import ArchiveCard
-from app.core.preparation import Arrival, Basis, Lines, Passage, Prepared, Rules, prepare, results_to_count, texts
-from app.core.profile import Profile, profile
-from app.core.render import Rendered, render, tools_text
 from app.core.rows import NewMessage
-from app.core.summarising import due_through
-from app.core.topics import Topic, counted, merged
+from app.core.window import epoch, paging
+from app.core.window.assemble import assemble, with_tail
+from app.core.window.contents import Line, PageEntry, PageNames, Title
+from app.core.window.epoch import Material, Note, Plan
+from app.core.window.fresh import FreshResult, Part, with_fresh
+from app.core.window.head import SummaryLine
+from app.core.window.head_summary import Reader, Tells, Written
+from app.core.window.paging import ledger_reach
+from app.core.window.profile import Profile, profile
+from app.core.window.render import Rendered, render, tools_text
+from app.core.window.summarising import due_through
+from app.core.window.topics import Topic, counted, merged
 from tests.core.conversations import Message, Transcript
 
 RECALL_TOOLS = frozenset({"recall_page", "load_tool_history"})

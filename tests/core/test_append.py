@@ -9,11 +9,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 
-from app.core.append import Append, decide
-from app.core.ingest import ConversationEnd, Placement
-from app.core.messages import Limits, read
-from app.core.model import Policy, Totals
-from app.core.preparation import (
+from app.core.history.append import Append, decide
+from app.core.history.ingest import ConversationEnd, Placement
+from app.core.history.preparation import (
     Arrival,
     Basis,
     KeptArchive,
@@ -25,6 +23,8 @@ from app.core.preparation import (
     results_to_count,
     texts,
 )
+from app.core.messages import Limits, read
+from app.core.model import Policy, Totals
 from tests.core.book import NOW, RECALL_TOOLS, Book, BookReader, count
 from tests.core.conversations import Message, Transcript, calls, result, transcripts, user
 

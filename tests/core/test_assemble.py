@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.core.assemble import TAIL_OVERHEAD, free_for_tail, with_tail
-from app.core.budget import usable
-from app.core.head import FRAMES
 from app.core.model import Policy, TailItem
-from app.core.render import TAIL_FRAMES
+from app.core.window.assemble import TAIL_OVERHEAD, free_for_tail, with_tail
+from app.core.window.budget import usable
+from app.core.window.head import FRAMES
+from app.core.window.render import TAIL_FRAMES
 from app.errors import BudgetTooSmall
 from tests.core.book import Book, Seen, count
 from tests.core.conversations import Message, result, user

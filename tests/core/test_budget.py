@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.budget import (
+from app.core.model import Fixed, Policy
+from app.core.window.budget import (
     LOADED_TOKENS,
     MODEL_WINDOWS,
     WINDOW_DEFAULT,
@@ -20,8 +21,7 @@ from app.core.budget import (
     smallest_budget,
     usable,
 )
-from app.core.model import Fixed, Policy
-from app.core.profile import Defaults, budget_of, offers_tools, profile, unfit_shares
+from app.core.window.profile import Defaults, budget_of, offers_tools, profile, unfit_shares
 
 
 @given(st.integers(0, 10_000_000))

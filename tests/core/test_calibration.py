@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.core.budget import smallest_budget, usable
 from app.core.calibration import OURS, PERCENT_MAX, STEP, WINDOW_TOKENS_MIN, ReportedUsage, risen
+from app.core.window.budget import smallest_budget, usable
 
 percents = st.integers(OURS // STEP, PERCENT_MAX // STEP).map(lambda n: n * STEP)
 reports = st.builds(ReportedUsage, st.integers(1, 1_000_000), st.integers(1, 3_000_000))

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.contents import (
+from app.core.days import dated
+from app.core.model import Policy
+from app.core.window.contents import (
     CHAPTER_LINES_MAX,
     CHAPTER_SAMPLE,
     Contents,
@@ -23,8 +25,6 @@ from app.core.contents import (
     sample,
     select,
 )
-from app.core.days import dated
-from app.core.model import Policy
 
 POLICY = Policy(unlist_after_turns=40, unlist_unchanged_turns=80)
 

@@ -7,11 +7,11 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.dialects.asked_chat import chat_messages
 from app.core.dialects.compaction import opened, sealed
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.splicing import with_message
 from app.core.dialects.stored import Part, message
+from app.core.dialects.upstream_chat import chat_messages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUE = st.recursive(st.none() | st.integers() | TEXT, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner))

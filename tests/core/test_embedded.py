@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.vector_text import QUERY_CHARACTERS, WIDE_CHARACTERS, last_speaker, middle, query_text
+from app.core.search.vector_text import QUERY_CHARACTERS, WIDE_CHARACTERS, last_speaker, middle, query_text
 
 TEXT = st.text(st.sampled_from("ab 茶水カ한，\U00020000\n")) | st.text()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core import days, epoch
+from app.core import days
 from app.core.model import Policy
-from app.core.paging import ledger_reach
+from app.core.window import epoch
+from app.core.window.paging import ledger_reach
 from tests.core.book import READER, Book
 from tests.core.conversations import Transcript, transcripts
 

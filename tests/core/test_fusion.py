@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.fusion import KEPT, fused
-from app.core.relevance import relevance
+from app.core.search.fusion import KEPT, fused
+from app.core.search.relevance import relevance
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core import grep
-from app.core.grep import Refused, Span
+from app.core.search import grep
+from app.core.search.grep import Refused, Span
 
 SAFE = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\x00"), min_size=1, max_size=8)
 

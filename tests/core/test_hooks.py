@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.hooks import ANSWER_TOKENS_MAX, Agent, Event, Plan, answer, named, plan
+from app.core.edge.hooks import ANSWER_TOKENS_MAX, Agent, Event, Plan, answer, named, plan
 from app.core.messages import Limits, read
 from app.errors import Invalid
 from tests.hooks.kit import event, prompt, stop, used

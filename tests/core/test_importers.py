@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from app.core.importers import SOURCES, lines, memory_lines
+from app.core.edge.importers import SOURCES, lines, memory_lines
 from app.core.messages import Limits, read
 
 WHEN = "2025-10-03T12:34:56Z"

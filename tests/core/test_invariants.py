@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.budget import usable
 from app.core.groups import units
 from app.core.model import Format, Item, Policy, TailItem
-from app.core.render import origins, tail_text
+from app.core.window.budget import usable
+from app.core.window.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
     anthropic_problems,

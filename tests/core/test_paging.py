@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.budget import Shares, shares
 from app.core.model import Entry, Kind, Layout, Policy, Totals
-from app.core.paging import in_force, layout, page_threshold, token_threshold
+from app.core.window.budget import Shares, shares
+from app.core.window.paging import in_force, layout, page_threshold, token_threshold
 
 SHARES = Shares(available=1200, reserve=200, whole=1000, head=100, condensed=150, keep=200)
 WITH_QUERY = Shares(available=1200, reserve=600, whole=1000, head=60, condensed=90, keep=120)

@@ -7,9 +7,9 @@ from copy import deepcopy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core import paging
-from app.core.budget import recall_room
 from app.core.model import Format
+from app.core.window import paging
+from app.core.window.budget import recall_room
 from tests.core.book import Book, Seen
 from tests.core.conversations import Message, result, user
 

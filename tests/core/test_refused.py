@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.core.ingest import ConversationEnd, place
+from app.core.history.ingest import ConversationEnd, place
+from app.core.history.preparation import Origin
+from app.core.history.refused import leaves, open_again
 from app.core.messages import Limits, read
-from app.core.preparation import Origin
-from app.core.refused import leaves, open_again
 from app.providers import RefusedInput, TemporaryError, UnusableReply
 from app.providers.upstream import RefusalError, is_final
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.relevance import confidence, is_foreign, is_worth_it, may_answer, meaning, needed
+from app.core.search.relevance import confidence, is_foreign, is_worth_it, may_answer, meaning, needed
 
 
 class Passage(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.canonical import dumps
 from app.core.model import Ledger, Placed, Policy, TailItem, Window
-from app.core.render import Rendered, render, tools_text
+from app.core.window.render import Rendered, render, tools_text
 from tests.core.apis import anthropic_problems, cache_marks, openai_problems
 from tests.core.book import Book
 from tests.core.conversations import Message, calls, result, user

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.repetitions import Repeated, Told, each_once
+from app.core.search.repetitions import Repeated, Told, each_once
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

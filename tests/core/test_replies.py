@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.replies import Covered, is_foreign, is_strange, loops, summary_fault, wording_of
+from app.core.window.replies import Covered, is_foreign, is_strange, loops, summary_fault, wording_of
 from app.text.language import script_counts
 
 ENGLISH = """Ann plans a week in Kyoto with her two children in April and wants a flat near the river.

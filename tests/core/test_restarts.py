@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.restarts import PAUSE_MAX, STEADY_SECONDS, pause_seconds, quick_ends
+from app.core.edge.restarts import PAUSE_MAX, STEADY_SECONDS, pause_seconds, quick_ends
 
 
 @given(st.integers(0, 10_000))

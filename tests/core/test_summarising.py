@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.days import DAY_TOKENS
-from app.core.excerpts import MARK_TOKENS, Excerpt, cut, framed, rooms, shares
-from app.core.summarising import LEFT_OUT, STEP, Step, chunk, due_through, fitting, lag, lines_of, next_step
+from app.core.window.excerpts import MARK_TOKENS, Excerpt, cut, framed, rooms, shares
+from app.core.window.summarising import LEFT_OUT, STEP, Step, chunk, due_through, fitting, lag, lines_of, next_step
 from tests.core.book import count
 
 WEIGHTS = st.lists(st.integers(0, 5000), max_size=40)

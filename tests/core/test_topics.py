@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.head import FRAMES, topics_line
 from app.core.model import Language
-from app.core.topics import Topic, merged, most_mentioned, most_telling, says_no_more
+from app.core.window.head import FRAMES, topics_line
+from app.core.window.topics import Topic, merged, most_mentioned, most_telling, says_no_more
 from tests.core.book import count
 
 NAMES = st.lists(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.usage import Price, Prices, Usage
+from app.core.dialects.usage import Price, Prices, Usage
 
 tokens = st.integers(0, 10**6)
 dollars = st.floats(0, 1000)

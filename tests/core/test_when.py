@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.spans import Span
-from app.core.when import SPANS_MAX, days_named
+from app.core.search.spans import Span
+from app.core.search.when import SPANS_MAX, days_named
 
 TODAY = date(2024, 5, 15)
 TABLE = [

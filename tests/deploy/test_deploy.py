@@ -19,7 +19,7 @@ import yaml
 
 from app import healthcheck
 from app.cli import main
-from app.core.hosts import is_ours, named_in
+from app.core.edge.hosts import is_ours, named_in
 from app.main import build_app
 from app.settings import Settings
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from app import errors
-from app.api import body
-from app.core.budget import BUDGET_MAX
+from app.api.http import body
 from app.core.messages import ID_MAX, METADATA_MAX, NAME_MAX, NOTE_MAX, TITLE_MAX, Limits
+from app.core.window.budget import BUDGET_MAX
 from app.settings import Settings
 
 API = (Path(__file__).parents[2] / "docs/api.md").read_text()

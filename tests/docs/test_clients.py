@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.core.history.sync import LOOK_BACK, OVERLAP_MIN
 from app.core.messages import Limits
-from app.core.sync import LOOK_BACK, OVERLAP_MIN
 
 PAGE = (Path(__file__).parents[2] / "docs/clients.md").read_text("utf-8")
 URL = "http://127.0.0.1:8000"

@@ -13,7 +13,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from app.postgres import embedded, migrate, passage, programs
+from app.postgres import embedded, folder_permissions, migrate, programs
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ SAID = "INSERT INTO conversations (tenant_id, id, uid) VALUES (gen_random_uuid()
 @pytest.fixture
 def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="quire-backup-"))
-    passage.make_passable(made)
+    folder_permissions.make_passable(made)
     yield made
     shutil.rmtree(made)
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from app import inflight
-from app.api import openai_errors
+from app.api.http import model_api_errors
 from app.providers.upstream import ANSWER_BYTES_MAX, TOLD
 from app.services.proxy.keeping import STORE_PAUSE_SECONDS, STORE_TRIES
 from app.settings import Settings
@@ -29,7 +29,7 @@ def test_its_numbers_are_those_of_the_code() -> None:
 def test_its_statuses_are_those_of_the_code() -> None:
     assert "for 400, 404, 409, 413 and 422 alone" in PAGE
     assert sorted(TOLD) == [400, 404, 409, 413, 422]
-    assert set(openai_errors.STATUSES) == {409, 422}
+    assert set(model_api_errors.STATUSES) == {409, 422}
 
 
 def test_its_python_is_python() -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.core.budget import shares, usable
 from app.core.model import Entry, Kind, Policy, Totals
-from app.core.paging import layout, page_threshold, token_threshold
+from app.core.window.budget import shares, usable
+from app.core.window.paging import layout, page_threshold, token_threshold
 
 WINDOW = Path(__file__).parents[2] / "docs/window.md"
 AVAILABLE = usable(8000) - 400

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.erasure import REPEAT_CHARACTERS, Repeats
+from app.core.history.erasure import REPEAT_CHARACTERS, Repeats
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import conversations

@@ -12,7 +12,7 @@ from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.core.transport import Response
 from schemathesis.openapi.checks import RejectedPositiveData
 
-from app.core.credentials import Credentials
+from app.core.edge.credentials import Credentials
 
 Case = AnyCase[Any]
 

@@ -15,33 +15,33 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.api import cursors
-from app.api.body import checked_object, parse
-from app.api.passing import checked_by
+from app.api.http import cursors
+from app.api.http.body import checked_object, parse
 from app.api.schemas import proxy as schemas
+from app.api.v1.passing import checked_by
 from app.core.canonical import dumps
-from app.core.deltas import Deltas
 from app.core.dialects import (
-    asked_chat,
-    asked_messages,
-    asked_responses,
-    served_chat,
-    served_messages,
-    served_responses,
+    inbound_chat,
+    inbound_messages,
+    inbound_responses,
+    upstream_chat,
+    upstream_messages,
+    upstream_responses,
 )
 from app.core.dialects.compaction import opened, sealed
+from app.core.dialects.deltas import Deltas
+from app.core.dialects.inbound_chat import ChatWriter
+from app.core.dialects.inbound_messages import MessagesWriter
+from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.question import Asked, Question, Writer
-from app.core.dialects.served_chat import ChatWriter
-from app.core.dialects.served_messages import MessagesWriter
-from app.core.dialects.served_responses import ResponsesWriter
 from app.core.dialects.splicing import LISTS, with_message
 from app.core.dialects.stored import message
-from app.core.importers import MEMORIES, SOURCES, lines, memory_lines
+from app.core.edge.importers import MEMORIES, SOURCES, lines, memory_lines
+from app.core.history.sync import digest
 from app.core.messages import Limits, read
 from app.core.neutral import flat, neutral, unframed
 from app.core.placeholder import ArchiveCard, placeholder
-from app.core.sync import digest
 from app.providers.e5 import files, weights
 from app.providers.e5.tokenizer import MARK, Tokenizer
 from app.providers.raw import events_in
@@ -66,15 +66,15 @@ def messages(data: bytes) -> None:
 
 
 def chat_request(data: bytes) -> None:
-    _question(checked_by(schemas.ChatBody, served_chat.question)(checked_object(parsed(data))))
+    _question(checked_by(schemas.ChatBody, inbound_chat.question)(checked_object(parsed(data))))
 
 
 def messages_request(data: bytes) -> None:
-    _question(checked_by(schemas.MessagesBody, served_messages.question)(checked_object(parsed(data))))
+    _question(checked_by(schemas.MessagesBody, inbound_messages.question)(checked_object(parsed(data))))
 
 
 def responses_request(data: bytes) -> None:
-    _question(checked_by(schemas.ResponsesBody, served_responses.question)(checked_object(parsed(data))))
+    _question(checked_by(schemas.ResponsesBody, inbound_responses.question)(checked_object(parsed(data))))
 
 
 def _question(question: Question) -> None:
@@ -93,15 +93,15 @@ def items(data: bytes) -> None:
 
 
 def chat_events(data: bytes) -> None:
-    _answer(data, asked_chat.ASKED)
+    _answer(data, upstream_chat.ASKED)
 
 
 def messages_events(data: bytes) -> None:
-    _answer(data, asked_messages.ASKED)
+    _answer(data, upstream_messages.ASKED)
 
 
 def responses_events(data: bytes) -> None:
-    _answer(data, asked_responses.ASKED)
+    _answer(data, upstream_responses.ASKED)
 
 
 def _answer(data: bytes, asked: Asked) -> None:
@@ -122,7 +122,7 @@ def _answer(data: bytes, asked: Asked) -> None:
 
 
 def _writers() -> list[Writer]:
-    question = served_responses.question({"model": "m", "input": "hi", "stream": True})
+    question = inbound_responses.question({"model": "m", "input": "hi", "stream": True})
     return [ChatWriter(), MessagesWriter("msg_1", "m"), ResponsesWriter("resp_1", question, 0)]
 
 

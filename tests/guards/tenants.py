@@ -7,8 +7,8 @@ from uuid import UUID
 
 import asyncpg
 
+from app.core.dialects.usage import Usage
 from app.core.messages import Limits, read
-from app.core.usage import Usage
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate

@@ -13,8 +13,8 @@ import pytest
 
 from app import errors
 from app.core.model import Head
-from app.core.narrowing import OWN_TYPES
 from app.core.scope import owner_of
+from app.core.search.narrowing import OWN_TYPES
 from app.doctor import walk
 from app.main import build_app
 from app.postgres.database import Database

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.core.hooks import ANSWER_TOKENS_MAX, HEAD_TOKENS_MAX
+from app.core.edge.hooks import ANSWER_TOKENS_MAX, HEAD_TOKENS_MAX
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.excerpts import Excerpt
+from app.core.window.excerpts import Excerpt
 from app.jobs import page_reply
 from app.jobs.page_reply import CurrentNote, judge
 from app.providers import UnusableReply

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import httpx
 
-from app.core.caller import ALL_SCOPES
-from app.core.credentials import Credentials
+from app.core.edge.caller import ALL_SCOPES
+from app.core.edge.credentials import Credentials
 from app.ids import uuid7
 from tests.api.kit import Json, call, ok, path, result, user
 

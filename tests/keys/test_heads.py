@@ -9,7 +9,7 @@ import socket
 import httpx
 import pytest
 
-from app.core.heads import fault_of
+from app.core.edge.request_head import fault_of
 from tests.api.kit import history
 from tests.keys.kit import Mint
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.hosts import is_ours, named_in, neighbourhood
+from app.core.edge.hosts import is_ours, named_in, neighbourhood
 from tests.api.kit import append, problem, turn
 from tests.keys.conftest import Serve
 from tests.keys.kit import Mint, bearing

@@ -10,8 +10,8 @@ import pytest
 import starlette.routing
 from fastapi.routing import APIRoute
 
-from app.api.queries import EveryTurn
-from app.core.caller import ALL_SCOPES
+from app.api.http.fast_routes import EveryTurn
+from app.core.edge.caller import ALL_SCOPES
 from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user

@@ -4,7 +4,7 @@ import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.rate import Bucket, Taken, take
+from app.core.edge.rate import Bucket, Taken, take
 from tests.api.kit import problem
 from tests.keys.conftest import Serve
 from tests.keys.kit import Mint, bearing

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.core.caller import Caller
-from app.core.credentials import Credentials
+from app.core.edge.caller import Caller
+from app.core.edge.credentials import Credentials
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import append, ok, turn
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture

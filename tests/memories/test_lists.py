@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from app.core.messages import METADATA_MAX
-from app.core.narrowing import OWN_TYPES
 from app.core.scope import owner_of
+from app.core.search.narrowing import OWN_TYPES
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store.remembered import LIST

@@ -9,8 +9,8 @@ import httpx
 import openai
 import pytest
 
-from app.core.caller import Caller
-from app.core.deployment import Access
+from app.core.edge.caller import Caller
+from app.core.edge.deployment import Access
 from app.core.wording import EARLIER_CONVERSATIONS
 from tests.api.kit import append, history, ok, system, user
 from tests.providers import fake_openai as fake

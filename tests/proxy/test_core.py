@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.deltas import Deltas
-from app.core.proxy import Candidate, Met, added, answered_prefixes, continued, meet, sound_calls
-from app.core.sync import DIGEST_BYTES, chains
+from app.core.dialects.deltas import Deltas
+from app.core.dialects.proxy import Candidate, Met, added, answered_prefixes, continued, meet, sound_calls
+from app.core.history.sync import DIGEST_BYTES, chains
 from tests.providers.fake_openai import events_of
 
 Said = list[tuple[str, bytes]]

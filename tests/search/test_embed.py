@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from asyncpg import Record
 
-from app.core.deployment import embedding_slots
-from app.core.vector_text import Utterance, turn_text
+from app.core.edge.deployment import embedding_slots
+from app.core.search.vector_text import Utterance, turn_text
 from app.jobs.embed import embed
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import TemporaryError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.core.relevance import E5_MEAN, relevance
+from app.core.search.relevance import E5_MEAN, relevance
 from app.runtime import Runtime
 from app.services.memory.searching import Found
 from tests.api.kit import user

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.core.relevance import relevance, score_of
+from app.core.search.relevance import relevance, score_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
 from app.services.memory import searching

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.sync import DIGEST_BYTES, Match, chains, endings, match
+from app.core.history.sync import DIGEST_BYTES, Match, chains, endings, match
 
 Digests = list[bytes]
 LETTERS = [letter.encode() * DIGEST_BYTES for letter in "abc"]

@@ -8,7 +8,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.core.sync import LOOK_BACK
+from app.core.history.sync import LOOK_BACK
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.services.conversations.selection import PROBES

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core import head_summary
-from app.core.contents import Line
-from app.core.head_summary import Reader, Tells
+from app.core.window import head_summary
+from app.core.window.contents import Line
+from app.core.window.head_summary import Reader, Tells
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, result_line
 from app.extractive.subjects import subjects

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.core.budget import LOADED_SHARE, LOADED_SHARE_MAX, LOADED_SHARE_MIN, LOADED_TOKENS
+from app.core.window.budget import LOADED_SHARE, LOADED_SHARE_MAX, LOADED_SHARE_MIN, LOADED_TOKENS
 from app.text import tokens
 from tests.api.kit import append, assistant, call, created, result, user, window
 from tests.archive.made import archived, made

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.growth import Point
+from app.core.window.growth import Point
 from app.ui.language import preferred
 from app.ui.parts import message_parts
 from app.ui.pictures import SECTIONS, bar, chart

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
+from app.api.http.times import Time
 from app.api.schemas.windows import WarningItem
-from app.api.times import Time
 
 
 class ArchiveBody(RequestModel):

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
 from app.api.schemas.windows import Budget
 from app.core.messages import MODEL_MAX, TITLE_MAX
 from app.core.model import RecallScope

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.api.body import RequestModel
-from app.api.times import Time
-from app.core.caller import Scope
+from app.api.http.body import RequestModel
+from app.api.http.times import Time
+from app.core.edge.caller import Scope
 
 
 class KeyBody(RequestModel):

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
+from app.api.http.times import Time
 from app.api.schemas.narrowing import MemoryType, Narrowed, OwnType
 from app.api.schemas.windows import WarningItem
-from app.api.times import Time
-from app.core.fusion import QUERIES_MAX
-from app.core.grep import PATTERN_MAX
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
+from app.core.search.fusion import QUERIES_MAX
+from app.core.search.grep import PATTERN_MAX
 
 QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 

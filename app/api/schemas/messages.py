@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
 from app.api.schemas.windows import Context, WarningItem
 from app.core import calibration
-from app.core.budget import BUDGET_MAX
+from app.core.window.budget import BUDGET_MAX
 
 SAID_AT = "when it was said, with an offset; not before an earlier message's, not in the future"
 REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"

@@ -8,10 +8,10 @@ from fastapi import Query
 from pydantic import BeforeValidator, Field
 
 from app import errors
-from app.api.body import RequestModel, parse, unstorable
+from app.api.http.body import RequestModel, parse, unstorable
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
-from app.core.narrowing import TOPICS_MAX, Narrowing
+from app.core.search.narrowing import TOPICS_MAX, Narrowing
 from app.recall.arguments import SPELLINGS
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
 from app.api.schemas.messages import Message
 from app.core.messages import NOTE_MAX
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
 from app.core.messages import ID_MAX, MODEL_MAX
 
 

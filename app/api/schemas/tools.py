@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
 
 
 class ToolCallBody(RequestModel):

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.api.body import RequestModel
+from app.api.http.body import RequestModel
 from app.api.schemas.narrowing import Narrowed
-from app.core.budget import BUDGET_MAX
 from app.core.messages import MODEL_MAX
 from app.core.model import RecallScope
+from app.core.window.budget import BUDGET_MAX
 
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="maximum tokens of the window, everything included")
 QUERY = "topic of the next answer; brings in memories that answer it, or nothing"

@@ -13,12 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from app.core import wording
+from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.items import CUSTOM, items_of
 from app.core.dialects.question import Json, Question
-from app.core.dialects.served_responses import ResponsesWriter
 from app.core.dialects.stored import chunks
+from app.core.history.sync import digest
 from app.core.messages import Draft
-from app.core.sync import digest
 
 RESPONSE = "resp_"
 _ID = re.compile("[a-z]{2,4}_(?P<hex>[0-9a-f]{32})(?P<seq>[0-7][0-9a-f]{7})?_(?P<place>[0-9]{1,4})")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.canonical import dumps
+from app.core.dialects.inbound_messages import arguments_of
 from app.core.dialects.question import Dialect, Json
-from app.core.dialects.served_messages import arguments_of
 
 
 @dataclass

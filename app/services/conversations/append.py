@@ -21,13 +21,11 @@ import asyncpg
 
 from app import errors
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
-from app.core.append import Append, decide
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
-from app.core.messages import Draft
-from app.core.model import WindowWarning
-from app.core.preparation import (
+from app.core.history.append import Append, decide
+from app.core.history.preparation import (
     Basis,
     Counts,
     Preparation,
@@ -37,9 +35,11 @@ from app.core.preparation import (
     spoken_language,
     texts,
 )
-from app.core.profile import policy_of
+from app.core.messages import Draft
+from app.core.model import WindowWarning
 from app.core.quote import plain_text
 from app.core.times import problems_of_said
+from app.core.window.profile import policy_of
 from app.ids import uuid7
 from app.postgres.database import Connection
 from app.queue import enqueue

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from app.core.calibration import risen
 from app.core.conversation import Conversation
+from app.core.history.preparation import spoken_language
 from app.core.messages import FRAME_TOKENS
-from app.core.preparation import spoken_language
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations import refused

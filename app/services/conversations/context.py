@@ -18,17 +18,17 @@ from uuid import UUID
 from app import errors
 from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import LONG_COPIED, run_in_thread_if_large
-from app.core import fresh, paging
-from app.core.assemble import assemble, with_tail
-from app.core.budget import model_window
 from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages, shrunk
 from app.core.messages import FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
-from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
-from app.core.render import Rendered, render, tools_text
-from app.core.summarising import lag
+from app.core.window import fresh, paging
+from app.core.window.assemble import assemble, with_tail
+from app.core.window.budget import model_window
+from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.core.window.render import Rendered, render, tools_text
+from app.core.window.summarising import lag
 from app.postgres.database import Database
 from app.recall.tools import window_schemas
 from app.runtime import Runtime

@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from app.core import epoch, head_summary, paging, wording
-from app.core.budget import RecallRoom, recall_room
+from app.core import wording
 from app.core.conversation import Conversation
-from app.core.head import SummaryLine
-from app.core.head_summary import Reader
 from app.core.messages import FRAME_TOKENS
 from app.core.model import Epoch, Fixed, Format, Language, Policy
-from app.core.profile import Profile, budget_of, offers_tools, policy_of, profile
-from app.core.summarising import LEFT_OUT
+from app.core.window import epoch, head_summary, paging
+from app.core.window.budget import RecallRoom, recall_room
+from app.core.window.head import SummaryLine
+from app.core.window.head_summary import Reader
+from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.core.window.summarising import LEFT_OUT
 from app.extractive.subjects import subjects
 from app.extractive.summary import pick_lines
 from app.extractive.tells import tells
@@ -93,7 +94,7 @@ async def open_epoch(
 async def derive(
     runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation, target: Profile
 ) -> Epoch:
-    """Return the epoch that a conversation is in for a profile: read and decide, by the steps of ``core/epoch.py``."""
+    """Return the epoch that a conversation is in for a profile: read and decide, by the steps of ``core/window/epoch.py``."""
     reader, language = reader_of(runtime), conversation.language or "en"
     at = (connection, tenant, conversation.id)
     entries = await windows.entries(connection, tenant, conversation, paging.ledger_reach(target.shares))

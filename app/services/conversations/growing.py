@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.core.conversation import Conversation
-from app.core.growth import Point, growth
+from app.core.window.growth import Point, growth
 from app.postgres.database import Connection
 from app.store import growth as stored
 

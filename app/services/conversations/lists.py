@@ -15,9 +15,9 @@ from typing import Any
 from app import errors
 from app.caches import Known, KnownMessages
 from app.core.canonical import dumps
+from app.core.history.sync import chains, digest
 from app.core.messages import Draft, Limits, read
 from app.core.model import Role
-from app.core.sync import chains, digest
 
 UNLIMITED = Limits(messages=2**31, message_chars=2**40, result_chars=2**40)
 """For messages that kept to the limits when they were read first."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from app.core.ingest import AnsweredCall, Placement
+from app.core.history.ingest import AnsweredCall, Placement
+from app.core.history.preparation import Lines, Passage
 from app.core.model import Language
 from app.core.placeholder import ArchiveCard
-from app.core.preparation import Lines, Passage
 from app.extractive.calls import call_line
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
 from app.extractive.notes import note_in

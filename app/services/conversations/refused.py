@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from app.core import refused
 from app.core.conversation import Conversation
-from app.core.erasure import refused_mark
-from app.core.erasure_plan import Line
+from app.core.history import refused
+from app.core.history.erasure import refused_mark
+from app.core.history.erasure_plan import Line
 from app.postgres.database import Connection
 from app.queue import enqueue
 from app.runtime import Runtime

@@ -11,8 +11,8 @@ from uuid import UUID
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
+from app.core.history.preparation import Arrival, Origin
 from app.core.messages import Draft
-from app.core.preparation import Arrival, Origin
 from app.services.conversations.lists import CallersList
 from app.store import conversations
 

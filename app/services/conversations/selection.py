@@ -15,10 +15,10 @@ from uuid import UUID
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
+from app.core.dialects.proxy import leaves_out, meet
+from app.core.history.preparation import Arrival
+from app.core.history.sync import LOOK_BACK, match
 from app.core.messages import Draft
-from app.core.preparation import Arrival
-from app.core.proxy import leaves_out, meet
-from app.core.sync import LOOK_BACK, match
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations.lists import CallersList

@@ -1,6 +1,6 @@
 """The tail of a window: archives and pages that the call names, and memories that answer its query.
 
-Small talk is never searched for, and if the best result does not answer the query (``core/relevance.py``) the tail
+Small talk is never searched for, and if the best result does not answer the query (``core/search/relevance.py``) the tail
 stays empty. Results take the free tokens, or as many of them as the request allows. Passages are in order of time, by
 day; a warning names what cannot be shown.
 """
@@ -15,12 +15,12 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
-from app.core import relevance
-from app.core.assemble import free_for_tail
 from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy, RecallScope, TailItem, Window, WindowWarning
-from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.quote import archive_text, day_heading, passage_line
+from app.core.search import relevance
+from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.window.assemble import free_for_tail
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching

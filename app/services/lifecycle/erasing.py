@@ -18,10 +18,10 @@ from uuid import UUID
 from asyncpg import Record
 
 from app import errors
-from app.core import erasure_plan
 from app.core.conversation import Conversation
-from app.core.erasure import Redaction, redacted
-from app.core.erasure_plan import Erased, Marked, Place, Plan, Rules, StoredMessage
+from app.core.history import erasure_plan
+from app.core.history.erasure import Redaction, redacted
+from app.core.history.erasure_plan import Erased, Marked, Place, Plan, Rules, StoredMessage
 from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from app import errors
-from app.core import erasure_plan
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.erasure import Redaction
+from app.core.history import erasure_plan
+from app.core.history.erasure import Redaction
 from app.core.scope import owner_of, scope_of
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats

@@ -18,10 +18,10 @@ from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.history.sync import INNER
 from app.core.nul import with_nul
 from app.core.originals import as_sent
 from app.core.scope import owner_of, scope_of
-from app.core.sync import INNER
 from app.core.times import time_text
 from app.errors import StorageUnavailable
 from app.postgres.database import Connection

@@ -20,9 +20,9 @@ import asyncpg
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.history.preparation import Arrival, KeptArchive
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.nul import without_nul
-from app.core.preparation import Arrival, KeptArchive
 from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
@@ -32,7 +32,7 @@ from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
-from app.services.lifecycle import learned
+from app.services.lifecycle import derived
 from app.services.lifecycle.lines import (
     ArchiveLine,
     ConversationLine,
@@ -291,7 +291,7 @@ async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteL
         known = await conversations.lock(connection, tenant, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased during the import.")
-        made = await learned.insert(job.runtime, connection, tenant, known, line)
+        made = await derived.insert(job.runtime, connection, tenant, known, line)
     names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made

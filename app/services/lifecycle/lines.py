@@ -14,7 +14,6 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from app import errors
-from app.core.budget import BUDGET_MAX
 from app.core.canonical import dumps
 from app.core.messages import (
     ID_MAX,
@@ -28,6 +27,7 @@ from app.core.messages import (
 )
 from app.core.neutral import flat
 from app.core.placeholder import ArchiveCard
+from app.core.window.budget import BUDGET_MAX
 from app.errors import FieldError, Invalid
 
 FORMAT = "quire"

@@ -14,9 +14,9 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
-from app.core.erasure import Repeats
-from app.core.erasure_plan import Place
 from app.core.groups import chat_messages
+from app.core.history.erasure import Repeats
+from app.core.history.erasure_plan import Place
 from app.core.quote import plain_text
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import Connection

@@ -19,13 +19,13 @@ from asyncpg import Record
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.erasure import erased_forms, pruned_mark
-from app.core.erasure_plan import weight as weigh_view
 from app.core.groups import chat_messages
+from app.core.history.erasure import erased_forms, pruned_mark
+from app.core.history.erasure_plan import weight as weigh_view
 from app.core.model import UNSENT
 from app.core.nul import without_nul
-from app.core.profile import policy_of
 from app.core.quote import plain_text
+from app.core.window.profile import policy_of
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole

@@ -7,7 +7,7 @@ from uuid import UUID
 import anyio.to_thread
 
 from app import errors
-from app.core.narrowing import OWN_TYPES
+from app.core.search.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Erasure, Transaction
 from app.services.memory import insertion, searching

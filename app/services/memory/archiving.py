@@ -22,12 +22,12 @@ from app.core.model import Language, Policy
 from app.core.neutral import without_ranges
 from app.core.nul import with_nul
 from app.core.placeholder import ArchiveCard
-from app.core.profile import policy_of
 from app.core.quote import searchable_text, speaker_of
-from app.core.relevance import FOUND_MIN, PASSAGES
 from app.core.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
+from app.core.search.relevance import FOUND_MIN, PASSAGES
 from app.core.times import dated, time_text
+from app.core.window.profile import policy_of
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms

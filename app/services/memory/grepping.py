@@ -16,11 +16,11 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
-from app.core import grep
-from app.core.grep import Line, Pattern, Span
 from app.core.groups import chat_messages
 from app.core.nul import replace_nul
 from app.core.scope import scope_of
+from app.core.search import grep
+from app.core.search.grep import Line, Pattern, Span
 from app.core.times import time_text
 from app.postgres.database import Connection, Database
 from app.runtime import Runtime

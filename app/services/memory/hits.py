@@ -11,7 +11,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.repetitions import Repeated, Told, each_once
+from app.core.search.repetitions import Repeated, Told, each_once
 from app.store.memories import Hit
 from app.text.queries import answers_first
 from app.text.statements import stated

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.narrowing import Narrowing
 from app.core.scope import owner_of, scope_of
+from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.database import Connection
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from app.concurrency import run_in_thread_if_large
-from app.core.vector_text import query_text
+from app.core.search.vector_text import query_text
 from app.providers import ProviderError
 from app.runtime import Runtime
 from app.services.memory.hits import SearchHit, worth_showing

@@ -15,16 +15,16 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
-from app.core import relevance as relevances
 from app.core.canonical import dumps
-from app.core.fusion import fused
 from app.core.messages import METADATA_MAX
-from app.core.narrowing import EVERYTHING, Narrowing
 from app.core.nul import with_nul
 from app.core.scope import owner_of, scope_of
+from app.core.search import relevance as relevances
+from app.core.search.fusion import fused
+from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.search.vector_text import last_speaker, middle, query_text
+from app.core.search.when import days_named
 from app.core.times import time_text
-from app.core.vector_text import last_speaker, middle, query_text
-from app.core.when import days_named
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.postgres.database import Connection, Database

@@ -19,13 +19,13 @@ from typing import Any
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
-from app.core.deltas import Deltas
+from app.core.dialects.deltas import Deltas
+from app.core.dialects.proxy import Calls, added, joined, names_of, newest_user_text, offered, sound_calls, whose
 from app.core.dialects.question import Shown
 from app.core.dialects.stored import message as stored_message
 from app.core.model import Context
-from app.core.profile import budget_of
-from app.core.proxy import Calls, added, joined, names_of, newest_user_text, offered, sound_calls, whose
-from app.core.render import origins
+from app.core.window.profile import budget_of
+from app.core.window.render import origins
 from app.ids import uuid7
 from app.inflight import Turn
 from app.providers import ProviderError, TemporaryError, UnusableReply

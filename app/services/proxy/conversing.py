@@ -16,13 +16,13 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core.caller import Caller
 from app.core.conversation import Conversation
 from app.core.dialects.conversation_items import MessageName, identified_items, is_mark, named_item
 from app.core.dialects.question import Json
+from app.core.edge.caller import Caller
+from app.core.history.sync import digest
 from app.core.messages import Draft, read
 from app.core.originals import as_sent
-from app.core.sync import digest
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations.append import append

@@ -10,8 +10,8 @@ from typing import Any
 
 from app import errors
 from app.core.canonical import dumps
+from app.core.history.preparation import Arrival
 from app.core.messages import Limits, read
-from app.core.preparation import Arrival
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import ProxyAnswer

@@ -17,13 +17,13 @@ from typing import Any
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core.deltas import Deltas
+from app.core.dialects.deltas import Deltas
+from app.core.dialects.proxy import newest_user_text
 from app.core.dialects.question import Dialect
 from app.core.dialects.splicing import with_message
 from app.core.dialects.stored import message
 from app.core.model import Language
-from app.core.proxy import newest_user_text
-from app.core.render import tail_text
+from app.core.window.render import tail_text
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
 from app.providers.upstream import Upstream, is_final, refused

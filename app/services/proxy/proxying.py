@@ -1,6 +1,6 @@
 """Handle a proxy client's list: which conversation it belongs to, what is new, and what is already answered.
 
-Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: app.core.proxy. Apply:
+Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: app.core.dialects.proxy. Apply:
 append what is new before any model is asked, so that the question is stored whatever becomes of the answer.
 """
 
@@ -13,12 +13,12 @@ from uuid import UUID
 
 from app.caches import KnownMessages
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
-from app.core.caller import Caller
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.dialects.proxy import answered_prefixes, continued
 from app.core.dialects.question import Question
+from app.core.edge.caller import Caller
 from app.core.messages import Limits
-from app.core.proxy import answered_prefixes, continued
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.append import append

@@ -13,12 +13,12 @@ from typing import Any
 from asyncpg import Record
 
 from app import errors
-from app.core.caller import Caller
 from app.core.conversation import Conversation
 from app.core.dialects.compaction import opened, sealed
+from app.core.dialects.inbound_responses import after_compaction
 from app.core.dialects.items import COMPACTION
 from app.core.dialects.question import Question
-from app.core.dialects.served_responses import after_compaction
+from app.core.edge.caller import Caller
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.requests import Follows

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app import errors
-from app.core.usage import Usage
+from app.core.dialects.usage import Usage
 from app.providers import ProviderError
 from app.runtime import Runtime
 from app.services.proxy.proxying import Asked

@@ -11,10 +11,10 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
+from app.core.dialects.inbound_chat import ChatWriter
+from app.core.dialects.inbound_messages import MessagesWriter
+from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Dialect, Event, Json, Question, Writer
-from app.core.dialects.served_chat import ChatWriter
-from app.core.dialects.served_messages import MessagesWriter
-from app.core.dialects.served_responses import ResponsesWriter
 from app.core.dialects.stored import chunks
 from app.inflight import Turn
 from app.services.proxy.events import DONE, sent

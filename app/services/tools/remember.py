@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from app.core import wording
-from app.core.caller import Caller
 from app.core.canonical import dumps
+from app.core.edge.caller import Caller
 from app.core.nul import replace_nul
 from app.postgres.database import Connection
 from app.recall import tools

@@ -20,12 +20,12 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.grep import Refused
 from app.core.model import Language
-from app.core.narrowing import EVERYTHING, Narrowing
-from app.core.profile import policy_of
 from app.core.quote import archive_text, day_heading, memories_text, passage_text
 from app.core.scope import scope_of
+from app.core.search.grep import Refused
+from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.window.profile import policy_of
 from app.postgres.database import Connection
 from app.recall import tools
 from app.recall.arguments import Mistake, read

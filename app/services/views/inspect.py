@@ -11,14 +11,14 @@ from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core.contents import Line, PageEntry, PageNames, renamed
 from app.core.conversation import Conversation
-from app.core.head_summary import EXTRACTIVE
 from app.core.model import Epoch, Language
 from app.core.originals import as_sent
-from app.core.profile import policy_of
-from app.core.summarising import lag
 from app.core.times import time_text
+from app.core.window.contents import Line, PageEntry, PageNames, renamed
+from app.core.window.head_summary import EXTRACTIVE
+from app.core.window.profile import policy_of
+from app.core.window.summarising import lag
 from app.postgres.database import Connection
 from app.runtime import Runtime
 from app.services.conversations import epochs

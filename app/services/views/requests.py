@@ -7,8 +7,8 @@ from typing import Any
 
 from asyncpg import Record
 
+from app.core.dialects.usage import Prices, Usage
 from app.core.times import time_text
-from app.core.usage import Prices, Usage
 
 
 def request_view(row: Record, prices: Prices) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""Callers: the one place that turns a request into a caller.
+
+A route declares the scope it needs by the type of its first parameter: ``caller: Reader``, ``Writer`` or ``Admin``, or
+``dependencies=[READS]`` if it does not use the caller. It then uses ``caller.tenant`` in statements,
+``caller.user(body.user_id)`` if a body or query names a user, ``bound_to=caller.user_id`` to look up a conversation,
+``caller.scope`` to look up an archive or a memory, and ``sensitive=caller.sensitive`` to read memories. The parameter
+precedes those that read the path, so that 401 takes precedence over all other errors.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+
+from app import errors
+from app.api.http import query_members
+from app.api.http.runtime import runtime_of
+from app.core.edge.caller import Caller, Scope
+from app.services import keys
+from app.services.keys import Knock
+
+MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
+OWN_KEY = "X-Quire-Key"
+HOOKS = "/hooks/"
+BEARER = "bearer "
+PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
+"""The form of an Idempotency-Key, for the OpenAPI document; the error text is in `services.idempotency`."""
+
+
+async def _caller(request: Request) -> Caller:
+    """Identify the caller by the request's key. Raises Unauthorized or TooManyRequests."""
+    runtime = runtime_of(request)
+    identify = keys.identify_lately if _fails_open(request) else keys.identify
+    caller = await identify(runtime, knock(request, _key(request)))
+    taken = keys.spend(runtime, caller)
+    if taken is not None:
+        request.state.headers = {
+            "RateLimit-Limit": str(taken.limit),
+            "RateLimit-Remaining": str(taken.remaining),
+            "RateLimit-Reset": str(taken.reset_seconds),
+        }
+        if not taken.allowed:
+            raise errors.TooManyRequests(
+                f"The key has reached its limit of {taken.limit} requests a minute.",
+                headers={"Retry-After": str(taken.retry_seconds)},
+            )
+    return caller
+
+
+def is_passed_through(request: Request) -> bool:
+    """Return whether the request goes on to the model as it is, stored or not."""
+    return request.method == "POST" and request.headers.get(MODE) == PASS_THROUGH
+
+
+def _fails_open(request: Request) -> bool:
+    """Return whether the caller's work must go on while the database is away."""
+    return is_passed_through(request) or str(request.scope["path"]).startswith(HOOKS)
+
+
+def knock(request: Request, key: str | None) -> Knock:
+    """Return the request's credentials and origin."""
+    server = request.scope.get("server")
+    return Knock(
+        key,
+        request.headers.get("host", ""),
+        request.client.host if request.client else "",
+        server[0] if server and server[1] is not None else "",
+    )
+
+
+def _key(request: Request) -> str | None:
+    """Return X-Quire-Key, X-API-Key, or the bearer token. A header that occurs twice does not count."""
+    given = request.headers.getlist(OWN_KEY) or request.headers.getlist("x-api-key")
+    if not given:
+        given = [
+            value[len(BEARER) :].strip()
+            for value in request.headers.getlist("authorization")
+            if value[: len(BEARER)].lower() == BEARER
+        ]
+    return given[0] if len(given) == 1 else None
+
+
+class Needs:
+    """A dependency: the caller, if it has a scope. Raises Forbidden if not.
+
+    It takes the request and nothing else: each dependency of a dependency costs every request.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    async def __call__(self, request: Request) -> Caller:
+        caller = await _caller(request)
+        caller.require(self.scope)
+        query_members.check(request)
+        return caller
+
+
+_reads, _writes, _admits = Needs("read"), Needs("write"), Needs("admin")
+
+Reader = Annotated[Caller, Depends(_reads)]
+Writer = Annotated[Caller, Depends(_writes)]
+Admin = Annotated[Caller, Depends(_admits)]
+READS: Any = Depends(_reads)
+
+_KEY_NAME = "Idempotency-Key"
+_KEY_DESCRIPTION = "The same request with the same key runs once and returns the same response for 24 hours."
+_KEY_RULES: dict[str, Any] = {"minLength": 1, "maxLength": 255, "pattern": PRINTABLE}
+
+IdempotencyKeyHeader = Annotated[
+    str | None, Header(alias=_KEY_NAME, description=_KEY_DESCRIPTION, json_schema_extra=_KEY_RULES)
+]
+IDEMPOTENCY_KEY: dict[str, Any] = {
+    "name": _KEY_NAME,
+    "in": "header",
+    "required": False,
+    "description": _KEY_DESCRIPTION,
+    "schema": {
+        "anyOf": [{"type": "string"}, {"type": "null"}],
+        "title": _KEY_NAME,
+        "description": _KEY_DESCRIPTION,
+        **_KEY_RULES,
+    },
+}
+"""The same, for the document of a route that reads it from the request."""

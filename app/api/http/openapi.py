@@ -1,0 +1,137 @@
+"""The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic.json_schema import models_json_schema
+
+from app.api.http import body, model_api_errors, problem
+from app.api.http.callers import Needs
+from app.core.edge.caller import Scope
+
+TAGS = [
+    {"name": "messages", "description": "Store messages and get windows."},
+    {"name": "conversations", "description": "Conversations and their parts."},
+    {"name": "notes", "description": "Standing notes, always in view."},
+    {"name": "archive", "description": "Large tool results."},
+    {"name": "memories", "description": "Search everything that was said or archived."},
+    {"name": "users", "description": "Export, import and erase a user's data."},
+    {"name": "proxy", "description": "A model with memory, behind OpenAI's API."},
+    {"name": "hooks", "description": "Events that coding agents send by themselves."},
+    {"name": "tools", "description": "The tools that a model recalls with."},
+    {"name": "keys", "description": "API keys."},
+    {"name": "jobs", "description": "Background jobs and their failures."},
+    {"name": "operations", "description": "Health, readiness, metrics."},
+]
+
+SECURITY_SCHEMES = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key. Not needed until the deployment's first key exists.",
+    },
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
+}
+
+
+EXAMPLES: dict[str, Any] = {
+    "conversation_id": "demo", "user_id": "me", "query": "the weather in Hangzhou", "message": "1", "page": 1,
+    "name": "recall_page", "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
+    **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
+}  # fmt: skip
+"""What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be
+known before; its example only has the right form.
+"""
+
+
+def operation_id(route: APIRoute) -> str:
+    """Return the function's name: unique, short, and a good method name for generated clients."""
+    return route.name
+
+
+def builder(app: FastAPI, routers: Sequence[APIRouter]) -> Callable[[], dict[str, Any]]:
+    """Return a replacement for `app.openapi`; the document is made once."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _document(app, routers)
+        return app.openapi_schema
+
+    return openapi
+
+
+def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=app.description,
+        routes=app.routes,
+        tags=app.openapi_tags,
+    )
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    schemas["Problem"] = problem.SCHEMA
+    schemas["OpenAIError"] = model_api_errors.SCHEMA
+    schemas["AnthropicError"] = model_api_errors.ANTHROPIC_SCHEMA
+    models = [(model, "validation") for model in body.BODY_MODELS.values()]
+    _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+    schemas.update(definitions.get("$defs", {}))
+    document["components"]["securitySchemes"] = SECURITY_SCHEMES
+    needed = {
+        (route.path_format, method.lower()): _scope(route)
+        for route in _routes(routers)
+        for method in route.methods or ()
+    }
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if "description" in operation:
+                operation["summary"] = _first_sentence(operation["description"])
+            _answer_with_problems(operation["responses"], path)
+            _add_examples(operation)
+            if (scope := needed[path, method]) is not None:
+                operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
+    return document
+
+
+def _first_sentence(description: str) -> str:
+    return re.split(r"\.(?:\s|$)", description, maxsplit=1)[0].replace("\n", " ")
+
+
+def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
+    return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+
+
+def _scope(route: APIRoute) -> Scope | None:
+    """Return the scope that a route needs, as its parameters say; None for those that are open."""
+    needs = [dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs)]
+    return needs[0].scope if needs else None
+
+
+def _add_examples(operation: dict[str, Any]) -> None:
+    """Fill in required parameters, and the user, without whom searches and lists are refused or long."""
+    for parameter in operation.get("parameters", ()):
+        name = parameter["name"]
+        wanted = parameter["in"] == "path" or (
+            parameter["in"] == "query" and (parameter["required"] or name == "user_id")
+        )
+        if wanted and name in EXAMPLES:
+            parameter["example"] = EXAMPLES[name]
+
+
+def _answer_with_problems(responses: dict[str, Any], path: str) -> None:
+    kind, name = "application/json", "OpenAIError"
+    if not path.startswith(model_api_errors.PREFIX):
+        kind, name = problem.MEDIA_TYPE, "Problem"
+    elif path.startswith("/v1/messages"):
+        name = "AnthropicError"
+    content = {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    responses.pop("422", None)
+    responses["4XX"] = {"description": "The request is wrong; see `detail`.", "content": content}
+    responses["5XX"] = {"description": "An error in Quire or its database; retry.", "content": content}

@@ -1,0 +1,116 @@
+"""APIs in front of a model: any client of one has memory when this is its base URL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app import errors
+from app.api.http import model_api_errors
+from app.api.http.answers import json_text
+from app.api.http.body import json_body, parse_model, read_json
+from app.api.http.callers import READS, Writer, is_passed_through
+from app.api.http.runtime import Wired
+from app.api.schemas import proxy as schemas
+from app.api.v1.passing import checked_by, passed_through
+from app.api.v1.proxying import Wished, answered, upstream_of
+from app.core.canonical import dumps
+from app.core.dialects import inbound_chat
+from app.providers import ProviderError
+from app.runtime import Runtime
+from app.services.proxy.embedding import embeddings
+
+router = APIRouter(prefix="/v1", tags=["proxy"])
+
+EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which tea did I like?"}], "user": "me"}
+
+
+@router.post(
+    "/chat/completions",
+    response_model=schemas.ChatCompletion,
+    openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
+)
+async def create_chat_completion(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
+    """Create a chat completion with the conversation's memory.
+
+    Quire stores what is new in `messages`, calls the model with the conversation's window and the recall tools, runs
+    its recalls, and streams and stores its answer. Other fields go to the model unchanged. docs/proxy.md explains how
+    Quire finds the conversation.
+    """
+    if is_passed_through(request):
+        read = checked_by(schemas.ChatBody, inbound_chat.question)
+        return await passed_through(request, caller, wishes, "chat", read)
+    upstream_of(runtime)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    _check(parse_model(schemas.ChatBody, value))
+    return await answered(request, caller, wishes, inbound_chat.question(value))
+
+
+@router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
+async def list_models(runtime: Wired) -> Response:
+    """List the models of the API behind the proxy."""
+    try:
+        return json_text(dumps(await _models(runtime)))
+    except ProviderError as error:
+        return model_api_errors.answer(error)
+
+
+@router.get("/models/{model:path}", response_model=schemas.ModelObject, dependencies=[READS])
+async def get_model(runtime: Wired, model: str) -> Response:
+    """Return one model of the API behind the proxy."""
+    try:
+        found = await _models(runtime)
+    except ProviderError as error:
+        return model_api_errors.answer(error)
+    for known in found.get("data") or []:
+        if isinstance(known, dict) and known.get("id") == model:
+            return json_text(dumps(known))
+    raise errors.NotFound(errors=[{"loc": ["path", "model"], "msg": "is not an available model"}])
+
+
+async def _models(runtime: Runtime) -> dict[str, Any]:
+    """Return the list of the API, as far as clients can use it. Raises a ProviderError."""
+    upstream = upstream_of(runtime)
+    if (known := runtime.caches.models.get("")) is None:
+        known = runtime.caches.models[""] = dict(await upstream.models())
+    allowed = runtime.proxying.models
+    if allowed and isinstance(known.get("data"), list):
+        return {**known, "data": [m for m in known["data"] if isinstance(m, dict) and m.get("id") in allowed]}
+    return known
+
+
+@router.post(
+    "/embeddings",
+    response_model=schemas.EmbeddingList,
+    openapi_extra=json_body(schemas.EmbeddingsBody, {"model": "text-embedding-3-small", "input": "longjing"}),
+    dependencies=[READS],
+)
+async def create_embeddings(request: Request, runtime: Wired) -> Response:
+    """Embed texts: by Quire's own embedding model if `model` names it, else by the API behind the proxy.
+
+    An API of Messages embeds nothing, so Quire's model answers for it whatever `model` says. Nothing is stored.
+    """
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(schemas.EmbeddingsBody, value)
+    upstream, embedder = runtime.upstream, runtime.embedder
+    passes = upstream is not None and upstream.asked.dialect != "messages"
+    try:
+        if embedder is not None and (body.model == embedder.model or not passes):
+            texts = [body.input] if isinstance(body.input, str) else body.input
+            return json_text(dumps(await embeddings(runtime, embedder, texts, body.encoding_format)))
+        return json_text(dumps(await upstream_of(runtime).embed(value)))
+    except ProviderError as error:
+        return model_api_errors.answer(error)
+
+
+def _check(body: schemas.ChatBody) -> None:
+    """Raise Invalid for what cannot be stored as one answer."""
+    if body.n not in (None, 1):
+        raise errors.Invalid(
+            "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]
+        )
+    for name in ("functions", "function_call"):
+        if (body.model_extra or {}).get(name) is not None:
+            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "is not supported; use `tools`"}])

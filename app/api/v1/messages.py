@@ -1,0 +1,70 @@
+"""Anthropic's Messages in front of a model."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.api.http import model_api_errors
+from app.api.http.answers import json_text
+from app.api.http.body import json_body, parse_model, read_json
+from app.api.http.callers import Reader, Writer, is_passed_through
+from app.api.http.runtime import Wired
+from app.api.schemas import proxy as schemas
+from app.api.v1.passing import checked_by, passed_through
+from app.api.v1.proxying import PASSED_HEADERS, Wished, answered, upstream_of, with_model
+from app.core.canonical import dumps
+from app.core.dialects import inbound_messages
+from app.providers import ProviderError
+from app.services.proxy.counting import input_tokens
+
+router = APIRouter(prefix="/v1/messages", tags=["proxy"])
+
+EXAMPLE = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 1024,
+    "messages": [{"role": "user", "content": "Which tea did I like?"}],
+}
+
+
+@router.post("", response_model=schemas.AnthropicMessage, openapi_extra=json_body(schemas.MessagesBody, EXAMPLE))
+async def create_message(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
+    """Create a message with the conversation's memory.
+
+    As /v1/chat/completions, for clients of Anthropic's API. Content blocks are stored as they come; signed thinking
+    returns to a Messages API unchanged and goes to no other.
+    """
+    if is_passed_through(request):
+        read = checked_by(schemas.MessagesBody, inbound_messages.question)
+        return await passed_through(request, caller, wishes, "messages", read)
+    upstream_of(runtime)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    parse_model(schemas.MessagesBody, value)
+    return await answered(request, caller, wishes, inbound_messages.question(value))
+
+
+@router.post(
+    "/count_tokens",
+    response_model=schemas.InputTokens,
+    openapi_extra=json_body(schemas.CountTokensBody, EXAMPLE),
+)
+async def count_message_tokens(request: Request, caller: Reader, runtime: Wired, wishes: Wished) -> Response:
+    """Count the tokens of a message list as it is sent; nothing is stored.
+
+    A Messages API behind the proxy counts; otherwise Quire does, with its own tokenizer.
+    """
+    if is_passed_through(request):
+        read = checked_by(schemas.CountTokensBody, inbound_messages.question)
+        return await passed_through(request, caller, wishes, "messages", read, stores=False)
+    upstream = upstream_of(runtime)
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    parse_model(schemas.CountTokensBody, value)
+    question = with_model(runtime.proxying, inbound_messages.question(value))
+    if upstream.asked.dialect == "messages":
+        passed = {name: request.headers[name] for name in PASSED_HEADERS if name in request.headers}
+        try:
+            found = await upstream.count_tokens(question.body, passed)
+        except ProviderError as error:
+            return model_api_errors.answer(error, "messages")
+        return json_text(dumps(found))
+    return json_text(dumps({"input_tokens": await input_tokens(runtime, question)}))

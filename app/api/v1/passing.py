@@ -1,0 +1,123 @@
+"""Pass-through mode of the proxy's endpoints, and the addresses that name a conversation and this mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app import errors
+from app.api.http import model_api_errors
+from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain, work_on
+from app.api.http.callers import MODE, PASS_THROUGH
+from app.api.http.runtime import runtime_of
+from app.api.v1.proxying import CONVERSATION, RECALL, Wishes, proxy_request, upstream_of, with_model
+from app.core.dialects.question import Dialect, Question
+from app.core.dialects.untranslated import NAMES
+from app.core.edge.caller import Caller
+from app.core.edge.credentials import Credentials
+from app.providers import ProviderError
+from app.services.proxy.passing import Passing, pass_on
+from app.services.proxy.proxying import ProxyRequest
+
+PREFIX = "/p/"
+NOT_PASSED = frozenset(
+    {
+        "host", "content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "cookie",
+        "accept-encoding", "forwarded", "via", "expect", "idempotency-key",
+    }
+)  # fmt: skip
+KEYS = ("authorization", "x-api-key")
+
+Read = Callable[[Mapping[str, Any]], Question]
+
+
+async def passed_through(
+    request: Request, caller: Caller, wishes: Wishes, dialect: Dialect, read: Read, *, stores: bool = True
+) -> Response:
+    """Pass a request on. ``read``: how it is understood, to be stored.
+
+    Raises Invalid if the model's API speaks another dialect: the bytes would mean nothing to it.
+    """
+    runtime = runtime_of(request)
+    upstream = upstream_of(runtime)
+    if upstream.asked.dialect != dialect:
+        spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
+        raise errors.Invalid(errors=[{"loc": ["header", MODE], "msg": f"must not be pass-through here: {spoken}"}])
+    require_plain(request.headers)
+    body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
+    request.state.body_is_large = len(body) > INLINE_BYTES
+    asked = await work_on(request, _understood, request, caller, wishes, body, read)
+    path = str(request.scope["path"]).removeprefix("/v1")
+    headers = _passed(request, clients_key=runtime.proxying.passes_keys)
+    try:
+        answer = await pass_on(runtime, upstream, Passing(path, dialect, body, headers, asked if stores else None))
+    except ProviderError as error:
+        return model_api_errors.answer(error, dialect)
+    return StreamingResponse(answer.parts, answer.status, dict(answer.headers))
+
+
+def checked_by(model: type[BaseModel], read: Read) -> Read:
+    """Return a reader that first refuses what the dialect's schema refuses. Raises Invalid."""
+
+    def checked(body: Mapping[str, Any]) -> Question:
+        parse_model(model, body)
+        return read(body)
+
+    return checked
+
+
+def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, read: Read) -> ProxyRequest | None:
+    """Return what Quire stores of a request; None if it cannot read it: the model's API then says what is wrong.
+
+    Raises NotFound for a model that clients cannot use, and whatever is wrong where that cannot be told.
+    """
+    proxying = runtime_of(request).proxying
+    try:
+        question = read(checked_object(parse(body)))
+        asked = proxy_request(request, caller, wishes, with_model(proxying, question))
+    except (errors.BadRequest, errors.Invalid):
+        if proxying.models:
+            raise
+        return None
+    wants_recall = request.headers.get(RECALL) == "auto"
+    return asked if wants_recall else replace(asked, recall_max_tokens=None)
+
+
+def _passed(request: Request, *, clients_key: bool) -> dict[str, str]:
+    """Return the client's headers for the model's API: neither what is Quire's nor, ever, a key of Quire's."""
+    own = ("x-quire-", "x-forwarded-")
+    found = {n: v for n, v in request.headers.items() if n not in NOT_PASSED and not n.startswith(own)}
+    for name in KEYS:
+        if name in found and (not clients_key or Credentials.read(found[name].rpartition(" ")[2]) is not None):
+            del found[name]
+    return found
+
+
+class NamedInPath:
+    """Serves ``/p/{conversation}/v1/…`` as ``/v1/…``, passed through, for clients that can set only a base URL."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
+            scope = _renamed(scope)
+        await self._app(scope, receive, send)
+
+
+def _renamed(scope: Scope) -> Scope:
+    raw = (scope.get("raw_path") or scope["path"].encode()).split(b"?")[0]
+    _, _, name, *rest = raw.split(b"/", 3)
+    if not name or not rest or not rest[0].startswith(b"v1/"):
+        return scope
+    names = {key.lower() for key, _ in scope["headers"]}
+    told = [(CONVERSATION.lower().encode(), name), (MODE.lower().encode(), PASS_THROUGH.encode())]
+    headers = [*scope["headers"], *((key, value) for key, value in told if key not in names)]
+    path = b"/" + rest[0]
+    return {**scope, "path": path.decode(errors="replace"), "raw_path": path, "headers": headers}

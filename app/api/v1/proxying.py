@@ -1,0 +1,199 @@
+"""Shared by the proxy's endpoints: headers, and the path from a question to an answer in the client's dialect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, unquote
+
+from fastapi import Depends, Header, Request
+from starlette.responses import Response, StreamingResponse
+
+from app import errors
+from app.api.http import model_api_errors
+from app.api.http.answers import json_text
+from app.api.http.body import is_large
+from app.api.http.callers import MODE
+from app.api.http.path_ids import check_id
+from app.api.http.runtime import runtime_of
+from app.core.dialects import untranslated
+from app.core.dialects.question import Event, Question
+from app.core.edge.caller import Caller
+from app.core.edge.deployment import Proxying
+from app.core.window.budget import BUDGET_MAX
+from app.inflight import Turn
+from app.providers import ProviderError
+from app.providers.upstream import Upstream
+from app.runtime import Runtime
+from app.services.conversations.requests import Follows
+from app.services.proxy.answering import answer
+from app.services.proxy.events import sent
+from app.services.proxy.proxying import ProxyRequest, ask
+
+CONVERSATION, USER, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-User", "X-Quire-Recall", "X-Quire-Dropped"
+STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
+
+_ConversationHeader = Annotated[
+    str | None,
+    Header(
+        alias=CONVERSATION,
+        description="The conversation's id, percent-encoded; created if new. Without it Quire finds the conversation by"
+        " the message list. The response has the id in the same header.",
+    ),
+]
+_UserHeader = Annotated[
+    str | None,
+    Header(
+        alias=USER,
+        description="The user, percent-encoded. Default: `user` of the body, then QUIRE_DEFAULT_USER; without API"
+        " keys, `default`.",
+    ),
+]
+_BudgetHeader = Annotated[
+    int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
+]
+_RecallHeader = Annotated[
+    Literal["auto", "off"] | None,
+    Header(
+        alias=RECALL,
+        description="`auto`: bring in what answers the newest user message, if anything does. `off`: bring in nothing. "
+        "Else QUIRE_PROXY_RECALL says.",
+    ),
+]
+
+
+_ModeHeader = Annotated[
+    Literal["window", "pass-through"] | None,
+    Header(
+        alias=MODE,
+        description="`window` (default): the model sees the conversation's window. `pass-through`: it sees the request"
+        " as it is; Quire stores what is new. `/p/{conversation}/v1/…` names a conversation and this mode.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The content of a request's headers."""
+
+    arrived: float
+    """On the event loop's clock."""
+    conversation: str | None
+    user: str | None
+    budget: int | None
+    recall: Literal["auto", "off"] | None
+    follows: Follows | None = None
+
+
+async def _wishes(
+    conversation: _ConversationHeader = None,
+    user: _UserHeader = None,
+    budget: _BudgetHeader = None,
+    recall: _RecallHeader = None,
+    _mode: _ModeHeader = None,
+) -> Wishes:
+    name = check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None
+    return Wishes(asyncio.get_running_loop().time(), name, unquote(user) if user else None, budget, recall)
+
+
+Wished = Annotated[Wishes, Depends(_wishes)]
+
+
+async def answered(request: Request, caller: Caller, wishes: Wishes, question: Question) -> Response:
+    """Ask the model, and answer in the client's dialect."""
+    runtime = runtime_of(request)
+    caller.require("read")
+    upstream = upstream_of(runtime)
+    question = with_model(runtime.proxying, question)
+    dropped = untranslated.check(question, upstream.asked.dialect)
+    stored = await ask(runtime, proxy_request(request, caller, wishes, question))
+    more = {CONVERSATION: _encoded(stored.conversation.id), **({DROPPED: ", ".join(dropped)} if dropped else {})}
+    request.state.headers = {**getattr(request.state, "headers", {}), **more}
+    try:
+        turn = await answer(runtime, upstream, stored)
+        await turn.begun()
+    except ProviderError as error:
+        return model_api_errors.answer(error, question.dialect)
+    if question.streams:
+        return StreamingResponse(_events(question, turn), media_type="text/event-stream", headers=STREAM_HEADERS)
+    text = b"".join([part async for part in turn.read()]).decode()
+    if not await request.is_disconnected():
+        turn.delivered()
+    return json_text(text)
+
+
+def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Question) -> ProxyRequest:
+    runtime = runtime_of(request)
+    user_id = user_of(caller, wishes.user, question)
+    return ProxyRequest(
+        caller=caller,
+        question=question,
+        user_id=user_id,
+        new_user_id=user_id or runtime.access.default_user(caller),
+        conversation_id=wishes.conversation,
+        budget=wishes.budget,
+        recall_max_tokens=runtime.proxying.recall_of(wishes.recall),
+        retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
+        arrived=wishes.arrived,
+        is_large=is_large(request),
+        follows=wishes.follows,
+        headers={name: request.headers[name] for name in PASSED_HEADERS if name in request.headers},
+    )
+
+
+def streamed(events: Sequence[Event]) -> Response:
+    """Return an answer that is known already, as its events."""
+    return Response(b"".join(map(sent, events)), media_type="text/event-stream", headers=STREAM_HEADERS)
+
+
+async def _events(question: Question, turn: Turn) -> AsyncIterator[bytes]:
+    """Yield the answer as it comes. Its end is sent only after the answer is stored."""
+    try:
+        async for part in turn.read():
+            yield part
+    except (ProviderError, errors.QuireError) as error:
+        yield sent(model_api_errors.event(error, question.dialect))
+    except Exception as error:
+        yield sent(model_api_errors.event(error, question.dialect))
+        raise
+    else:
+        turn.delivered()
+
+
+def upstream_of(runtime: Runtime) -> Upstream:
+    """Return the API behind the proxy. Raises NotFound."""
+    if runtime.upstream is None:
+        raise errors.NotFound("The proxy has no model: QUIRE_PROXY_BASE_URL is not set.")
+    return runtime.upstream
+
+
+def with_model(proxying: Proxying, question: Question) -> Question:
+    """Return the question with the model that is asked. Raises Invalid or NotFound."""
+    named = question.options.get("model")
+    model = named or proxying.model
+    if not model:
+        raise errors.Invalid(errors=[{"loc": ["body", "model"], "msg": "is required"}])
+    if proxying.models and model not in proxying.models:
+        raise errors.NotFound(errors=[{"loc": ["body", "model"], "msg": "is not an available model"}])
+    return replace(question, body=_named(question.body, model), options=_named(question.options, model))
+
+
+def _named(options: Mapping[str, Any], model: str) -> dict[str, Any]:
+    return {**options, "model": model}
+
+
+def user_of(caller: Caller, header: str | None, question: Question) -> str | None:
+    """Return the conversation's user, from the header, the body, or the key."""
+    loc: list[str | int] = ["header", USER] if header else ["body", "user"]
+    user_id = header or (question.body.get("user") if question.dialect != "messages" else None)
+    if user_id is not None:
+        check_id(user_id, loc)
+    return caller.user(user_id, loc)
+
+
+def _encoded(text: str) -> str:
+    """Percent-encode a text for a header."""
+    return quote(text, safe="/:@~")

@@ -1,0 +1,202 @@
+"""Process a streamed answer chunk by chunk: what the client receives at once, and the complete answer.
+
+Text is passed on as it comes. Tool calls are held back until their name tells whether they are the client's; a name is
+complete once the call's arguments, another call or the end have begun. What a model says before and after Quire recalls
+something for it is one answer to the client: one id, one role, one end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.dialects.proxy import PAUSE, added, sound_calls
+from app.core.dialects.stored import Part
+
+Chunk = dict[str, Any]
+REASONS = ("native_finish_reason", "stop_sequence")
+
+
+@dataclass
+class _Call:
+    """A call as far as it has arrived."""
+
+    id: str
+    more: dict[str, Any]
+    name: str = ""
+    arguments: str = ""
+    outer: int | None = None
+    """Its place among the client's, once it was given on."""
+    is_decided: bool = False
+
+
+@dataclass
+class Deltas:
+    """The parts of an answer, over all of its rounds."""
+
+    recall_tools: Collection[str]
+    client_tools: Collection[str]
+    text: str = ""
+    """All that the client was given."""
+    refusal: str = ""
+    finish_reason: str | None = None
+    """This round's; None until its end has arrived."""
+    usage: dict[str, Any] | None = None
+    """Of all rounds."""
+    parts: list[Part] = field(default_factory=list)
+    """Of this round, in their order."""
+    earlier: str = ""
+    """The text of the rounds before."""
+    _reasons: dict[str, Any] = field(default_factory=dict)
+    """How this round ended in the words of its own dialect."""
+    _head: dict[str, Any] | None = None
+    """The members that all chunks of an answer share, from the first."""
+    _began: bool = False
+    """The client was told the role."""
+    _pause: bool = False
+    _calls: dict[int, _Call] = field(default_factory=dict)
+    _outer: int = 0
+    _used: dict[str, Any] | None = None
+
+    def begin(self) -> None:
+        """Begin a round of the answer: a call of the model."""
+        self.finish_reason = None
+        self._calls.clear()
+        self.parts, self.earlier, self._reasons = [], self.text, {}
+        self._pause = bool(self.text)
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls of this round."""
+        return sound_calls(
+            [
+                {**c.more, "id": c.id, "function": {"name": c.name, "arguments": c.arguments}}
+                for _, c in sorted(self._calls.items())
+            ]
+        )
+
+    def feed(self, chunk: Mapping[str, Any]) -> list[Chunk]:
+        """Return the part of a chunk that goes to the client."""
+        if self._head is None:
+            self._head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
+        if chunk.get("usage") is not None:
+            self._used = added(None, chunk["usage"])
+        choices = chunk.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+            return []
+        choice = choices[0]
+        self.finish_reason = choice.get("finish_reason") or self.finish_reason
+        self._reasons |= {name: choice[name] for name in REASONS if choice.get(name) is not None}
+        delta = choice.get("delta")
+        passed = self._pass(dict(delta) if isinstance(delta, Mapping) else {})
+        if not passed and choice.get("logprobs") is None:
+            return []
+        told = {name: value for name, value in choice.items() if name not in REASONS}
+        return [self._chunk({**told, "delta": passed, "finish_reason": None})]
+
+    def end_round(self) -> list[Chunk]:
+        """Return the client's calls of this round that were held back."""
+        if self._used is not None:
+            self.usage, self._used = added(self.usage, self._used), None
+        calls = [delta for _, call in sorted(self._calls.items()) for delta in self._decide(call)]
+        return (
+            [self._chunk({"index": 0, "delta": self._role({"tool_calls": calls}), "finish_reason": None})]
+            if calls
+            else []
+        )
+
+    def end(self, finish_reason: str) -> Chunk:
+        """Return the last chunk but that with the usage."""
+        own = self._reasons if finish_reason == self.finish_reason else {}
+        return self._chunk({"index": 0, "delta": self._role({}), "finish_reason": finish_reason, **own})
+
+    def usage_chunk(self) -> Chunk:
+        return {**(self._head or {}), "choices": [], "usage": self.usage}
+
+    def _pass(self, delta: dict[str, Any]) -> dict[str, Any]:
+        calls = self._take(delta.pop("tool_calls", None))
+        content = delta.get("content")
+        if isinstance(content, str) and content:
+            if self._pause:
+                self._pause = False
+                delta["content"] = content = f"{PAUSE}{content}"
+            self.text += content
+            self._add_text(content)
+        if isinstance(native := delta.get("native"), Mapping) and "part" in native:
+            self.parts.append(Part("native", native=native["part"], dialect=native["dialect"]))
+        if isinstance(delta.get("refusal"), str):
+            self.refusal += delta["refusal"]
+        if calls:
+            delta["tool_calls"] = calls
+        told = {name: value for name, value in delta.items() if name != "role" and value not in (None, "")}
+        if not told and self._began:
+            return {}
+        return self._role(delta)
+
+    def _add_text(self, text: str) -> None:
+        if not self.parts or self.parts[-1].kind != "text":
+            self.parts.append(Part("text"))
+        self.parts[-1].text += text
+
+    def _role(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """Add the role to the first delta only."""
+        delta.pop("role", None)
+        if self._began:
+            return delta
+        self._began = True
+        return {"role": "assistant", **delta}
+
+    def _chunk(self, choice: dict[str, Any]) -> Chunk:
+        return {**(self._head or {}), "choices": [choice]}
+
+    def _take(self, parts: object) -> list[dict[str, Any]]:
+        """Return the parts of calls that can be passed on at once."""
+        found: list[dict[str, Any]] = []
+        for part in parts if isinstance(parts, list) else []:
+            if not isinstance(part, Mapping):
+                continue
+            index = part.get("index")
+            if type(index) is not int:
+                index = len(self._calls)
+            if index not in self._calls:
+                for earlier in self._calls.values():
+                    found += self._decide(earlier)
+                self._calls[index] = self._new(part)
+                self.parts.append(Part("call", self._calls[index].id))
+            found += self._grow(self._calls[index], part)
+        return found
+
+    def _new(self, part: Mapping[str, Any]) -> _Call:
+        ids = {call.id for call in self._calls.values()}
+        id_ = part.get("id")
+        if not isinstance(id_, str) or not id_ or id_ in ids:
+            id_ = f"call_{len(self._calls)}"
+            while id_ in ids:
+                id_ += "_"
+        more = {name: value for name, value in part.items() if name not in ("index", "id", "function")}
+        return _Call(id_, {"type": "function", **{k: v for k, v in more.items() if v is not None}})
+
+    def _grow(self, call: _Call, part: Mapping[str, Any]) -> list[dict[str, Any]]:
+        function = part.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else None
+        arguments = function.get("arguments") if isinstance(function, Mapping) else None
+        if isinstance(name, str) and name != call.name and not call.is_decided:
+            call.name += name
+        if not isinstance(arguments, str) or not arguments:
+            return []
+        call.arguments += arguments
+        if not call.is_decided:
+            return self._decide(call)
+        return [{"index": call.outer, "function": {"arguments": arguments}}] if call.outer is not None else []
+
+    def _decide(self, call: _Call) -> list[dict[str, Any]]:
+        """Return a call with a complete name, as far as it has arrived, if it is the client's."""
+        if call.is_decided:
+            return []
+        call.is_decided = True
+        if not call.name or (call.name in self.recall_tools and call.name not in self.client_tools):
+            return []
+        call.outer, self._outer = self._outer, self._outer + 1
+        function = {"name": call.name, "arguments": call.arguments}
+        return [{**call.more, "index": call.outer, "id": call.id, "function": function}]

@@ -1,0 +1,278 @@
+"""Decisions of the proxy in front of a model: what a list asks, whose calls an answer contains, what comes next.
+
+**What a list asks.** A client sends its whole list each time, or only what is new; some change the text of answers
+before they send them back (they strip it, or keep only the part that was read). So if a list and the stored messages
+differ, they are compared again with all assistant messages treated as equal: those answers came from here, and the
+stored text stays. The list then meets the stored messages in one of these ways:
+
+    it continues                     what follows is appended
+    it ends with the last question   nothing is appended; answers to it may be stored already
+    it ends earlier                  its last turn is asked once more, at the end of the conversation
+    it differs                       like a synced list whose forks are joined: what is new is appended
+
+**Whose calls.** In an answer, calls of recall tools are Quire's, unless the client has tools with these names. The
+client receives only its own calls, and must answer all of them; what Quire's calls loaded is stored as messages that
+appear in no client's list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.dialects.question import function_name
+from app.core.history.sync import DIGEST_BYTES, match
+
+ANYTHING = b"an answer".ljust(DIGEST_BYTES)
+"""Replaces the digest of any assistant message."""
+PREFIXES_MAX = 64
+"""Number of a list's newest prefixes to look up as possible ends of a conversation."""
+
+RoleAndDigest = tuple[str, bytes]
+"""Role and digest of a message."""
+
+
+# --- What a list asks -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The position where a client's list meets the stored messages."""
+
+    new_from: int
+    """The index of the first message to append; the list's length if there is none."""
+    asked: int = 0
+    """If nothing is appended: the number of the tail's messages up to the list's end."""
+    answers: tuple[int, ...] = ()
+    """Places in the tail of the stored answers to it."""
+    passed_over: tuple[int, ...] = ()
+    """Messages of a fork that precede stored ones, so that they cannot be appended."""
+
+
+def meet(
+    said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool, retried: bool
+) -> Met:
+    """Find where a list meets the stored messages; both begin with ``same`` messages.
+
+    ``tail`` holds the stored messages beyond these, oldest first: all of them, or (not ``is_whole``) the newest.
+    ``retried``: the client marked the request as a retry.
+    """
+    rest = said[same:]
+    listed, stored = _blurred(rest), _blurred(tail)
+    both = _common(listed, stored) if is_whole else 0
+    if both == len(listed):
+        return _ended(said, tail, both, retried=retried)
+    if both == len(stored):
+        return Met(same + both)
+    begins_alike = same + both > 0  # otherwise a message that is sent alone could be repeated on purpose
+    if (begins_alike or retried) and (end := _asked_last(rest[both:], tail[both:])) is not None:
+        return Met(len(said), both + end, tuple(range(both + end, len(tail))))
+    found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
+    assert found is not None
+    if found.ahead:
+        return _ended(said, tail, len(tail) - found.ahead, retried=retried)
+    first = same + both
+    return Met(first + found.new_from, len(tail), passed_over=tuple(first + i for i in found.passed_over))
+
+
+def leaves_out(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> bool:
+    """Return whether a list leaves out an answer of the stored messages that it is to continue."""
+    both = _common(_blurred(said), _blurred(tail))
+    return any(role == "assistant" for role, _ in tail[both:])
+
+
+def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, *, retried: bool) -> Met:
+    """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
+    answers = 0
+    while end + answers < len(tail) and tail[end + answers][0] == "assistant":
+        answers += 1
+    if end + answers == len(tail) or (retried and answers):
+        return Met(len(said), end, tuple(range(end, end + answers)))
+    first = _turn(said)
+    again = _asked_last(said[first:], tail[end:])
+    if again is not None:  # it was said again already
+        return Met(len(said), end + again, tuple(range(end + again, len(tail))))
+    return Met(first)
+
+
+def _turn(said: Sequence[RoleAndDigest]) -> int:
+    """Return where the list's last turn begins: after the last answer before its end."""
+    for at in range(len(said) - 1, 0, -1):
+        if said[at - 1][0] == "assistant":
+            return at
+    return 0
+
+
+def _asked_last(turn: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> int | None:
+    """Return where the turn ends in the tail, if only answers follow."""
+    listed, stored = _blurred(turn), _blurred(tail)
+    end = len(tail)
+    while end >= len(turn):
+        if listed == stored[end - len(turn) : end]:
+            return end
+        if not end or tail[end - 1][0] != "assistant":
+            return None
+        end -= 1
+    return None
+
+
+def _blurred(said: Sequence[RoleAndDigest]) -> list[bytes]:
+    return [ANYTHING if role == "assistant" else digest for role, digest in said]
+
+
+def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    length = 0
+    while length < min(len(one), len(other)) and one[length] == other[length]:
+        length += 1
+    return length
+
+
+def answered_prefixes(roles: Sequence[str], chains: Sequence[bytes]) -> list[bytes]:
+    """Return the chains of the list's prefixes that contain an answer: the possible ends of its conversation."""
+    first = next((i for i, role in enumerate(roles) if role == "assistant"), len(roles))
+    return list(chains[first + 1 :][-PREFIXES_MAX:])
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A conversation that was held through the proxy."""
+
+    id: str
+    chain: bytes
+    asked: bytes
+    answered: bytes | None
+    system: str | None
+
+
+def continued(
+    candidates: Sequence[Candidate], chains: Sequence[bytes], *, system: str | None, retried: bool
+) -> str | None:
+    """Return the conversation that a list continues; candidates are ordered latest first.
+
+    It is one whose first answer is in the list or, for a request marked as a retry, one that began with this very
+    request. The same opening words are no evidence. Among several with the same content, one that ends where the list
+    continues wins over one in which the same question was asked and answered; among those, the longest.
+    """
+    place = {chain: index for index, chain in enumerate(chains)}
+    known = [c for c in candidates if c.answered in place]
+    if not known and retried:
+        known = [c for c in candidates if c.asked == chains[-1] and c.system == system]
+    reached = [(retried and c.asked == chains[-1], place.get(c.chain, 0), place.get(c.asked, 0)) for c in known]
+    return known[reached.index(max(reached))].id if known else None
+
+
+def newest_user_text(messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the text of a list's newest user message; None if there is none, or it is blank.
+
+    In Anthropic's form, a message with only tool results does not count.
+    """
+    said = (m.get("content") for m in reversed(messages) if m.get("role") == "user" and not _only_results(m))
+    content = next(said, None)
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str)).strip() or None
+
+
+def _only_results(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return bool(parts) and all(isinstance(part, Mapping) and part.get("type") == "tool_result" for part in parts)
+
+
+# --- Whose calls ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """An answer's calls, each in OpenAI form."""
+
+    inner: list[dict[str, Any]]
+    """The calls for Quire to run."""
+    outer: list[dict[str, Any]]
+    """The client's."""
+
+
+def whose(calls: Sequence[dict[str, Any]], recall_tools: Collection[str], client_tools: Collection[str]) -> Calls:
+    def is_inner(call: Mapping[str, Any]) -> bool:
+        name = call["function"]["name"]
+        return name in recall_tools and name not in client_tools
+
+    return Calls([c for c in calls if is_inner(c)], [c for c in calls if not is_inner(c)])
+
+
+def sound_calls(calls: object) -> list[dict[str, Any]]:
+    """Return an answer's calls as a list of proper ones: each with a name, arguments, and an id that no other has."""
+    found: list[dict[str, Any]] = []
+    ids: set[str] = set()
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
+            continue
+        arguments = function.get("arguments")
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+        id_ = call.get("id")
+        if not isinstance(id_, str) or not id_ or id_ in ids:
+            id_ = f"call_{len(found)}"
+            while id_ in ids:
+                id_ += "_"
+        ids.add(id_)
+        sound = {"id": id_, "type": "function", "function": {**function, "arguments": text}}
+        found.append({**call, **sound})
+    return found
+
+
+def names_of(tools: object) -> frozenset[str]:
+    """Return the names of tools in any dialect's form."""
+    found = tools if isinstance(tools, list | tuple) else ()
+    return frozenset(name for tool in found if (name := function_name(tool)) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tools of a request to the model."""
+
+    tools: list[dict[str, Any]]
+    calls: bool = True
+    """False: none is to be called."""
+
+
+def offered(
+    client_tools: Sequence[dict[str, Any]], recall_tools: Sequence[dict[str, Any]], *, recalls: bool
+) -> Offered:
+    """Return the tools of a request to the model. A tool of the client's takes the place of Quire's of the same name.
+
+    Once no more recalls are allowed, Quire's tools are removed; if there are no others, their use is forbidden instead,
+    since some providers reject calls in messages without tools.
+    """
+    own = names_of(client_tools)
+    ours = [tool for tool in recall_tools if not names_of([tool]) <= own]
+    if recalls or not client_tools:
+        return Offered([*client_tools, *ours], recalls or not ours)
+    return Offered(list(client_tools))
+
+
+def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None:
+    """Return the usage of two calls together; what is no number is the later one's."""
+    if not isinstance(other, Mapping):
+        return dict(one) if one is not None else None
+    total: dict[str, Any] = dict(one or {})
+    for name, value in other.items():
+        before = total.get(name)
+        if isinstance(value, Mapping):
+            total[name] = added(before if isinstance(before, Mapping) else None, value)
+        elif type(value) in (int, float) and type(before) in (int, float):
+            total[name] = before + value
+        else:
+            total[name] = value
+    return total
+
+
+def joined(before: str, text: str) -> str:
+    """Join the texts before and after a recall, as the client sees them."""
+    return f"{before}{PAUSE}{text}" if before and text else before or text
+
+
+PAUSE = "\n\n"
+"""Between what a model says before it recalls something and after it."""

@@ -1,0 +1,309 @@
+"""Decide what an append writes: every row, the conversation afterwards, and the jobs that follow.
+
+Pure: prepared messages (``core.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.history.ingest import Placement, form_tokens, unmatched_results, weight
+from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
+from app.core.history.sync import INNER, link
+from app.core.messages import FRAME_TOKENS
+from app.core.model import UNMATCHED, Totals, WindowWarning
+from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewNote, NewPage, archive_row
+from app.core.scope import owner_of
+from app.core.times import dated
+from app.core.window.fresh import stored_parts
+
+SUMMARY_STEP = 5
+"""New messages after which a refresh of the rolling summary is enqueued."""
+UNMATCHED_NAMED = 10
+"""Unmatched results that an append's warnings name one by one."""
+CALL_ID_SHOWN = 64
+"""Characters of a call id in a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """The work that an append leaves to jobs."""
+
+    pages: Sequence[int] = ()
+    """Closed pages to index."""
+    summary: bool = False
+    """A refresh of the rolling summary is to be enqueued."""
+    messages: Sequence[int] = ()
+    """The seqs of messages so long that not all of their passages are searchable yet."""
+    archives: Sequence[UUID] = ()
+    """Such archives."""
+    embeds: UUID | None = None
+    """The owner whose new memories are to get vectors."""
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.pages or self.summary or self.messages or self.archives or self.embeds)
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Everything that an append writes."""
+
+    conversation: Conversation
+    """The conversation afterwards; the append applies if the stored version is one less, or if it is new."""
+    is_new: bool
+    messages: Sequence[NewMessage]
+    pages: Sequence[NewPage] = ()
+    notes: Sequence[NewNote] = ()
+    archives: Sequence[NewArchive] = ()
+    memories: Sequence[NewMemory] = ()
+    follow_up: FollowUp = field(default_factory=FollowUp)
+    views: Sequence[Mapping[str, Any]] = ()
+    """The messages as returned to the sender."""
+    warnings: Sequence[WindowWarning] = ()
+
+
+def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId) -> Append:
+    """Return what is written. ``counts`` has the tokens of all ``texts``."""
+    found = preparation.messages
+    rows, totals = _rows(basis, found, counts, new_id)
+    after = _after(basis, found, totals, rows[-1].chain, counts)
+    memories = _memories(found, after, new_id)
+    return Append(
+        conversation=after,
+        is_new=basis.is_new,
+        messages=rows,
+        pages=_pages(basis, found, counts),
+        notes=[
+            NewNote(new_id(), one.placement.seq, note, counts[note])
+            for one in found
+            if (note := one.lines.note) is not None
+        ],
+        archives=list(_archives(found, after, counts)),
+        memories=memories,
+        follow_up=_follow_up(basis, found, after, memories),
+        views=[_view(one, row) for one, row in zip(found, rows, strict=True)],
+        warnings=_unmatched([one.placement for one in found]),
+    )
+
+
+def _unmatched(placements: Iterable[Placement]) -> list[WindowWarning]:
+    found = [(one.seq, call_id) for one in placements for call_id in unmatched_results(one)]
+    warnings = [
+        WindowWarning(
+            UNMATCHED,
+            f"message {seq}: the result of {call_id[:CALL_ID_SHOWN]!r} answers no open call; no model will see it",
+        )
+        for seq, call_id in found[:UNMATCHED_NAMED]
+    ]
+    if more := len(found) - len(warnings):
+        warnings.append(WindowWarning(UNMATCHED, f"{more} more result(s) answer no open call"))
+    return warnings
+
+
+def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> tuple[list[NewMessage], Totals]:
+    """Return the messages' rows, each with the sums of what weighs before it, and the sums after them."""
+    rows: list[NewMessage] = []
+    totals, chain = basis.conversation.totals, basis.conversation.chain
+    full, short, history = totals.full, totals.short, totals.history
+    for one in found:
+        arrival = basis.arrivals[one.placement.index]
+        if not arrival.is_inner and chain is not None and one.placement.kind != "prompt":
+            chain = link(chain, one.digest)
+        row = _row(one, arrival, (full, short), chain, counts, new_id)
+        full += row.full_tokens
+        short += row.short_tokens
+        history += row.full_tokens
+        history += sum(counts[archived.text] - counts[archived.placeholder] for archived in one.archived.values())
+        rows.append(row)
+    last = rows[-1]
+    totals = replace(totals, last_seq=last.seq, last_page=last.page, full=full, short=short, history=history)
+    return rows, totals
+
+
+def _row(
+    one: Prepared, arrival: Arrival, before: tuple[int, int], chain: bytes | None, counts: Counts, new_id: NewId
+) -> NewMessage:
+    """Return a message's row. ``before``: what all messages before it weigh, verbatim and condensed."""
+    placement, forms = one.placement, one.forms
+    draft = placement.draft
+    tokens = form_tokens(forms, placement.kind, counts)
+    body, view = dumps(_stored_body(one)), _joined(forms.view)
+    return NewMessage(
+        seq=placement.seq,
+        id=arrival.id or new_id(),
+        client_id=draft.client_id,
+        page=placement.page,
+        user_seq=placement.user_seq,
+        call_group=placement.group,
+        kind=placement.kind,
+        role=draft.role,
+        body=body,
+        view=None if view == body else view,
+        short=_joined(forms.short) if forms.short is not None and tokens.short < tokens.full else None,
+        loaded=_joined(forms.loaded) if forms.loaded is not None else None,
+        anthropic=dumps(forms.anthropic) if forms.anthropic is not None else None,
+        parts=len(forms.view),
+        calls=len(draft.calls),
+        results=len(placement.answers),
+        full_tokens=tokens.full,
+        short_tokens=tokens.short,
+        loaded_tokens=tokens.loaded,
+        full_before=before[0],
+        short_before=before[1],
+        line=one.lines.line,
+        line_tokens=counts[one.lines.line],
+        archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
+        digest=INNER if arrival.is_inner else one.digest,
+        chain=chain,
+        said_at=draft.said_at,
+    )
+
+
+def _joined(chat_messages: Sequence[dict[str, Any]]) -> str:
+    return ",".join(dumps(message) for message in chat_messages)
+
+
+def _stored_body(one: Prepared) -> dict[str, Any]:
+    """Return the message as sent; where a result's text went to the archive, a reference stands in for it.
+
+    The reference is an object, which no result's content can be, so it cannot be mistaken for one.
+    """
+    original = one.placement.draft.original
+    references = {
+        archived.answer.result.call_id: {"archive": str(archived.card.uuid)}
+        for archived in one.archived.values()
+        if isinstance(archived.answer.result.content, str)
+    }
+    if not references:
+        return original
+    if one.placement.draft.role == "tool":
+        return {**original, "content": references[original["tool_call_id"]]}
+    blocks = [
+        {**block, "content": references[block["tool_use_id"]]} if block.get("tool_use_id") in references else block
+        for block in original["content"]
+    ]
+    return {**original, "content": blocks}
+
+
+def _after(
+    basis: Basis, found: Sequence[Prepared], totals: Totals, chain: bytes | None, counts: Counts
+) -> Conversation:
+    """Return the conversation as it is once the append is stored."""
+    before = basis.conversation
+    goes_on = before.asked_from if basis.origin in ("proxy question", "proxy recall") else None
+    prompt_tokens = sum(weight(one.forms.view, counts) for one in found if one.placement.kind == "prompt")
+    after = replace(
+        before,
+        version=before.version + 1,
+        updated_at=basis.now,
+        end=basis.placed[1],
+        totals=totals,
+        language=basis.language,
+        prompt_tokens=before.prompt_tokens + prompt_tokens,
+        chain=chain,
+        asked=chain if basis.origin == "proxy question" else before.asked,
+        asked_from=goes_on or (found[0].placement.seq if basis.origin == "proxy question" else None),
+        refused=before.refused and basis.origin == "proxy recall",
+        answered=before.answered or (chain if basis.origin == "proxy answer" else None),
+        said_at=next((time for time in _times(reversed(found)) if time is not None), before.said_at),
+    )
+    if before.title is None and not before.end.user_seq and basis.origin != "import":
+        after = replace(after, title=_asked_first(found))
+    if not basis.is_new:
+        return after
+    system_tokens = counts[before.system] + FRAME_TOKENS if before.system is not None else 0
+    return replace(after, system_tokens=system_tokens)
+
+
+def _asked_first(found: Sequence[Prepared]) -> str | None:
+    """Return what the user wants first, for a title; None while only prompts or assistants have spoken."""
+    return next((one.lines.title for one in found if one.placement.opens_page and one.lines.title is not None), None)
+
+
+def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
+    return (one.placement.draft.said_at for one in found)
+
+
+def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewPage]:
+    """Return the pages that the messages open. The first message of all opens the first one, whoever it is from."""
+    rows = []
+    for index, one in enumerate(found):
+        is_first = index == 0 and not basis.conversation.end.last_seq
+        title = (_asked_first(found) or one.lines.title) if is_first else one.lines.title
+        if title is not None and (is_first or (one.placement.opens_page and one.placement.page > 1)):
+            rows.append(NewPage(one.placement.page, one.placement.seq, title, counts[title]))
+    return rows
+
+
+def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) -> Iterator[NewArchive]:
+    scope = after.scope
+    for one in found:
+        for archived in one.archived.values():
+            yield archive_row(
+                archived.card, archived.text, counts[archived.text], archived.answer.call.arguments,
+                ArchivePlace(scope, after.id, one.placement.seq), after.language or "en", archived.expires_at,
+                stored_parts(archived.parts, counts),
+            )  # fmt: skip
+
+
+def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> list[NewMemory]:
+    owner = owner_of(after.scope)
+    return [
+        NewMemory(
+            id=dated(new_id(), time), owner=owner, type="episode" if text.archive_id is None else "passage",
+            conversation_id=after.id, conversation_uid=after.uid, seq=one.placement.seq, page=one.placement.page,
+            archive_id=text.archive_id, start=start, length=length, terms=terms,
+            created_at=time or after.updated_at,
+        )
+        for one, time in zip(found, _times(found), strict=True)
+        for text in one.searchable
+        for start, length, terms in text.passages
+    ]  # fmt: skip
+
+
+def _follow_up(basis: Basis, found: Sequence[Prepared], after: Conversation, memories: Sequence[NewMemory]) -> FollowUp:
+    unfinished = [(one.placement.seq, text.archive_id) for one in found for text in one.searchable if not text.is_whole]
+    pages = range(max(1, basis.conversation.totals.last_page), after.totals.last_page)
+    is_import = basis.origin == "import"  # its end enqueues what jobs have not found out where it comes from
+    return FollowUp(
+        pages=() if is_import else pages,
+        summary=not is_import and _is_summary_due(basis, after.totals),
+        messages=[seq for seq, archive_id in unfinished if archive_id is None],
+        archives=[archive_id for _, archive_id in unfinished if archive_id is not None],
+        embeds=memories[0].owner if basis.rules.embeds and memories else None,
+    )
+
+
+def _is_summary_due(basis: Basis, after: Totals) -> bool:
+    first, before = basis.rules.summarised_from, basis.conversation.totals
+    if first is None or not basis.policy.summary_enabled or after.last_seq < first:
+        return False
+    return before.last_seq < first or before.last_seq // SUMMARY_STEP != after.last_seq // SUMMARY_STEP
+
+
+def _view(one: Prepared, row: NewMessage) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "client_id": row.client_id,
+        "seq": row.seq,
+        "page": row.page,
+        "role": row.role,
+        "tokens": row.loaded_tokens or row.full_tokens,
+        "archive_id": str(row.archive_ids[0]) if row.archive_ids else None,
+        "content": _seen_content(one),
+    }
+
+
+def _seen_content(one: Prepared) -> Any:
+    """Return the content as the model will see it on the next call."""
+    if one.forms.anthropic is not None:
+        return one.forms.anthropic["content"]
+    shown = one.forms.loaded or one.forms.view
+    return shown[0].get("content") if shown else one.placement.draft.original.get("content")

@@ -1,0 +1,237 @@
+"""Decide everything that erasing messages writes, before anything is written.
+
+An erased message becomes a mark, and so does a message into which a recall tool loaded any of it. A result whose call
+is erased stays, without what the call said. Everything derived from the messages or their pages is deleted, and Quire
+derives it again from what is left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app.core.canonical import dumps
+from app.core.groups import chat_messages
+from app.core.history.erasure import CALL_NAME, Forms, erased_forms, mark, swapped
+from app.core.history.ingest import ConversationEnd
+from app.core.messages import weigh
+from app.core.model import UNZONED, Language
+from app.core.neutral import neutral
+from app.core.placeholder import ArchiveCard, placeholder
+from app.core.quote import plain_text
+
+Count = Callable[[str], int]
+Place = tuple[str, int]
+"""Conversation and seq."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as it is stored."""
+
+    conversation_id: str
+    seq: int
+    id: UUID
+    page: int
+    kind: str
+    body: str
+    view: str | None
+    short: str | None
+    anthropic: str | None
+    archive_ids: Sequence[UUID]
+    is_loaded: bool
+    """A recall tool brought it."""
+    language: Language
+    """The conversation's language."""
+
+    @property
+    def place(self) -> Place:
+        return self.conversation_id, self.seq
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """Return the message as windows show it, in OpenAI form."""
+        return chat_messages(self.view if self.view is not None else self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCard:
+    """An archive's card and placeholder."""
+
+    card: ArchiveCard
+    placeholder: str
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the contents page."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A message that becomes a mark."""
+
+    place: Place
+    forms: Forms
+    line: Line
+    tokens: int
+    """Tokens of the forms; 0 for a message that no window shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A result without the content of its call."""
+
+    place: Place
+    texts: Sequence[str | None]
+    """Body, view, short and the Anthropic form."""
+    line: Line
+    placeholders: Mapping[UUID, str]
+    """Placeholders by archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The properties of the service that the decision depends on."""
+
+    count: Count
+    recall_tools: Collection[str]
+    """Calls of these keep their names."""
+    result_line: Callable[[str, str], str]
+    """The line of a result, by the name of its tool and its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The messages to erase, with their context."""
+
+    end: ConversationEnd
+    language: Language
+    messages: Sequence[StoredMessage]
+    results: Sequence[StoredMessage]
+    """The results that answer their calls."""
+    cards: Mapping[UUID, StoredCard]
+    """Cards of the archives in the results."""
+    repeats: Sequence[StoredMessage]
+    """Messages of any conversation that a recall tool brought and that repeat them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that erasing messages of a conversation writes, except for its archives."""
+
+    marked: Sequence[Marked]
+    unasked: Sequence[Unasked]
+    seqs: Sequence[int]
+    pages: Sequence[int]
+    near: Sequence[int]
+    """Messages whose vectors were made from erased ones too."""
+    mark: Line
+    prompt_tokens: int
+    """The system prompt's increase in tokens."""
+    end: ConversationEnd
+    conversations: Collection[str]
+    """The conversations in which a new generation begins."""
+    erased: Collection[UUID]
+    """Messages that kept answers must not speak of any more."""
+    changed: Collection[UUID]
+    """Messages and archives that stored responses describe with content of their calls."""
+
+
+def decide(erased: Erased, rules: Rules) -> Plan:
+    """Return what goes, what is changed, and what is to be made again."""
+    seqs = [message.seq for message in erased.messages]
+    results = [result for result in erased.results if result.seq not in seqs]
+    loaded = {result.place: result for result in results if result.is_loaded}
+    repeats = {message.place: message for message in erased.repeats} | loaded
+    for seq in seqs:
+        repeats.pop((erased.messages[0].conversation_id, seq), None)
+    gone = [*erased.messages, *repeats.values()]
+    unasked = [result for result in results if result.place not in repeats]
+    return Plan(
+        marked=[_marked(message, rules) for message in gone],
+        unasked=[_unasked(result, erased.cards, rules) for result in unasked],
+        seqs=seqs,
+        pages=sorted({message.page for message in erased.messages}),
+        near=[*(seq + 1 for seq in seqs), *(result.seq for result in results)],
+        mark=mark_line(erased.language, rules.count),
+        prompt_tokens=sum(_grown(message, rules) for message in erased.messages if message.kind == "prompt"),
+        end=_without_calls(erased.end, erased.messages, rules),
+        conversations={message.conversation_id for message in gone},
+        erased=[message.id for message in gone],
+        changed=[name for result in unasked for name in (result.id, *result.archive_ids)],
+    )
+
+
+def marks(messages: Sequence[StoredMessage], rules: Rules) -> list[Marked]:
+    """Return the marks of messages that repeat something erased. Nothing else was ever made of them."""
+    return [_marked(message, rules) for message in messages]
+
+
+def mark_line(language: Language, count: Count) -> Line:
+    """Return the mark as a line of the contents page."""
+    return Line(mark(language), count(mark(language)))
+
+
+def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
+    """Return the tokens of a message as windows show it."""
+    weighed = [weigh(message) for message in view]
+    return sum(sum(map(count, texts)) + overhead for texts, overhead in weighed)
+
+
+def _marked(message: StoredMessage, rules: Rules) -> Marked:
+    forms = _forms(message, rules)
+    seen = 0 if message.kind in UNZONED else weight(_seen(forms), rules.count)
+    return Marked(message.place, forms, mark_line(message.language, rules.count), seen)
+
+
+def _forms(message: StoredMessage, rules: Rules) -> Forms:
+    view = [] if message.kind == "orphan" else message.shown
+    anthropic = json.loads(message.anthropic) if message.anthropic else None
+    forms = erased_forms(json.loads(message.body), view, anthropic, mark(message.language), rules.recall_tools)
+    return Forms(forms.body, "", None) if message.kind == "orphan" else forms
+
+
+def _seen(forms: Forms) -> list[dict[str, Any]]:
+    return chat_messages(forms.view if forms.view is not None else forms.body)
+
+
+def _grown(message: StoredMessage, rules: Rules) -> int:
+    return max(0, weight(_seen(_forms(message, rules)), rules.count) - weight(message.shown, rules.count))
+
+
+def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: Rules) -> Unasked:
+    texts: list[str | None] = [result.body, result.view, result.short, result.anthropic]
+    placeholders: dict[UUID, str] = {}
+    for stored in (cards[name] for name in result.archive_ids if name in cards):
+        bare = placeholder(replace(stored.card, tool_name=CALL_NAME, query_summary=""), stored.language)
+        placeholders[stored.card.uuid] = bare
+        texts = [text and dumps(swapped(json.loads(f"[{text}]"), stored.placeholder, bare))[1:-1] for text in texts]
+    view = chat_messages((texts[1] if texts[1] is not None else texts[0]) or "")
+    line = neutral(rules.result_line(CALL_NAME, plain_text(view)))
+    return Unasked(result.place, texts, Line(line, rules.count(line)), placeholders)
+
+
+def _without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: Rules) -> ConversationEnd:
+    """Return the calls that await results, without the content of erased ones."""
+    gone = {
+        call["id"]
+        for message in erased
+        if message.kind == "call"
+        for shown in message.shown
+        for call in shown.get("tool_calls") or []
+    }
+    calls = [
+        replace(call, name=call.name if call.name in rules.recall_tools else CALL_NAME, arguments="{}")
+        if call.id in gone
+        else call
+        for call in end.open_calls
+    ]
+    return replace(end, open_calls=tuple(calls))

@@ -1,0 +1,323 @@
+"""Prepare an append: what it is decided on, and what its messages contain.
+
+``prepare`` gives each message its place, the forms that windows show, its archives and its searchable text; ``texts``
+returns the texts to count before ``core.append.decide``. A ``Reader`` of pure functions, passed in like the new ids,
+analyses the texts.
+
+An append holds for the version of the conversation that it was decided on. For another version it is decided again;
+``prepare`` then reuses its earlier results, so that little is read and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Literal, Protocol
+from uuid import UUID
+
+from app.core.conversation import Conversation
+from app.core.history.erasure import refused_mark
+from app.core.history.ingest import (
+    AnsweredCall,
+    ConversationEnd,
+    Placement,
+    ShownForms,
+    archived_answers,
+    place,
+    shown_forms,
+    thinking,
+)
+from app.core.history.sync import digest
+from app.core.messages import Draft, weigh
+from app.core.model import Language, Policy
+from app.core.neutral import neutral
+from app.core.placeholder import ArchiveCard, placeholder
+from app.core.quote import searchable_text, speaker_of
+from app.core.window.fresh import part_text
+
+SCAN_MAX = 20_000
+"""Characters of user messages that tell a conversation's language."""
+
+Origin = Literal["caller", "proxy question", "proxy recall", "proxy answer", "import"]
+Counts = Mapping[str, int]
+"""Tokens by text."""
+NewId = Callable[[], UUID]
+Passage = tuple[int, int, str]
+"""Start, length and terms of a stretch of text, as search finds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptArchive:
+    """Another service's description of an archive; tool, time and length come from the message."""
+
+    card: ArchiveCard
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message to append."""
+
+    draft: Draft
+    id: UUID | None = None
+    """Its id in the system it is imported from."""
+    is_inner: bool = False
+    """It is in no caller's list: see ``core.sync.INNER``."""
+    is_refused: bool = False
+    """A model's API had refused it where it is imported from: see ``core.refused``."""
+    archives: Mapping[str, KeptArchive] | None = None
+    """Its archives by call id, where they are known; None: the policy decides what is archived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules by which the deployment stores messages."""
+
+    recall_tools: frozenset[str] = frozenset()
+    archives_expire_at: datetime | None = None
+    """When what is archived now is erased; None: never."""
+    summarised_from: int | None = None
+    """Messages from which on a model summarises; None: no model does."""
+    embeds: bool = False
+    """Whether memories get vectors."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Everything that an append is decided on."""
+
+    conversation: Conversation
+    """The current conversation; a new one is empty."""
+    is_new: bool
+    arrivals: Sequence[Arrival]
+    origin: Origin
+    policy: Policy
+    language: Language | None
+    rules: Rules
+    now: datetime
+    question: str = ""
+    """What the user said last before the arrivals; needed where a result among them is archived."""
+
+    @cached_property
+    def placed(self) -> tuple[list[Placement], ConversationEnd]:
+        """Return the place of each message, and the conversation's end after them."""
+        refused = {index for index, arrival in enumerate(self.arrivals) if arrival.is_refused}
+        return place(self.conversation.end, [arrival.draft for arrival in self.arrivals], refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The line of a message; the title of its page, if it opens one; a standing note in it."""
+
+    line: str
+    title: str | None = None
+    note: str | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for text in (self.line, self.title, self.note) if text is not None]
+
+
+class Reader(Protocol):
+    """The analysis of texts without a model. Pure functions."""
+
+    def language(self, text: str) -> Language: ...
+
+    def lines(self, placement: Placement) -> Lines: ...
+
+    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard: ...
+
+    def passages(self, text: str, speaker: str | None) -> list[Passage]:
+        """Return a text's first passages: of a very long text not all."""
+
+    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
+        """Return start and length of what matters in a text to a question, the best first."""
+
+
+def spoken_language(arrivals: Sequence[Arrival], reader: Reader) -> Language | None:
+    """Return the language of the user messages; None while the user has said nothing."""
+    user_text = "\n".join(arrival.draft.text for arrival in arrivals if arrival.draft.role == "user")[:SCAN_MAX]
+    return reader.language(user_text) if user_text.strip() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """A result that goes to the archive."""
+
+    answer: AnsweredCall
+    card: ArchiveCard
+    expires_at: datetime | None
+    placeholder: str
+    parts: Sequence[tuple[int, str]] = ()
+    """Offset and text, as windows show it, of what matters to the page's question, the best first."""
+
+    @property
+    def text(self) -> str:
+        return self.answer.result.text
+
+
+@dataclass(frozen=True, slots=True)
+class Searchable:
+    """The searchable passages of a text."""
+
+    archive_id: UUID | None
+    """None: it is the message's own text."""
+    passages: Sequence[Passage]
+    is_whole: bool
+    """False: a job continues from the last passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A message in its place, with all that is found out of its texts."""
+
+    placement: Placement
+    forms: ShownForms
+    digest: bytes
+    lines: Lines
+    archived: Mapping[int, Archived]
+    """Archives by the index of the answer."""
+    searchable: Sequence[Searchable]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The messages of an append, and how they were read."""
+
+    policy: Policy
+    language: Language | None
+    messages: Sequence[Prepared]
+
+
+def results_to_count(basis: Basis) -> list[str]:
+    """Return the results whose tokens decide whether they are archived."""
+    if not basis.policy.archive_threshold_tokens:
+        return []
+    return [answer.result.text for placement in basis.placed[0] for answer in placement.answers]
+
+
+def prepare(
+    basis: Basis, counts: Counts, reader: Reader, new_id: NewId, earlier: Preparation | None = None
+) -> Preparation:
+    """Return what is found out of the messages. ``earlier``: what was, when they were decided on before."""
+    is_same = earlier is not None and (earlier.policy, earlier.language) == (basis.policy, basis.language)
+    before = {id(one.placement.draft): one for one in earlier.messages} if earlier and is_same else {}
+    messages = [
+        _prepared_again(before.get(id(placement.draft)), placement, basis)
+        or _prepared(placement, basis, counts, reader, new_id)
+        for placement in basis.placed[0]
+    ]
+    return Preparation(basis.policy, basis.language, messages)
+
+
+def _prepared_again(before: Prepared | None, placement: Placement, basis: Basis) -> Prepared | None:
+    """Return what was found out of a message as that of its new place; None if it has to be read anew."""
+    if before is None or _read_as(before.placement) != _read_as(placement):
+        return None
+    is_same_page = before.placement.page == placement.page
+    forms = before.forms if is_same_page else _forms(placement, before.archived, basis)
+    return replace(before, placement=placement, forms=forms)
+
+
+def _read_as(placement: Placement) -> tuple[object, ...]:
+    """Return what the reading of a message depends on besides the message."""
+    return placement.kind, placement.answers, placement.seq == 1
+
+
+def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: Reader, new_id: NewId) -> Prepared:
+    archived = {
+        index: Archived(
+            placement.answers[index], card, expires_at, placeholder(card, basis.language or "en"),
+            _parts(placement, index, basis, reader),
+        )
+        for index, card, expires_at in _cards(placement, basis, counts, reader, new_id)
+    }  # fmt: skip
+    forms = _forms(placement, archived, basis)
+    read = reader.lines(placement)
+    lines = Lines(neutral(read.line), _neutral(read.title), _neutral(read.note))
+    if placement.kind == "refused":
+        said = refused_mark(basis.language or "en")
+        lines = Lines(said, said if read.title is not None else None)
+    searchable = list(_searchable(placement, forms, archived, reader, basis.rules.recall_tools))
+    return Prepared(placement, forms, digest(placement.draft), lines, archived, searchable)
+
+
+def _parts(placement: Placement, index: int, basis: Basis, reader: Reader) -> list[tuple[int, str]]:
+    """Return what matters of an answer; nothing of an imported one, which is not fresh."""
+    if basis.origin == "import":
+        return []
+    answer = placement.answers[index]
+    asked = (one.draft.text for one in basis.placed[0] if one.seq == placement.user_seq)
+    question = f"{next(asked, basis.question)[:SCAN_MAX]}\n{answer.call.arguments}"
+    text = answer.result.text
+    found = reader.parts(text, question)
+    return [(start, part_text(start, text[start : start + length])) for start, length in found]
+
+
+def _neutral(text: str | None) -> str | None:
+    return neutral(text) if text is not None else None
+
+
+def _cards(
+    placement: Placement, basis: Basis, counts: Counts, reader: Reader, new_id: NewId
+) -> Iterator[tuple[int, ArchiveCard, datetime | None]]:
+    """Yield index, card and expiry of each answer that is archived: by the policy, or as it was before an import."""
+    imported = basis.arrivals[placement.index].archives
+    if imported is None:
+        expires_at = basis.rules.archives_expire_at
+        for index in archived_answers(placement, basis.policy, basis.rules.recall_tools, counts):
+            yield index, reader.card(new_id(), placement.answers[index], basis.language or "en", basis.now), expires_at
+        return
+    for index, answer in enumerate(placement.answers):
+        if (imported_card := imported.get(answer.call.id)) is not None:
+            length = len(answer.result.text)
+            card = replace(imported_card.card, tool_name=answer.call.name, created_at=basis.now, length=length)
+            yield index, card, imported_card.expires_at
+
+
+def _forms(placement: Placement, archived: Mapping[int, Archived], basis: Basis) -> ShownForms:
+    placeholders = {index: one.placeholder for index, one in archived.items()}
+    return shown_forms(placement, placeholders, basis.policy, basis.language or "en", basis.rules.recall_tools)
+
+
+def _searchable(
+    placement: Placement,
+    forms: ShownForms,
+    archived: Mapping[int, Archived],
+    reader: Reader,
+    recall_tools: frozenset[str],
+) -> Iterator[Searchable]:
+    """Yield what search will find of a message; nothing of the prompt, of what was refused, of what a recall tool
+    brought back, or of its call.
+    """
+    if placement.kind in ("prompt", "refused") or forms.loaded is not None:
+        return
+    shown = forms.view if placement.kind != "orphan" else [placement.draft.original]
+    text = searchable_text(shown, recall_tools)
+    if text.strip():
+        yield _passages(None, text, speaker_of(shown), reader)
+    for one in archived.values():
+        yield _passages(one.card.uuid, one.text, None, reader)
+
+
+def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: Reader) -> Searchable:
+    result = reader.passages(text, speaker)
+    end = result[-1][0] + result[-1][1] if result else 0
+    return Searchable(archive_id, result, is_whole=end >= len(text))
+
+
+def texts(basis: Basis, preparation: Preparation) -> Iterator[str]:
+    """Yield the texts whose tokens ``decide`` needs; some more than once."""
+    for one in preparation.messages:
+        for archived in one.archived.values():
+            yield archived.text
+            yield from (text for _, text in archived.parts)
+        for form in (one.forms.view, one.forms.short, one.forms.loaded):
+            for message in form or ():
+                yield from weigh(message)[0]
+        yield from thinking(one.forms)
+        yield from one.lines.texts
+    if basis.is_new and basis.conversation.system is not None:
+        yield basis.conversation.system

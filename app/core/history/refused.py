@@ -1,0 +1,43 @@
+"""Questions that a model's API refuses for good: an image it does not take, a body too large, a content policy.
+
+Such a question is stored like any other, and would be sent with every later request, each of which would be refused
+too. So it is marked when it is refused. While nothing follows, it stays where it is: the same list asks it again, and
+an answer takes the mark away. What follows decides:
+
+    the proxy's answer, or a recall on the way to it   the question stays
+    the caller's own answer, appended or synced        the question stays
+    anything else                                      the question leaves: windows, search and the jobs pass over it
+
+What has left keeps its place in the history. A call whose result has left is open again, so that the client can send
+another result for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.core.groups import chat_messages
+from app.core.history.ingest import OPEN_ARGUMENTS_MAX, OpenCall
+from app.core.history.preparation import Origin
+
+
+def leaves(origin: Origin, role: str) -> bool:
+    """Return whether a refused question leaves the window when a message of this role follows it."""
+    match origin:
+        case "proxy recall" | "proxy answer":
+            return False
+        case "proxy question":
+            return True
+        case "caller" | "import":
+            return role != "assistant"
+
+
+def open_again(shown: Sequence[str]) -> tuple[OpenCall, ...]:
+    """Return the calls of a group that no result answers. ``shown``: the group's messages as windows show them."""
+    call, *results = [chat_messages(text) for text in shown]
+    answered = {message.get("tool_call_id") for result in results for message in result}
+    return tuple(
+        OpenCall(one["id"], one["function"]["name"], one["function"]["arguments"][:OPEN_ARGUMENTS_MAX])
+        for one in call[0].get("tool_calls") or ()
+        if one["id"] not in answered
+    )

@@ -1,0 +1,42 @@
+"""Results of several queries as one list: of each memory its best score.
+
+The queries of a request count alike. The words that an LLM added to one do not: what the queries themselves find with a
+relevance of ``KEPT`` or more comes first, so a bad expansion cannot push it out, and a good one fills what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Protocol, TypeVar
+
+from app.core.search.relevance import relevance
+
+KEPT = 0.1
+QUERIES_MAX = 5
+
+
+class Scored(Protocol):
+    """A result: what identifies its memory, and its score."""
+
+    @property
+    def key(self) -> Hashable: ...
+    @property
+    def score(self) -> float: ...
+
+
+T = TypeVar("T", bound=Scored)
+
+
+def fused(own: Sequence[Sequence[T]], expanded: Sequence[T] = ()) -> list[T]:
+    """Return what the queries of a request (``own``) and an expansion found, each memory once, best first."""
+    by_score = sorted((result for results in own for result in results), key=_score, reverse=True)
+    kept = [result for result in by_score if relevance(result.score) >= KEPT]
+    rest = sorted([*by_score[len(kept) :], *expanded], key=_score, reverse=True)
+    best: dict[Hashable, T] = {}
+    for result in [*kept, *rest]:
+        best.setdefault(result.key, result)
+    return list(best.values())
+
+
+def _score(result: Scored) -> float:
+    return result.score

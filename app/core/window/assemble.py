@@ -1,0 +1,341 @@
+"""head + body + tail -> window.
+
+The recipe: take the epoch's layout and head, show the body as the layout says, and add up. Nearly always that fits,
+because the layout leaves room for the body's growth until the next epoch, and a reserve for what recall tools bring in.
+Where they brought in more than there is room for, marks stand for it, the oldest first; what came last stays in full.
+
+It can still fail to fit, when a single message is larger than the zone it is in. Then the window is squeezed: the
+newest user message is kept whole whatever happens, then the newest unit, the head, and older units, newest first, in
+their condensed form, which grow again as far as there is room, without date lines. A squeezed window is an epoch of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from app.core.calibration import OURS
+from app.core.days import MESSAGE_TOKENS
+from app.core.groups import units
+from app.core.model import (
+    UNMATCHED,
+    UNSENT,
+    UNZONED,
+    Day,
+    Epoch,
+    Fixed,
+    Head,
+    Item,
+    Layout,
+    Ledger,
+    Placed,
+    TailItem,
+    Totals,
+    Window,
+    WindowWarning,
+)
+from app.core.window.budget import smallest_budget, usable
+from app.errors import BudgetTooSmall
+
+TAIL_OVERHEAD = 40
+"""Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
+OPENING_TOKENS = 6
+"""Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
+UNMATCHED_NAMED = 10
+"""Unmatched results that a warning names, the newest."""
+
+
+class _Form(Enum):
+    WHOLE = "whole"  # as sent, and what a recall tool brought in in full
+    MARKED = "marked"  # as sent, a mark for what a recall tool brought in
+    SHORT = "short"  # condensed
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Items that are shown together or not at all, in the forms they can take."""
+
+    items: tuple[Item, ...]
+
+    @property
+    def is_user(self) -> bool:
+        return _opens_page(self.items[0])
+
+    def tokens(self, form: _Form) -> int:
+        return sum(_shown(item, form)[1] for item in self.items)
+
+
+def _opens_page(item: Item) -> bool:
+    return item.role == "user" and item.kind == "message"
+
+
+def _shown(item: Item, form: _Form) -> tuple[str, int]:
+    """Return an item's text and tokens in a form."""
+    if form is _Form.WHOLE and item.loaded_text is not None:
+        return item.loaded_text, item.loaded_tokens
+    if form is _Form.SHORT and item.short_text is not None:
+        return item.short_text, item.short_tokens
+    return item.text, item.tokens
+
+
+def assemble(
+    epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS
+) -> Window:
+    """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works."""
+    room = usable(budget, token_percent) - fixed.tokens
+    number = _number(items, epoch, room, totals)
+    shown, held_back = units(items)
+    body = [_Unit(tuple(unit)) for unit in shown]
+    newest = next((unit for unit in reversed(body) if unit.is_user), None)
+    needed = newest.tokens(_Form.MARKED) if newest else 0
+    if needed > room:
+        raise BudgetTooSmall(smallest_budget(fixed.tokens + needed, token_percent))
+
+    warnings = [_waiting(held_back)] if held_back else []
+    warnings += _unmatched(items, totals)
+    head, layout = epoch.head, epoch.layout
+    opening = _opening(head, body[0].items[0].role if body else "user")
+    placed = _placed(body, head, layout)
+    excess = head.tokens + opening + sum(p.tokens for p in placed) - room
+    if excess > 0:
+        body = _with_marks(body, excess)
+        placed = _placed(body, head, layout)
+    if head.tokens + opening + sum(p.tokens for p in placed) > room:
+        head, placed, squeezed = _squeeze(body, newest, head, layout, room)
+        warnings.append(squeezed)
+    ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
+    verbatim, condensed, listed = _pages(items, body, placed, head, layout)
+    return Window(
+        number=number,
+        head=head.text,
+        body=tuple(_marked(placed, items, layout)),
+        tail=(),
+        ledger=ledger,
+        verbatim_pages=verbatim,
+        condensed_pages=condensed,
+        listed_pages=listed,
+        unlisted=totals.last_page - len(verbatim) - len(condensed) - len(listed),
+        warnings=tuple(warnings),
+        is_marked=excess > 0,
+    )
+
+
+def _placed(body: Sequence[_Unit], head: Head, layout: Layout) -> list[Placed]:
+    return list(_dated([p for unit in body for p in _place(unit, _Form.WHOLE, layout)], head.days, layout))
+
+
+def _dated(body: Iterable[Placed], days: Sequence[Day], layout: Layout) -> Iterator[Placed]:
+    """Put date lines before the messages of the condensed zone and before the first verbatim one."""
+    waiting = list(days)
+    for placed in body:
+        due = [day for day in waiting if day.page <= placed.page and placed.seq <= layout.verbatim_from]
+        if due:
+            waiting = waiting[len(due) :]
+            text = due[-1].text
+            yield Placed(0, placed.page, "condensed", "user", text, parts=1, tokens=MESSAGE_TOKENS)
+        yield placed
+
+
+def _with_marks(body: Sequence[_Unit], excess: int) -> list[_Unit]:
+    """Put marks in the place of what recall tools brought in, the oldest first, until so many tokens are saved. What
+    came last stays.
+
+    A mark can be longer than what it replaces; it takes its place all the same, so that nothing older is left in full.
+    """
+    marked = set()
+    for item in [item for unit in body for item in unit.items if item.loaded_text is not None][:-1]:
+        if excess <= 0:
+            break
+        marked.add(item.seq)
+        excess -= item.loaded_tokens - item.tokens
+    return [_marked_unit(unit, marked) if any(item.seq in marked for item in unit.items) else unit for unit in body]
+
+
+def _marked_unit(unit: _Unit, marked: set[int]) -> _Unit:
+    return _Unit(tuple(item._replace(loaded_text=None) if item.seq in marked else item for item in unit.items))
+
+
+def free_for_tail(window: Window) -> int:
+    """Return the tokens that the body leaves free for the tail's texts."""
+    ledger = window.ledger
+    return usable(ledger.budget, ledger.token_percent) - ledger.total - TAIL_OVERHEAD
+
+
+def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
+    """Return the window with the requested tail items, in order, as far as they fit."""
+    free = free_for_tail(window)
+    taken: list[TailItem] = []
+    left_out = 0
+    for item in requested:
+        if item.tokens <= free:
+            taken.append(item)
+            free -= item.tokens
+        else:
+            left_out += 1
+    warnings = window.warnings
+    if left_out:
+        warnings += (WindowWarning("tail_cut", f"{left_out} requested part(s) did not fit the budget"),)
+    if not taken:
+        return replace(window, warnings=warnings)
+    tokens = sum(item.tokens for item in taken) + TAIL_OVERHEAD
+    return replace(window, tail=tuple(taken), ledger=replace(window.ledger, tail=tokens), warnings=warnings)
+
+
+def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
+    placed = []
+    for item in unit.items:
+        text, tokens = _shown(item, form)
+        as_sent = item.seq >= layout.verbatim_from and text == item.text
+        passing = text == item.loaded_text
+        placed.append(
+            Placed(
+                seq=item.seq,
+                page=item.page,
+                zone="verbatim" if as_sent or passing else "condensed",
+                role=item.role,
+                text=text,
+                parts=item.parts,
+                tokens=tokens,
+                anthropic=item.anthropic if as_sent else None,
+                archive_ids=item.archive_ids,
+                passing=passing,
+            )
+        )
+    return placed
+
+
+def _squeeze(
+    body: Sequence[_Unit], newest_user: _Unit | None, head: Head, layout: Layout, room: int
+) -> tuple[Head, list[Placed], WindowWarning]:
+    """Fit what matters most, in the order the module's docstring says."""
+    forms: dict[int, _Form] = {}
+    room -= OPENING_TOKENS  # should the newest user message not be the first
+    newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
+    if newest_user is not None:
+        forms[body.index(newest_user)] = _Form.MARKED
+        room -= newest_user.tokens(_Form.MARKED)
+    for index in newest_first[:1]:
+        for form in _Form:
+            if body[index].tokens(form) <= room:
+                forms[index] = form
+                room -= body[index].tokens(form)
+                break
+    if head.tokens <= room:
+        room -= head.tokens
+    else:
+        head = Head()
+    for index in newest_first[1:]:
+        if body[index].tokens(_Form.SHORT) > room:
+            break
+        forms[index] = _Form.SHORT
+        room -= body[index].tokens(_Form.SHORT)
+    _grow(body, forms, newest_first, room)
+    placed = [p for index in sorted(forms) for p in _place(body[index], forms[index], layout)]
+    detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
+    return head, placed, WindowWarning("window_squeezed", detail)
+
+
+def _grow(body: Sequence[_Unit], forms: dict[int, _Form], newest_first: Sequence[int], room: int) -> None:
+    """Give the room that is left to units in a smaller form than they could have, the newest first."""
+    for smaller, larger in ((_Form.SHORT, _Form.MARKED), (_Form.MARKED, _Form.WHOLE)):
+        for index in newest_first:
+            grown = body[index].tokens(larger) - body[index].tokens(smaller)
+            if forms.get(index) is smaller and grown <= room:
+                forms[index] = larger
+                room -= grown
+
+
+def _opening(head: Head, first_role: str) -> int:
+    return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
+
+
+def _number(items: Sequence[Item], epoch: Epoch, room: int, totals: Totals) -> int:
+    """Return the epoch's number, which grows with every squeeze and again after it.
+
+    Whether a window was squeezed can be derived from later messages too, by adding up again what was in view then: so
+    the number needs no memory, and two windows with different content never have the same number.
+    """
+    layout = epoch.layout
+    held = epoch.head.tokens + len(epoch.head.days) * MESSAGE_TOKENS + OPENING_TOKENS
+    brought_in, page, squeezed, last = 0, 0, 0, 0
+    for item in items:
+        if item.kind in UNZONED:
+            continue
+        if item.page != page:
+            page, brought_in = item.page, 0
+        held += item.tokens
+        brought_in = max(0, item.loaded_tokens - item.tokens) or brought_in  # marks stand for what came before
+        last = item.seq
+        if held + brought_in > room:
+            squeezed = item.seq
+    if not squeezed:
+        return layout.number
+    return max(layout.number, squeezed + (squeezed != last) + totals.generation)
+
+
+def _ledger(
+    fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, token_percent: int, totals: Totals
+) -> Ledger:
+    return Ledger(
+        budget=budget,
+        token_percent=token_percent,
+        tools=fixed.tools_tokens,
+        system=fixed.system_tokens,
+        notes=head.notes_tokens,
+        summary=head.summary_tokens,
+        contents=head.contents_tokens + head.frame_tokens,
+        condensed=sum(p.tokens for p in placed if p.zone == "condensed"),
+        recent=sum(p.tokens for p in placed if p.zone == "verbatim")
+        + _opening(head, placed[0].role if placed else "user"),
+        full_history=fixed.tokens + totals.history,
+    )
+
+
+def _pages(
+    items: Sequence[Item], body: Sequence[_Unit], placed: Sequence[Placed], head: Head, layout: Layout
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Assign each page to one zone: that of its least complete part.
+
+    A page that is only partly in view and not on the contents page belongs to no zone.
+    """
+    listed = set(head.listed)
+    shown = {p.seq for p in placed}
+    partly = {item.page for unit in body for item in unit.items if item.seq not in shown}
+    first = next((item for item in items if item.seq >= layout.condensed_from and item.kind not in UNSENT), None)
+    if first is not None and layout.condensed_from > 1 and (first.page == 1 or not _opens_page(first)):
+        partly.add(first.page)
+    condensed = {p.page for p in placed if p.zone == "condensed" and p.seq} - listed - partly
+    verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed - partly
+    return tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed))
+
+
+def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> Iterable[Placed]:
+    """Set the cache breakpoints: the end of the condensed zone, and one place in the verbatim zone's growth.
+
+    Both depend on the layout alone, so a breakpoint never moves within an epoch.
+    """
+    after = {item.seq: item.full_after for item in items}
+    last_condensed = max((i.seq for i in items if i.seq < layout.verbatim_from and i.kind not in UNSENT), default=0)
+    halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
+    for p in placed:
+        is_mark = 0 < p.seq in (last_condensed, halfway) and not p.passing
+        yield p._replace(cache_mark=True) if is_mark else p
+
+
+def _waiting(held_back: Sequence[Item]) -> WindowWarning:
+    missing = sum(item.calls for item in held_back) - sum(item.results for item in held_back)
+    return WindowWarning(
+        "tool_results_awaited", f"message {held_back[0].seq} has {missing} call(s) without a result yet"
+    )
+
+
+def _unmatched(items: Sequence[Item], totals: Totals) -> list[WindowWarning]:
+    """Warn of recent results that answer no open call: on the newest page and the one before it."""
+    seqs = [str(item.seq) for item in items if item.kind == "orphan" and item.page >= totals.last_page - 1]
+    if not seqs:
+        return []
+    named = ", ".join(seqs[-UNMATCHED_NAMED:])
+    detail = f"{len(seqs)} recent tool result(s) answer no open call and are not shown: message {named}"
+    return [WindowWarning(UNMATCHED, detail)]

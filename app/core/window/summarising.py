@@ -1,0 +1,119 @@
+"""The rolling summary: when it is due, what it is made of, and how it is kept within its cap.
+
+* It is first written once a conversation has ``threshold`` messages, and again after every STEP further messages. The
+  newest LEFT_OUT messages are never covered, because they are in view anyway.
+* A refresh is one call: the old summary and the new messages give the new one.
+* If the result exceeds its cap, the old summary is compressed to a third and merged again; if it still exceeds it, the
+  whole is compressed; the rest is cut at the end of a line. So a refresh takes four calls at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from app.core.days import DAY_TOKENS
+from app.core.window.excerpts import Excerpt
+
+LEFT_OUT = 6
+STEP = 5
+LINE_CHARACTERS_MAX = 600
+LINES_MAX = 60
+_NOTHING = frozenset({"", "none", "null", "n/a", "undefined", "无", "empty"})
+_BULLET = re.compile(r"^(?:[-*•·–—]+|#{1,6}|\d{1,2}[.)、])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+
+
+def due_through(last_seq: int, covered: int, threshold: int) -> int:
+    """Return the ``seq`` that a refresh must reach, or 0 if none is due."""
+    target = _target(last_seq, threshold)
+    return target if target - covered >= (STEP if covered else 1) else 0
+
+
+def lag(last_seq: int, covered: int, threshold: int) -> int:
+    """Return how many messages a summary should cover and does not."""
+    return max(0, _target(last_seq, threshold) - covered)
+
+
+def _target(last_seq: int, threshold: int) -> int:
+    """Return what was due when the conversation last reached a multiple of STEP messages, when appends enqueue a
+    refresh.
+    """
+    if last_seq < threshold:
+        return 0
+    aligned = last_seq // STEP * STEP - LEFT_OUT
+    return aligned if aligned > 0 else max(0, last_seq - LEFT_OUT)
+
+
+def chunk(excerpts: Sequence[Excerpt], room: int, frame: int) -> int:
+    """Return how many of the messages go into one call: at least one, each with ``frame`` tokens around it."""
+    used = taken = 0
+    day = ""
+    for excerpt in excerpts:
+        used += excerpt.tokens + frame + (DAY_TOKENS if excerpt.day != day else 0)
+        day = excerpt.day
+        if taken and used > room:
+            break
+        taken += 1
+    return taken
+
+
+class Step(Enum):
+    MERGE = "merge"  # the old summary and the new messages
+    COMPRESS_OLD = "compress the old summary to a third"
+    COMPRESS = "compress the new summary"
+    CUT = "cut the new summary"
+    DONE = "done"
+
+
+def next_step(taken: Sequence[Step], tokens: int, cap: int, *, has_old: bool) -> Step:
+    """Return the step after those taken; the last one gave a text of ``tokens``."""
+    last = taken[-1] if taken else Step.COMPRESS_OLD
+    if last is Step.COMPRESS_OLD:
+        return Step.MERGE
+    if last in (Step.CUT, Step.DONE) or tokens <= cap:
+        return Step.DONE
+    if last is Step.COMPRESS:
+        return Step.CUT
+    return Step.COMPRESS_OLD if has_old and Step.COMPRESS_OLD not in taken else Step.COMPRESS
+
+
+def lines_of(reply: str) -> list[str]:
+    """Return the lines of a model's summary without bullets, headings, fences and repetitions; [] if it is empty."""
+    result: dict[str, None] = {}
+    for raw in reply.splitlines():
+        line = " ".join(raw.split())
+        if line.startswith("```"):
+            continue
+        line = _BULLET.sub("", line).strip("*_ ")
+        if line.casefold().strip("\"'.`") in _NOTHING:
+            continue
+        for part in _parts(line):
+            result[part] = None
+    return list(result)[:LINES_MAX]
+
+
+def _parts(line: str) -> list[str]:
+    """Return a long line by its sentences."""
+    if len(line) <= LINE_CHARACTERS_MAX:
+        return [line]
+    parts = [part.strip() for part in _SENTENCE.split(line) if part and part.strip()]
+    return [part[: LINE_CHARACTERS_MAX - 1] + "…" if len(part) > LINE_CHARACTERS_MAX else part for part in parts]
+
+
+def fitting(lines: Sequence[str], cap: int, count: Callable[[str], int]) -> list[str]:
+    """Return the leading lines that fit a cap in tokens, joined by line ends; if the first does not, its beginning."""
+    taken: list[str] = []
+    room = cap
+    for line in lines:
+        room -= count(line) + 1
+        if room < 0:
+            break
+        taken.append(line)
+    if taken or not lines:
+        return taken
+    line = lines[0]
+    while line and count(line) + 2 > cap:
+        line = line[: len(line) * 3 // 4]
+    return [line + "…"] if line else []
