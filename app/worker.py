@@ -32,8 +32,8 @@ HOUSEKEEPING_SECONDS = 60.0
 async def forget_old_answers(runtime: Runtime) -> None:
     """Delete responses kept for Idempotency-Keys, after a day."""
     for tenant in await tenants(runtime.database):
-        async with runtime.database.begin(tenant) as connection:
-            await idempotency.prune(connection, tenant)
+        async with runtime.database.begin(tenant) as tx:
+            await idempotency.prune(tx)
 
 
 async def forget_old_requests(runtime: Runtime) -> None:
@@ -41,8 +41,8 @@ async def forget_old_requests(runtime: Runtime) -> None:
     for tenant in await tenants(runtime.database):
         is_more = True
         while is_more:
-            async with runtime.database.begin(tenant) as connection:
-                is_more = await proxied_requests.prune(connection, tenant, datetime.now(UTC))
+            async with runtime.database.begin(tenant) as tx:
+                is_more = await proxied_requests.prune(tx, datetime.now(UTC))
 
 
 async def erase_expired_archives(runtime: Runtime) -> None:
@@ -57,14 +57,14 @@ async def erase_expired_memories(runtime: Runtime) -> None:
     for tenant in await tenants(runtime.database):
         while owners := await _owners_of_expired(runtime, tenant):
             for owner in owners:
-                async with runtime.database.begin(tenant) as connection:
-                    await locks.lock_owner(connection, tenant, owner)
-                    await remembered.delete_expired(connection, tenant, owner)
+                async with runtime.database.begin(tenant) as tx:
+                    await locks.lock_owner(tx, owner)
+                    await remembered.delete_expired(tx, owner)
 
 
 async def _owners_of_expired(runtime: Runtime, tenant: UUID) -> list[UUID]:
-    async with runtime.database.snapshot(tenant) as connection:
-        return await remembered.owners_of_expired(connection, tenant)
+    async with runtime.database.snapshot(tenant) as tx:
+        return await remembered.owners_of_expired(tx)
 
 
 async def retain(runtime: Runtime) -> None:

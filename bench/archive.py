@@ -250,14 +250,12 @@ async def _scored(
     scores = {}
     for name, query in (("before", probe.before), ("intent", probe.intent)):
         ranked = rank(query, placeholders)
-        async with database.snapshot(DEFAULT_TENANT) as connection:
+        async with database.snapshot(DEFAULT_TENANT) as tx:
             hits, *_ = await memories.search(
-                connection, DEFAULT_TENANT, owner_of(f"u:{conversation}"), memories.Scoring(bm25.query(query)),
+                tx, owner_of(f"u:{conversation}"), memories.Scoring(bm25.query(query)),
                 memories.Filter(types=["passage"]), limit=HITS,
             )  # fmt: skip
-            texts = await archives.passages(
-                connection, DEFAULT_TENANT, [(h.archive_id, h.start, h.length) for h in hits[:3] if h.archive_id]
-            )
+            texts = await archives.passages(tx, [(h.archive_id, h.start, h.length) for h in hits[:3] if h.archive_id])
         asked = urlencode({"query": query, "max_tokens": 4_000})
         passages = json.loads(opened.api.call("GET", f"/archive/{right}?{asked}"))["passages"]
         scores[name] = Scored(

@@ -22,10 +22,10 @@ INSERT INTO page_index (tenant_id, conversation_id, page, revision, source) VALU
 
 async def index_page(runtime: Runtime, claimed: Claimed) -> None:
     await asyncio.sleep(random() * 0.4)  # a model takes its time
-    async with runtime.database.begin(claimed.tenant) as connection:
-        await connection.execute(INSERT, claimed.tenant, claimed.conversation_id, claimed.args["page"])
+    async with runtime.database.begin(claimed.tenant) as tx:
+        await tx.execute(INSERT, claimed.conversation_id, claimed.args["page"])
         await asyncio.sleep(random() * 0.02)  # and the transaction is open for a while
-        await table.finish(connection, claimed)
+        await table.finish(tx, claimed)
 
 
 STAND_INS: dict[str, Handler] = {"page": index_page}

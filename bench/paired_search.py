@@ -24,8 +24,9 @@ import click
 from rich.console import Console
 
 from app.core.scope import owner_of
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
+from app.postgres.transactions import Tx
 from app.store import embeddings, memories
 from app.store.memories import Meaning, Scoring
 from app.store.search_statement import BY_WORDS, SEARCH
@@ -46,7 +47,7 @@ WIDTH = 140
 class Statements:
     """A connection that runs a tree's statement in place of this one's."""
 
-    connection: Connection
+    connection: Tx
     sql: dict[str, str]
     spent_ms: list[float] = field(default_factory=list)
 

@@ -94,10 +94,8 @@ async def _embedded(runtime: Runtime) -> None:
         return
     async with asyncio.timeout(EMBEDDING_SECONDS_MAX):
         while True:
-            async with runtime.database.snapshot(DEFAULT_TENANT) as connection:
-                if not await connection.fetchval(
-                    "SELECT count(*) FROM unembedded WHERE tenant_id = $1", DEFAULT_TENANT
-                ):
+            async with runtime.database.snapshot(DEFAULT_TENANT) as tx:
+                if not await tx.fetchval("SELECT count(*) FROM unembedded WHERE tenant_id = $1"):
                     return
             await asyncio.sleep(1)
 
@@ -219,11 +217,10 @@ class _Baselines:
     async def vectors(self, question: Question) -> Ranked:
         query = await searching.ready(self.runtime, DEFAULT_TENANT, question.text)
         assert query.meaning is not None
-        async with self.runtime.database.snapshot(DEFAULT_TENANT) as connection:
-            rows = await connection.fetch(
+        async with self.runtime.database.snapshot(DEFAULT_TENANT) as tx:
+            rows = await tx.fetch(
                 "SELECT m.seq FROM embeddings e JOIN memories m ON m.tenant_id = $1 AND m.id = e.memory_id"
-                " WHERE e.tenant_id = $1 AND e.owner = $2 ORDER BY e.embedding <#> $3::text::halfvec LIMIT $4",
-                DEFAULT_TENANT, owner_of(f"u:{question.talk}"), query.meaning.vector, DEPTH,
+                " WHERE e.tenant_id = $1 AND e.owner = $2 ORDER BY e.embedding <#> $3::text::halfvec LIMIT $4", owner_of(f"u:{question.talk}"), query.meaning.vector, DEPTH,
             )  # fmt: skip
         return [row["seq"] for row in rows]
 

@@ -15,8 +15,9 @@ import psutil
 
 from app.core.scope import owner_of
 from app.ids import uuid7
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
+from app.postgres.transactions import Tx
 from app.store import embeddings, memories
 from app.store.memories import Meaning, Scoring
 from app.text import bm25
@@ -73,19 +74,19 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
 
 
 async def _timed(
-    database: Database, opened: Harness, size: int, search: Callable[[Connection], Awaitable[object]]
+    database: Database, opened: Harness, size: int, search: Callable[[Tx], Awaitable[object]]
 ) -> tuple[float, float]:
     walls: list[float] = []
     rounds = min(max(ROUNDS, LOOKED_AT // size), ROUNDS_MAX)
     postmaster: psutil.Process = opened.quire.postmaster
-    async with database.snapshot(DEFAULT_TENANT) as connection:
-        backend = next(p for p in postmaster.children(recursive=True) if p.pid == connection.get_server_pid())
+    async with database.snapshot(DEFAULT_TENANT) as tx:
+        backend = next(p for p in postmaster.children(recursive=True) if p.pid == tx.get_server_pid())
         before = backend.cpu_times()
         for round_ in range(rounds + 2):
             if round_ == 2:  # the first two plan and warm up
                 before = backend.cpu_times()
             begun = perf_counter()
-            await search(connection)
+            await search(tx)
             walls.append(perf_counter() - begun)
         after = backend.cpu_times()
     used = after.user + after.system - before.user - before.system

@@ -15,8 +15,8 @@ TENANT = UUID(int=1)
 
 async def test_a_transaction_belongs_to_its_tenant_and_leaves_nothing_behind(database: Database) -> None:
     tenant = uuid4()
-    async with database.begin(tenant) as connection:
-        assert await connection.fetchval("SELECT current_setting('app.tenant')") == str(tenant)
+    async with database.begin(tenant) as tx:
+        assert await tx.connection.fetchval("SELECT current_setting('app.tenant')") == str(tenant)
     row = await database.fetch_row("SELECT current_setting('app.tenant', true)")
     assert row is not None
     assert row[0] in {None, ""}
@@ -26,31 +26,31 @@ async def test_a_block_that_ends_has_committed_and_one_that_fails_has_not(
     database: Database, postgres: EmbeddedPostgres
 ) -> None:
     async with scratch_table(postgres):
-        async with database.begin(TENANT) as connection:
-            await connection.execute("INSERT INTO scratch VALUES (1)")
+        async with database.begin(TENANT) as tx:
+            await tx.connection.execute("INSERT INTO scratch VALUES (1)")
         with pytest.raises(errors.NotFound):
-            async with database.begin(TENANT) as connection:
-                await connection.execute("INSERT INTO scratch VALUES (2)")
+            async with database.begin(TENANT) as tx:
+                await tx.connection.execute("INSERT INTO scratch VALUES (2)")
                 raise errors.NotFound
         assert [row["n"] for row in await database.fetch_all("SELECT n FROM scratch")] == [1]
 
 
 async def test_an_error_that_was_swallowed_cannot_pass_for_a_commit(database: Database) -> None:
     with pytest.raises(RuntimeError, match="rolled back"):
-        async with database.begin(TENANT) as connection:
+        async with database.begin(TENANT) as tx:
             with pytest.raises(asyncpg.DivisionByZeroError):
-                await connection.fetchval("SELECT 1 / 0")
+                await tx.connection.fetchval("SELECT 1 / 0")
 
 
 async def test_a_snapshot_sees_one_moment_and_writes_nothing(database: Database, postgres: EmbeddedPostgres) -> None:
     async with scratch_table(postgres):
-        async with database.snapshot(TENANT) as connection:
-            assert await connection.fetchval("SELECT count(*) FROM scratch") == 0
+        async with database.snapshot(TENANT) as tx:
+            assert await tx.connection.fetchval("SELECT count(*) FROM scratch") == 0
             await database.fetch_row("INSERT INTO scratch VALUES (1) RETURNING n")
-            assert await connection.fetchval("SELECT count(*) FROM scratch") == 0
+            assert await tx.connection.fetchval("SELECT count(*) FROM scratch") == 0
         with pytest.raises(errors.StorageUnavailable):
-            async with database.snapshot(TENANT) as connection:
-                await connection.execute("INSERT INTO scratch VALUES (2)")
+            async with database.snapshot(TENANT) as tx:
+                await tx.connection.execute("INSERT INTO scratch VALUES (2)")
 
 
 async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Database) -> None:
@@ -82,8 +82,8 @@ async def test_a_cancelled_transaction_takes_its_connection_with_it(postgres: Em
     database = await Database.connect(postgres.app_dsn, pool_size=1)
     before = await backend(database)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.1), database.begin(TENANT) as connection:
-            await connection.execute("SELECT pg_sleep(60)")
+        async with asyncio.timeout(0.1), database.begin(TENANT) as tx:
+            await tx.connection.execute("SELECT pg_sleep(60)")
     assert await backend(database) != before
     await database.close()
 
@@ -92,21 +92,21 @@ async def test_an_error_of_ours_keeps_the_connection(postgres: EmbeddedPostgres)
     database = await Database.connect(postgres.app_dsn, pool_size=1)
     before = await backend(database)
     with pytest.raises(asyncpg.DivisionByZeroError):
-        async with database.begin(TENANT) as connection:
-            await connection.fetchval("SELECT 1 / 0")
+        async with database.begin(TENANT) as tx:
+            await tx.connection.fetchval("SELECT 1 / 0")
     assert await backend(database) == before
     await database.close()
 
 
 async def test_a_connection_that_the_server_ended_is_replaced(database: Database, postgres: EmbeddedPostgres) -> None:
     with pytest.raises(errors.StorageUnavailable):
-        async with database.begin(TENANT) as connection:
+        async with database.begin(TENANT) as tx:
             superuser = await asyncpg.connect(postgres.superuser_dsn)
             await superuser.execute(
-                "SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()")
+                "SELECT pg_terminate_backend($1)", await tx.connection.fetchval("SELECT pg_backend_pid()")
             )
             await superuser.close()
-            await connection.fetchval("SELECT 1")
+            await tx.connection.fetchval("SELECT 1")
     await database.ping()
 
 
@@ -128,8 +128,8 @@ async def test_ordered_reads_set_planner_options_for_their_statement_only(
 
 async def test_without_prepared_statements_the_limits_travel_with_the_transaction(postgres: EmbeddedPostgres) -> None:
     database = await Database.connect(postgres.app_dsn, pool_size=1, statement_cache=False)
-    async with database.begin(TENANT) as connection:
-        assert await connection.fetchval("SHOW statement_timeout") == "5s"
+    async with database.begin(TENANT) as tx:
+        assert await tx.connection.fetchval("SHOW statement_timeout") == "5s"
     row = await database.fetch_row("SHOW statement_timeout")
     assert row is not None
     assert row[0] == "0"

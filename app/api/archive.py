@@ -23,7 +23,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.messages import Limits
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import Transaction
@@ -56,8 +56,8 @@ async def archive_result(
     body = parse_model(schemas.ArchiveBody, value)
     request_ = _checked(caller, body, runtime.defaults.limits)
 
-    async def work(connection: Connection) -> StoredResponse:
-        answer, conversation = await archiving.archive(runtime, connection, caller.tenant, request_)
+    async def work(tx: Tx) -> StoredResponse:
+        answer, conversation = await archiving.archive(runtime, tx, request_)
         text = await run_in_thread_if_large(len(request_.result), dumps, answer)
         return StoredResponse.about(text, conversation, request_.user_id)
 
@@ -117,8 +117,8 @@ async def list_archives(
 ) -> Response:
     """List archives, newest first, without their content."""
     where = replace(where, user_id=caller.user(where.user_id, ("query", "user_id")))
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await archives.browse(connection, caller.tenant, where, after=cursors.decode_id(cursor), limit=limit + 1)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        rows = await archives.browse(tx, where, after=cursors.decode_id(cursor), limit=limit + 1)
     items = [archiving.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})
 
@@ -140,8 +140,8 @@ async def get_archive(
     """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
     part = Wanted(ready, max_tokens, offset, length)
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        loaded = await archiving.load(connection, caller.tenant, caller.scope, uuid, part)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        loaded = await archiving.load(tx, caller.scope, uuid, part)
     if loaded is None:
         raise errors.NotFound("There is no such archive.")
     return await long_json_value(await archiving.shown(runtime, loaded))
@@ -155,8 +155,8 @@ async def delete_archive(
     stay.
     """
 
-    async def work(connection: Connection) -> StoredResponse:
-        tx = Transaction(runtime, connection, caller.tenant)
+    async def work(tx: Tx) -> StoredResponse:
+        tx = Transaction(runtime, tx)
         owner, done = await erasing.erase_archive(tx, uuid, caller.scope)
         touched.update(done.touched)
         return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)

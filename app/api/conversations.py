@@ -31,7 +31,7 @@ from app.core.messages import FRAME_TOKENS, METADATA_MAX
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, erasing_whole
@@ -69,11 +69,11 @@ async def create_conversation(
     uid = uuid7()
     new = await _new(runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
-    async def work(connection: Connection) -> StoredResponse:
-        if not await conversations.create(connection, caller.tenant, new):
+    async def work(tx: Tx) -> StoredResponse:
+        if not await conversations.create(tx, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
             raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
-        made = await conversations.get(connection, caller.tenant, new.id)
+        made = await conversations.get(tx, new.id)
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
@@ -118,9 +118,9 @@ async def list_conversations(
     after = cursors.decode_time_and_id(cursor)
     require_storable("query", user_id=user_id, q=q)
     user = caller.user(user_id, ("query", "user_id"))
-    async with runtime.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as tx:
         wanted = conversation_list.Filter(user, q, among)
-        rows = await conversation_list.browse(connection, caller.tenant, wanted, after, limit + 1)
+        rows = await conversation_list.browse(tx, wanted, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
     next_cursor = cursors.encode(more["updated_at"].isoformat(), more["uid"]) if more else None
@@ -146,8 +146,8 @@ def _item(row: Any) -> dict[str, Any]:
 @router.get("/conversations/{conversation_id}", response_model=schemas.Conversation)
 async def get_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get a conversation."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
     return json_value(inspect.conversation_view(conversation))
 
 
@@ -169,14 +169,12 @@ async def change_conversation(
     require_storable("body", title=body.title, system=body.system, model=body.model)
     system_tokens = await runtime.count(body.system) + FRAME_TOKENS if body.system else 0
 
-    async def work(connection: Connection) -> StoredResponse:
-        conversation = await conversations.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    async def work(tx: Tx) -> StoredResponse:
+        conversation = await conversations.lock(tx, conversation_id, bound_to=caller.user_id)
         if conversation is None:
             raise conversations.unknown()
-        await conversations.change(
-            connection, caller.tenant, conversation, _changed(runtime, conversation, body, system_tokens)
-        )
-        updated = await conversations.get(connection, caller.tenant, conversation_id)
+        await conversations.change(tx, conversation, _changed(runtime, conversation, body, system_tokens))
+        updated = await conversations.get(tx, conversation_id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
     idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
@@ -271,9 +269,9 @@ async def erased(
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
-    async def work(connection: Connection) -> StoredResponse:
-        conversation = await erasing.lock(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        what, done = await erase(Transaction(runtime, connection, caller.tenant), conversation)
+    async def work(tx: Tx) -> StoredResponse:
+        conversation = await erasing.lock(tx, conversation_id, bound_to=caller.user_id)
+        what, done = await erase(Transaction(runtime, tx), conversation)
         touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
 
@@ -286,9 +284,9 @@ async def erased(
 @router.get("/conversations/{conversation_id}/contents", response_model=Contents)
 async def get_contents(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the contents page: archived pages, a line per message, and how often each page was recalled."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        return json_value(await inspect.contents_view(runtime, connection, caller.tenant, conversation))
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        return json_value(await inspect.contents_view(runtime, tx, conversation))
 
 
 @router.get("/conversations/{conversation_id}/pages", response_model=PageList)
@@ -297,11 +295,11 @@ async def list_pages(
 ) -> Response:
     """List the conversation's pages in order."""
     after = cursors.decode_int(cursor) or 0
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        rows = await messages.pages(connection, caller.tenant, conversation_id, after=after, limit=limit + 1)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await messages.pages(tx, conversation_id, after=after, limit=limit + 1)
         shown = [row["page"] for row in rows]
-        names = await page_index.names(connection, caller.tenant, conversation_id, shown, inspect.ALL)
+        names = await page_index.names(tx, conversation_id, shown, inspect.ALL)
     items = [inspect.page_item(row, names.get(row["page"])) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
@@ -312,27 +310,27 @@ async def get_page(runtime: Wired, caller: Reader, conversation_id: Conversation
     """Get a page with its messages in full. This does not count as a recall."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        view = await inspect.page_view(connection, caller.tenant, conversation, page)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        view = await inspect.page_view(tx, conversation, page)
     return await long_json_value(view)
 
 
 @router.get("/conversations/{conversation_id}/summary", response_model=Summary)
 async def get_summary(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the rolling summary and how far it reaches."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        return json_value(await inspect.summary_view(runtime, connection, caller.tenant, conversation))
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        return json_value(await inspect.summary_view(runtime, tx, conversation))
 
 
 @router.get("/conversations/{conversation_id}/status", response_model=Status)
 async def get_status(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the progress of a conversation's background work, and its archived tool results."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        rows = await archives.browse(connection, caller.tenant, archives.Filter(conversation_id), limit=100)
-        work = await progress.status_view(connection, caller.tenant, conversation)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await archives.browse(tx, archives.Filter(conversation_id), limit=100)
+        work = await progress.status_view(tx, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
         for row in rows
@@ -351,9 +349,9 @@ async def list_proxied_requests(
     They are kept for thirty days. The model's API reports the tokens; QUIRE_PROXY_PRICES says what they cost.
     """
     before = cursors.decode_id(cursor)
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        rows = await proxied_requests.browse(connection, caller.tenant, conversation_id, before, limit + 1)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await proxied_requests.browse(tx, conversation_id, before, limit + 1)
     items = [request_view(row, runtime.proxying.prices) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})

@@ -15,7 +15,7 @@ from app.api.http.callers import Admin, IdempotencyKeyHeader
 from app.api.http.runtime import Wired
 from app.api.schemas import work as schemas
 from app.core.canonical import dumps
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.queue import table
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.views import progress
@@ -36,9 +36,9 @@ async def list_jobs(
     """
     caller.require_all_users()
     after = cursors.decode_id(cursor)
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        numbers = await progress.jobs_view(runtime, connection, caller.tenant)
-        rows = await table.dead_letters(connection, caller.tenant, after, limit + 1)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        numbers = await progress.jobs_view(runtime, tx)
+        rows = await table.dead_letters(tx, after, limit + 1)
     items = [progress.job_view(row) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
     return json_value({**numbers, "items": items, "next_cursor": next_cursor})
@@ -54,8 +54,8 @@ async def retry_job(
     """
     caller.require_all_users()
 
-    async def work(connection: Connection) -> StoredResponse:
-        row = await table.retry(connection, caller.tenant, job_id)
+    async def work(tx: Tx) -> StoredResponse:
+        row = await table.retry(tx, job_id)
         if row is None:
             raise errors.NotFound("There is no such job. Finished jobs are removed.")
         return StoredResponse(dumps(progress.job_view(row)))

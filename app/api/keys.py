@@ -19,7 +19,7 @@ from app.api.http.runtime import Wired
 from app.api.schemas import keys as schemas
 from app.core.canonical import dumps
 from app.core.edge.credentials import Credentials
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.services import keys as flow
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.keys import KeyRequest
@@ -55,8 +55,8 @@ async def create_key(request: Request, runtime: Wired, caller: Admin, key: Idemp
         raise errors.Invalid(FIRST_KEY, errors=[{"loc": ["body", "confirm_require_keys"], "msg": "must be true"}])
     secret: list[Credentials] = []
 
-    async def work(connection: Connection) -> StoredResponse:
-        view, made = await flow.make(connection, caller, key_request)
+    async def work(tx: Tx) -> StoredResponse:
+        view, made = await flow.make(tx, caller, key_request)
         secret.append(made)
         return StoredResponse(dumps({**view, "key": None}))  # a stored response must not grant access
 
@@ -91,8 +91,8 @@ async def list_keys(
 ) -> Response:
     """List keys, newest first, including revoked ones. A key bound to a user sees that user's keys."""
     after = cursors.decode_id(cursor)
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await keys.browse(connection, caller.tenant, caller.user_id, after, limit + 1)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        rows = await keys.browse(tx, caller.user_id, after, limit + 1)
     items: list[dict[str, Any]] = [flow.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["id"]) if len(rows) > limit else None})
 
@@ -103,8 +103,8 @@ async def revoke_key(
 ) -> Response:
     """Revoke a key, at once and in every process. It stays in the list."""
 
-    async def work(connection: Connection) -> StoredResponse:
-        return StoredResponse(dumps(await flow.revoke(connection, caller, key_id)))
+    async def work(tx: Tx) -> StoredResponse:
+        return StoredResponse(dumps(await flow.revoke(tx, caller, key_id)))
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))

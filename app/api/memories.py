@@ -27,7 +27,7 @@ from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
 from app.core.search.grep import Refused
 from app.core.search.narrowing import Narrowing
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
@@ -58,8 +58,8 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     memory_request = _checked(caller, parse_model(schemas.MemoryBody, value))
 
-    async def work(connection: Connection) -> StoredResponse:
-        found, conversation = await remembering.remember(runtime, connection, caller.tenant, memory_request)
+    async def work(tx: Tx) -> StoredResponse:
+        found, conversation = await remembering.remember(runtime, tx, memory_request)
         text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 
@@ -124,9 +124,9 @@ async def list_memories(
     """
     user = _user(caller, user_id, conversation_id, "query")
     among = replace(among, types=tuple(memory_types))
-    async with runtime.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await listing.browse(
-            connection, caller.tenant, user, conversation_id, among,
+            tx, user, conversation_id, among,
             sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
         )  # fmt: skip
     items = [listing.view(row) for row in rows[:limit]]
@@ -140,8 +140,8 @@ async def forget(
 ) -> Response:
     """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
-    async def work(connection: Connection) -> StoredResponse:
-        tx = Transaction(runtime, connection, caller.tenant)
+    async def work(tx: Tx) -> StoredResponse:
+        tx = Transaction(runtime, tx)
         owner, done = await erasing.erase_memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
         touched.update(done.touched)
         return StoredResponse(
@@ -291,8 +291,8 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 @router.get("/memories/{memory_key:uuid}", response_model=schemas.MemoryDetail)
 async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
     """Get a memory in full, up to 100 KB."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        found = await searching.memory(connection, caller.tenant, memory_key, caller.scope, sensitive=caller.sensitive)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        found = await searching.memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
     if found is None:
         raise errors.NotFound("There is no such memory.")
     size = len(found.text if found.whole is None else found.whole["content"])

@@ -214,13 +214,11 @@ async def list_messages(
         after = 2**31 - 1 if newest_first else after_seq
     elif not newest_first:
         after = max(after, after_seq)
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        rows = await messages.history(
-            connection, caller.tenant, conversation_id, after, limit + 1, newest_first=newest_first
-        )
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await messages.history(tx, conversation_id, after, limit + 1, newest_first=newest_first)
         rows = [row for row in rows if row["seq"] > after_seq]
-        items = await inspect.message_views(connection, caller.tenant, rows[:limit], conversation.language or "en")
+        items = await inspect.message_views(tx, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
     return await long_json_value({"items": items, "next_cursor": next_cursor})
 

@@ -40,9 +40,9 @@ async def list_notes(
     every: Annotated[bool, Query(alias="all", description="include notes that another note replaced")] = False,
 ) -> Response:
     """List standing notes: instructions and preferences at the head of every window."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        rows = await notes.browse(connection, caller.tenant, conversation_id, replaced=every)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await notes.browse(tx, conversation_id, replaced=every)
     return json_value({"items": [noting.view(row) for row in rows], "next_cursor": None})
 
 
@@ -109,9 +109,9 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
 
     Background jobs assign topics to closed pages, with the LLM if there is one.
     """
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
-        topics = await page_index.topics(connection, caller.tenant, conversation_id, ALL, ALL, TOPIC_MENTIONS)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        topics = await page_index.topics(tx, conversation_id, ALL, ALL, TOPIC_MENTIONS)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
         for topic in most_mentioned(topics)[:TOPICS_MAX]

@@ -20,7 +20,7 @@ from app.api.policies import policy_text
 from app.api.schemas import conversations as schemas
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing_whole, exporting
 from app.services.lifecycle.importing import Limit, import_lines
@@ -58,7 +58,7 @@ async def delete_user(
     done = await erasing_whole.erase_user(runtime, caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
-    async def work(_: Connection) -> StoredResponse:
+    async def work(_: Tx) -> StoredResponse:
         return StoredResponse(answer)
 
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
@@ -87,8 +87,8 @@ async def export_user(runtime: Wired, caller: Reader, user_id: UserId) -> Respon
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
 async def export_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Export a conversation, with its archives and memories, as lines for `POST /import`."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        await conversations.get(connection, caller.tenant, conversation_id, bound_to=caller.user_id)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
     return await _streamed(
         exporting.conversation(
             runtime, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive

@@ -43,9 +43,9 @@ def retry_jobs(job: UUID | None, *, all_dead: bool) -> None:
 async def _listed(database: Database, limit: int) -> str:
     lines = []
     for tenant in await tenants(database):
-        async with database.snapshot(tenant) as connection:
-            lanes = await depths.by_lane(connection, tenant)
-            dead = await table.dead_letters(connection, tenant, None, limit)
+        async with database.snapshot(tenant) as tx:
+            lanes = await depths.by_lane(tx)
+            dead = await table.dead_letters(tx, None, limit)
         lines += [_lane(lane, depth) for lane, depth in lanes.items()]
         lines += [
             f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
@@ -65,11 +65,7 @@ async def _revived(database: Database, job: UUID | None) -> int:
     for tenant in await tenants(database):
         some = 1
         while some:
-            async with database.begin(tenant) as connection:
-                some = await (
-                    table.retry_some(connection, tenant, RETRIED_AT_ONCE)
-                    if job is None
-                    else table.revive(connection, tenant, job)
-                )
+            async with database.begin(tenant) as tx:
+                some = await (table.retry_some(tx, RETRIED_AT_ONCE) if job is None else table.revive(tx, job))
             total += some
     return total

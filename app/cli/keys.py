@@ -46,8 +46,8 @@ def create_key(name: str, scopes: tuple[str, ...], user: str | None, days: int |
         body = parse_model(KeyBody, {"name": name, "scopes": list(scopes), "user_id": user, "expires_at": until})
         caller = Caller(await tenant_of(database, tenant))
         first = not await is_keyed(database)
-        async with database.begin(caller.tenant) as connection:
-            _, made = await make(connection, caller, checked(body))
+        async with database.begin(caller.tenant) as tx:
+            _, made = await make(tx, caller, checked(body))
         if first:
             await asyncio.sleep(OPEN_SECONDS)
         click.echo(made.reveal())
@@ -64,8 +64,8 @@ def list_keys(tenant: str | None) -> None:
         tenant_id = await tenant_of(database, tenant)
         after: UUID | None = None
         while True:
-            async with database.snapshot(tenant_id) as connection:
-                rows = await stored_keys.browse(connection, tenant_id, None, after, LISTED_AT_ONCE)
+            async with database.snapshot(tenant_id) as tx:
+                rows = await stored_keys.browse(tx, None, after, LISTED_AT_ONCE)
             for shown in map(view, rows):
                 times = [f"{what} {shown[at]}" for what, at in KEY_TIMES if shown[at]]
                 whose = f"user {shown['user_id']}" if shown["user_id"] is not None else "all users"
@@ -88,8 +88,8 @@ def revoke_key(key: str) -> None:
             tenant, key_id = UUID(hex=parts[1]), UUID(hex=parts[2])
         except (IndexError, ValueError):
             raise click.ClickException("KEY begins with qk_, as `quire keys list` shows it.") from None
-        async with database.begin(tenant) as connection:
-            shown = await revoke(connection, Caller(tenant), key_id)
+        async with database.begin(tenant) as tx:
+            shown = await revoke(tx, Caller(tenant), key_id)
         click.echo(f"{shown['prefix']} lets nobody in since {shown['revoked_at']}.")
 
     on_database(work)

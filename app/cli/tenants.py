@@ -26,8 +26,8 @@ def create_tenant(name: str) -> None:
         if any(row["name"] == name for row in await stored_keys.all_tenants(database)):
             raise click.ClickException("There is a tenant of this name already.")
         tenant = uuid7()
-        async with database.begin(tenant) as connection:
-            await stored_keys.create_tenant(connection, tenant, name)
+        async with database.begin(tenant) as tx:
+            await stored_keys.create_tenant(tx, name)
         click.echo(str(tenant))
 
     on_database(work)

@@ -93,10 +93,10 @@ async def work(database: Database) -> tuple[dict[str, Depth], int]:
     lanes: dict[str, Depth] = {}
     left = 0
     for tenant in await tenants(database):
-        async with database.snapshot(tenant) as connection:
-            for lane, depth in (await depths.by_lane(connection, tenant)).items():
+        async with database.snapshot(tenant) as tx:
+            for lane, depth in (await depths.by_lane(tx)).items():
                 lanes[lane] = _sum(lanes.get(lane, Depth()), depth)
-            left += await depths.abandoned(connection, tenant)
+            left += await depths.abandoned(tx)
     return lanes, left
 
 
@@ -113,8 +113,8 @@ def _sum(a: Depth, b: Depth) -> Depth:
 
 
 async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) -> tuple[str, int] | None:
-    async with database.snapshot(tenant) as connection:
-        return await embeddings.current_name(connection, tenant)
+    async with database.snapshot(tenant) as tx:
+        return await embeddings.current_name(tx)
 
 
 # --- Models -----------------------------------------------------------------------------------------

@@ -132,8 +132,8 @@ async def _through(database: Database, tenant: UUID, one: _Walk, batch: int, fou
     """Add the faults of one tenant's rows to those found; return the number of rows."""
     rows, at = 0, one.start
     while True:
-        async with database.snapshot(tenant) as connection:
-            read: Sequence[Record] = await connection.fetch(one.sql, tenant, *at, *one.more, batch)
+        async with database.snapshot(tenant) as tx:
+            read: Sequence[Record] = await tx.fetch(one.sql, *at, *one.more, batch)
         keys = [tuple(row)[:-1] for row in read]
         known = int(one.overlaps and bool(keys) and keys[0] == at)
         for key, row in zip(keys[known:], read[known:], strict=True):
@@ -154,9 +154,9 @@ SHARED: Final = "tenants"
 
 async def visible(database: Database) -> tuple[list[str], int]:
     """Return the tables that show rows to a tenant that has none, and the number of tables that were tried."""
-    async with database.snapshot(NOBODY) as connection:
-        tables = [row["name"] for row in await connection.fetch(TABLES) if row["name"] != SHARED]
-        shown = [name for name in tables if await connection.fetchval(SHOWS.format(table=name))]
+    async with database.snapshot(NOBODY) as tx:
+        tables = [row["name"] for row in await tx.connection.fetch(TABLES) if row["name"] != SHARED]
+        shown = [name for name in tables if await tx.connection.fetchval(SHOWS.format(table=name))]
     return shown, len(tables)
 
 
@@ -168,7 +168,7 @@ SELECT current_setting('data_checksums') = 'on' AS are_on, coalesce(checksum_fai
 
 async def checksums(database: Database) -> tuple[bool, int]:
     """Return whether the server checks its pages, and how many it has found damaged."""
-    async with database.snapshot(NOBODY) as connection:
-        row = await connection.fetchrow(CHECKSUMS)
+    async with database.snapshot(NOBODY) as tx:
+        row = await tx.connection.fetchrow(CHECKSUMS)
     assert row is not None
     return row["are_on"], row["failures"]

@@ -25,8 +25,8 @@ from app.concurrency import run_in_thread_if_large
 from app.core.nul import with_nul
 from app.core.search.vector_text import Utterance, result_text, turn_text
 from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
-from app.postgres.database import Connection
 from app.postgres.tenants import tenants
+from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, RefusedCaller, RefusedInput, UnusableReply, Vector
 from app.queue import enqueue
 from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
@@ -46,24 +46,24 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
     """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
     if embedder is None:
-        async with runtime.database.begin(tenant) as connection:
-            await finish(connection, claimed)
+        async with runtime.database.begin(tenant) as tx:
+            await finish(tx, claimed)
         return
-    async with runtime.database.snapshot(tenant) as connection:
-        rows = await embeddings.waiting(connection, tenant, owner, embedder.batch)
-        texts = await _texts(connection, tenant, rows)
+    async with runtime.database.snapshot(tenant) as tx:
+        rows = await embeddings.waiting(tx, owner, embedder.batch)
+        texts = await _texts(tx, rows)
     wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
     found = await _vectors(runtime, embedder, wanted, is_last=claimed.counted >= ATTEMPTS_MAX)
     fault = await _fault(embedder, found)
     kept = found.refused if fault is not None else {}
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     settled = [row["id"] for row in rows if row["id"] not in kept]
-    async with runtime.database.begin(tenant) as connection:
+    async with runtime.database.begin(tenant) as tx:
         if rows:
-            await locks.share_owner(connection, tenant, owner)
-            await embeddings.write(connection, tenant, owner, model, found.vectors, settled)
+            await locks.share_owner(tx, owner)
+            await embeddings.write(tx, owner, model, found.vectors, settled)
         if fault is None:
-            await (finish if len(rows) < embedder.batch else requeue)(connection, claimed)
+            await (finish if len(rows) < embedder.batch else requeue)(tx, claimed)
     if fault is not None:
         raise fault
 
@@ -136,14 +136,14 @@ async def _halves(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UU
     return found
 
 
-async def _texts(connection: Connection, tenant: UUID, rows: Sequence[Record]) -> list[str]:
+async def _texts(tx: ReadTx, rows: Sequence[Record]) -> list[str]:
     """Return the texts to embed for some memories; "" for one without searchable text."""
     places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
-    told = await messages.by_place(connection, tenant, sorted(places))
+    told = await messages.by_place(tx, sorted(places))
     wanted = [(row["archive_id"], row["start"], row["length"]) for row in rows if row["archive_id"] is not None]
-    passages = await archives.passages(connection, tenant, wanted)
-    nul = await embeddings.nul_offsets(connection, tenant, list({row["whole"] for row in rows if row["has_nul"]}))
+    passages = await archives.passages(tx, wanted)
+    nul = await embeddings.nul_offsets(tx, list({row["whole"] for row in rows if row["has_nul"]}))
     return await run_in_thread_if_large(sum(len(row["body"]) for row in told), _texts_of, rows, told, passages, nul)
 
 
@@ -197,11 +197,11 @@ async def reembed(runtime: Runtime) -> None:
     if not embedder.dimensions:
         await embedder.embed_query("dimensions")  # of an unknown width: no vector could be the model's
     for tenant in await tenants(runtime.database):
-        async with runtime.database.begin(tenant) as connection:
-            model = await embeddings.adopt(connection, tenant, embedder.model, embedder.dimensions)
+        async with runtime.database.begin(tenant) as tx:
+            model = await embeddings.adopt(tx, embedder.model, embedder.dimensions)
         after: UUID | None = FIRST
         while after is not None:
-            async with runtime.database.begin(tenant) as connection:
-                found = await embeddings.mark(connection, tenant, model, after, MARKED_AT_ONCE)
-                await enqueue.enqueue(connection, tenant, [enqueue.embed(owner) for owner in sorted(found.owners)])
+            async with runtime.database.begin(tenant) as tx:
+                found = await embeddings.mark(tx, model, after, MARKED_AT_ONCE)
+                await enqueue.enqueue(tx, [enqueue.embed(owner) for owner in sorted(found.owners)])
             after = found.through

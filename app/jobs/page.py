@@ -29,7 +29,7 @@ from app.ids import uuid7
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
 from app.jobs.page_reply import TOPIC_CHARACTERS, CurrentNote, MemoryFound, PageReply, judge
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
 from app.queue import table
@@ -94,8 +94,8 @@ async def index_page(runtime: Runtime, claimed: Claimed) -> None:
     """Index a closed page. Raises LeaseLost or a ProviderError: RefusedInput, or a transient one."""
     page = await _gather(runtime, claimed)
     if page is None:
-        async with runtime.database.begin(claimed.tenant) as connection:
-            await table.finish(connection, claimed)
+        async with runtime.database.begin(claimed.tenant) as tx:
+            await table.finish(tx, claimed)
         return
     indexed = await _decide(runtime, claimed, page)
     await _apply(runtime, claimed, page, indexed)
@@ -123,12 +123,12 @@ async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID,
 
     Any other change since the page was read is detected when the result is applied.
     """
-    async with runtime.database.snapshot(tenant) as connection:
-        conversation = await conversations.find(connection, tenant, conversation_id)
+    async with runtime.database.snapshot(tenant) as tx:
+        conversation = await conversations.find(tx, conversation_id)
         if conversation is None or conversation.uid != uid:
             return None
-        rows = await _ends(connection, tenant, conversation_id, page.first_seq, page.last_seq)
-        current = await notes.current(connection, tenant, conversation_id, NOTES_SHOWN)
+        rows = await _ends(tx, conversation_id, page.first_seq, page.last_seq)
+        current = await notes.current(tx, conversation_id, NOTES_SHOWN)
     return _Shown(
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
@@ -137,15 +137,15 @@ async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID,
     )
 
 
-async def _ends(connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int) -> Sequence[Record]:
+async def _ends(tx: ReadTx, conversation_id: str, first: int, last: int) -> Sequence[Record]:
     """Return the messages of a page; of very many, the first and the last."""
     each = min(MESSAGES_EACH, last - first + 1)
-    rows = await messages.history(connection, tenant, conversation_id, first - 1, each, newest_first=False)
+    rows = await messages.history(tx, conversation_id, first - 1, each, newest_first=False)
     later = last - first + 1 - each
     if later <= 0:
         return rows
     ends = min(MESSAGES_EACH, later)
-    newest = await messages.history(connection, tenant, conversation_id, last + 1, ends, newest_first=True)
+    newest = await messages.history(tx, conversation_id, last + 1, ends, newest_first=True)
     return [*rows, *reversed(newest)]
 
 
@@ -237,24 +237,21 @@ async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -
 async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Indexed) -> None:
     tenant, name = claimed.tenant, page.conversation_id
     topics = merged(page.found.topics, indexed.index.topics)
-    async with runtime.database.begin(tenant) as connection:
-        revision, is_stored = await page_index.index(
-            connection, tenant, name, page.uid, page.found.generation, indexed.index, topics
-        )
+    async with runtime.database.begin(tenant) as tx:
+        revision, is_stored = await page_index.index(tx, name, page.uid, page.found.generation, indexed.index, topics)
         if revision is None:  # the page is not what it was: once more, unless the conversation is gone
-            await table.requeue(connection, claimed)
+            await table.requeue(tx, claimed)
         elif is_stored and indexed.reply is not None:
-            await _learn(runtime, connection, tenant, name, indexed, indexed.reply, revision)
+            await _learn(runtime, tx, name, indexed, indexed.reply, revision)
         if revision is not None and indexed.refused is None:
-            await table.finish(connection, claimed)
+            await table.finish(tx, claimed)
     if revision is not None and indexed.refused is not None:
         raise indexed.refused
 
 
 async def _learn(
     runtime: Runtime,
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     conversation_id: str,
     indexed: _Indexed,
     reply: PageReply,
@@ -263,5 +260,5 @@ async def _learn(
     """Store what the model found besides the page's own entry."""
     found = [(uuid7(), n.seq, n.text, t) for n, t in zip(reply.notes, indexed.note_tokens, strict=True)]
     replaced = [note for n in reply.notes for note in n.replaces]
-    await notes.find_more(connection, tenant, conversation_id, revision, found, replaced)
-    await insertion.insert_remembered(runtime, connection, tenant, indexed.memories)
+    await notes.find_more(tx, conversation_id, revision, found, replaced)
+    await insertion.insert_remembered(runtime, tx, indexed.memories)

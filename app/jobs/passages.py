@@ -18,5 +18,5 @@ async def index_passages(runtime: Runtime, claimed: Claimed) -> None:
         uid = UUID(claimed.subject.split(":")[0])
         text = Text(conversation_id=claimed.conversation_id or "", uid=uid, seq=claimed.args["seq"])
     await index_rest(runtime, claimed.tenant, text)
-    async with runtime.database.begin(claimed.tenant) as connection:
-        await table.finish(connection, claimed)
+    async with runtime.database.begin(claimed.tenant) as tx:
+        await table.finish(tx, claimed)

@@ -62,8 +62,8 @@ async def refresh_summary(runtime: Runtime, claimed: Claimed) -> None:
     """Update the summary. Raises LeaseLost or a ProviderError; the summary then stays as it was."""
     due = await _gather(runtime, claimed)
     if due is None or runtime.chat is None:
-        async with runtime.database.begin(claimed.tenant) as connection:
-            await table.finish(connection, claimed)
+        async with runtime.database.begin(claimed.tenant) as tx:
+            await table.finish(tx, claimed)
         return
     due = await _within(runtime, runtime.chat, due)
     await _apply(runtime, claimed, due, await _decide(runtime, claimed, due))
@@ -75,18 +75,18 @@ async def refresh_summary(runtime: Runtime, claimed: Claimed) -> None:
 async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
     tenant = claimed.tenant
     assert claimed.conversation_id is not None
-    async with runtime.database.snapshot(tenant) as connection:
-        conversation = await conversations.find(connection, tenant, claimed.conversation_id)
+    async with runtime.database.snapshot(tenant) as tx:
+        conversation = await conversations.find(tx, claimed.conversation_id)
         if conversation is None or claimed.subject != str(conversation.uid):
             return None
         policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-        old = await summaries.newest(connection, tenant, conversation.id)
+        old = await summaries.newest(tx, conversation.id)
         threshold = runtime.defaults.summary_threshold
         through = summarising.due_through(conversation.totals.last_seq, old.through_seq, threshold)
         if not through or not policy.summary_enabled:
             return None
         limit = min(MESSAGES_AT_ONCE, through - old.through_seq)
-        rows = await messages.history(connection, tenant, conversation.id, old.through_seq, limit, newest_first=False)
+        rows = await messages.history(tx, conversation.id, old.through_seq, limit, newest_first=False)
     rows = [row for row in rows if row["seq"] <= through]
     reached = through if len(rows) < limit else rows[-1]["seq"]
     excerpts = await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows)
@@ -198,11 +198,11 @@ async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: Summary) ->
     tenant, conversation = claimed.tenant, due.conversation
     generation = conversation.totals.generation
     threshold = runtime.defaults.summary_threshold
-    async with runtime.database.begin(tenant) as connection:
-        revision = await page_index.begin_revision(connection, tenant, conversation.id, conversation.uid, generation)
+    async with runtime.database.begin(tenant) as tx:
+        revision = await page_index.begin_revision(tx, conversation.id, conversation.uid, generation)
         if revision is not None:
-            await summaries.insert(connection, tenant, conversation.id, new, revision)
+            await summaries.insert(tx, conversation.id, new, revision)
         if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
-            await table.requeue(connection, claimed)
+            await table.requeue(tx, claimed)
         else:
-            await table.finish(connection, claimed)
+            await table.finish(tx, claimed)

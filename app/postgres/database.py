@@ -25,13 +25,12 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
-from asyncpg.pool import PoolConnectionProxy
 
 from app import errors
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
+from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx
 
 # In quotes: generic in their stubs only.
-Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Check: TypeAlias = Callable[[Connection], Awaitable[None]]
 
@@ -91,9 +90,9 @@ _logger = logging.getLogger(__name__)
 _with_work: set[Connection] = set()
 
 
-def wake_at_commit(connection: Connection) -> None:
+def wake_at_commit(tx: Tx) -> None:
     """Set `Database.work_came` when this transaction is committed: it enqueued work."""
-    _with_work.add(connection)
+    _with_work.add(tx.connection)
 
 
 class Database:
@@ -134,24 +133,24 @@ class Database:
         checked.work_came = self.work_came
         return checked
 
-    def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
+    def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Tx]:
         """Open a READ COMMITTED transaction of one tenant, committed when the block ends, not later.
 
         Raises OutcomeUnknown if the reply to the commit is lost. A statement begins it, so `connection.transaction()`
         cannot be nested in it.
         """
-        return self._transaction("READ COMMITTED READ WRITE", tenant, _may_be_done, ACQUIRE_SECONDS)
+        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, _may_be_done, ACQUIRE_SECONDS)
 
-    def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
+    def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
         """Open a read-only transaction of one tenant that sees the database as of its first statement."""
-        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS)
+        return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS)
 
-    def search_snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[Connection]:
+    def search_snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
         """Open the same for statements that take longer to plan than to run, and whose plan fits any values.
 
         They are planned once a connection, also for tables that are empty then.
         """
-        return self._transaction("REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS, PLANNED_ONCE)
+        return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS, PLANNED_ONCE)
 
     async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant."""
@@ -223,19 +222,20 @@ class Database:
     @asynccontextmanager
     async def _transaction(
         self,
+        kind: type[AnyTx],
         mode: str,
         tenant: UUID,
         committing: Callable[[Connection], AbstractContextManager[object]],
         acquire_seconds: float,
         settings: Mapping[str, str] = MappingProxyType({}),
-    ) -> AsyncIterator[Connection]:
+    ) -> AsyncIterator[AnyTx]:
         # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{_set_local(settings)}{own}"
         async with self._lent(self._pool, acquire_seconds) as connection:
             await connection.execute(begin, timeout=FIRST_SECONDS)
             try:
-                yield connection
+                yield kind(connection, tenant)
             except _CUT_SHORT:
                 raise  # the connection is closed below, which rolls back
             except BaseException:

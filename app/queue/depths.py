@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.queue.table import LANES
 
 COUNTED_MAX = 100_000
@@ -51,10 +52,10 @@ SELECT lane, 'dead', count(*), NULL, 0, NULL
 """
 
 
-async def by_lane(connection: Connection, tenant: UUID) -> dict[str, Depth]:
+async def by_lane(tx: ReadTx) -> dict[str, Depth]:
     """Return the depth of each lane; lanes without work are left out."""
     by_lane: dict[str, dict[str, Any]] = {}
-    for row in await connection.fetch(DEPTH, tenant):
+    for row in await tx.fetch(DEPTH):
         of_lane = by_lane.setdefault(row["lane"], {})
         of_lane[row["state"]] = row["jobs"]
         if row["state"] == "pending":
@@ -74,9 +75,9 @@ SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
 """
 
 
-async def of_conversation(connection: Connection, tenant: UUID, conversation_id: str) -> tuple[Depth, int]:
+async def of_conversation(tx: ReadTx, conversation_id: str) -> tuple[Depth, int]:
     """Return the depth of a conversation, and how many of its closed pages and long texts are not indexed yet."""
-    row = await connection.fetchrow(DEPTH_OF, tenant, conversation_id)
+    row = await tx.fetchrow(DEPTH_OF, conversation_id)
     assert row is not None
     values = dict(row)
     unindexed: int = values.pop("unindexed")
@@ -112,6 +113,6 @@ SELECT count(*) FROM (SELECT FROM work
 """
 
 
-async def abandoned(connection: Connection, tenant: UUID) -> int:
-    count: int = await connection.fetchval(ABANDONED, tenant)
+async def abandoned(tx: ReadTx) -> int:
+    count: int = await tx.fetchval(ABANDONED)
     return count

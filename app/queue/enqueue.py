@@ -15,7 +15,8 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.ids import uuid7
-from app.postgres.database import Connection, wake_at_commit
+from app.postgres.database import wake_at_commit
+from app.postgres.transactions import Tx
 
 Kind = Literal["page", "summary", "embed", "passages"]
 Lane = Literal["llm", "embedding", "local"]
@@ -52,13 +53,13 @@ SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::tex
 """
 
 
-async def enqueue(connection: Connection, tenant: UUID, rows: Sequence[NewWork]) -> None:
+async def enqueue(tx: Tx, rows: Sequence[NewWork]) -> None:
     """Enqueue rows in the transaction that makes them necessary; duplicates are enqueued once."""
     if not rows:
         return
     some = in_lock_order(rows)
-    wake_at_commit(connection)
-    await connection.execute(ENQUEUE, tenant, *([getattr(row, name) for row in some] for name in COLUMNS))
+    wake_at_commit(tx)
+    await tx.execute(ENQUEUE, *([getattr(row, name) for row in some] for name in COLUMNS))
 
 
 def in_lock_order(rows: Sequence[NewWork]) -> list[NewWork]:

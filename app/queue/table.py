@@ -47,7 +47,8 @@ from asyncpg import Record
 from app.core.nul import replace_nul
 from app.errors import StorageUnavailable
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
-from app.postgres.database import Connection, Database, wake_at_commit
+from app.postgres.database import Database, wake_at_commit
+from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import Lane
 
 LEASE_SECONDS = 45.0
@@ -193,8 +194,8 @@ BEAT = f"UPDATE work SET due = now() + $5::interval WHERE {_HELD}"
 
 async def beat(database: Database, claimed: Claimed, *, lease_seconds: float = LEASE_SECONDS) -> bool:
     """Return whether the job is still ours. One job at a time: holding one row, it can be in no deadlock."""
-    async with database.begin(claimed.tenant) as connection:
-        done = await connection.execute(BEAT, *_key(claimed), timedelta(seconds=lease_seconds))
+    async with database.begin(claimed.tenant) as tx:
+        done = await tx.connection.execute(BEAT, *_key(claimed), timedelta(seconds=lease_seconds))
     return _changed(done)
 
 
@@ -218,16 +219,16 @@ UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), a
 """
 
 
-async def finish(connection: Connection, claimed: Claimed) -> None:
+async def finish(tx: Tx, claimed: Claimed) -> None:
     """Run the last statement of the transaction that writes the result. Raises LeaseLost."""
-    if _changed(await connection.execute(DELETE, *_key(claimed))):
+    if _changed(await tx.connection.execute(DELETE, *_key(claimed))):
         return
-    await requeue(connection, claimed)
+    await requeue(tx, claimed)
 
 
-async def requeue(connection: Connection, claimed: Claimed) -> None:
+async def requeue(tx: Tx, claimed: Claimed) -> None:
     """Requeue a job instead of finishing it: it did nothing, or only part of its work. Raises LeaseLost."""
-    if not _changed(await connection.execute(REARM, *_key(claimed))):
+    if not _changed(await tx.connection.execute(REARM, *_key(claimed))):
         raise LeaseLost
 
 
@@ -253,11 +254,11 @@ async def fail(
 
     False if the job was no longer ours.
     """
-    async with database.begin(claimed.tenant) as connection:
+    async with database.begin(claimed.tenant) as tx:
         if retry_in is None:
-            return _changed(await connection.execute(BURY, *_key(claimed), _storable(error)))
+            return _changed(await tx.connection.execute(BURY, *_key(claimed), _storable(error)))
         later = timedelta(seconds=retry_in)
-        return _changed(await connection.execute(FAIL, *_key(claimed), _storable(error), later, int(is_transient)))
+        return _changed(await tx.connection.execute(FAIL, *_key(claimed), _storable(error), later, int(is_transient)))
 
 
 # As if it had not been claimed; the error, if there is one, says why.
@@ -271,8 +272,8 @@ UPDATE work SET token = NULL, claimed = NULL, attempts = attempts - 1, due = now
 async def release(database: Database, claimed: Claimed, *, error: str | None = None, after_seconds: float = 0) -> bool:
     """Give the job back without burning the attempt. False if it was no longer ours."""
     later = timedelta(seconds=after_seconds)
-    async with database.begin(claimed.tenant) as connection:
-        return _changed(await connection.execute(RELEASE, *_key(claimed), later, error and _storable(error)))
+    async with database.begin(claimed.tenant) as tx:
+        return _changed(await tx.connection.execute(RELEASE, *_key(claimed), later, error and _storable(error)))
 
 
 def _storable(error: str) -> str:
@@ -300,9 +301,9 @@ UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce
 
 async def reap(database: Database, tenant: UUID, random: Callable[[], float]) -> int:
     """Take back what dead workers left, a hundred jobs at once; how many. Their attempts count."""
-    async with database.begin(tenant) as connection:
-        if rows := await connection.fetch(EXPIRED, tenant):
-            await connection.executemany(REAP, [_reaped(tenant, row, random()) for row in rows])
+    async with database.begin(tenant) as tx:
+        if rows := await tx.fetch(EXPIRED):
+            await tx.connection.executemany(REAP, [_reaped(tenant, row, random()) for row in rows])
     return len(rows)
 
 
@@ -325,22 +326,22 @@ UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id = ANY (ARRAY(
 """
 
 
-async def retry(connection: Connection, tenant: UUID, job: UUID) -> Record | None:
+async def retry(tx: Tx, job: UUID) -> Record | None:
     """Bring a dead letter back; what is not dead stays as it is. The job as it is then, None if there is none."""
-    await revive(connection, tenant, job)
-    return await connection.fetchrow(FIND, tenant, job)
+    await revive(tx, job)
+    return await tx.fetchrow(FIND, job)
 
 
-async def revive(connection: Connection, tenant: UUID, job: UUID) -> int:
+async def revive(tx: Tx, job: UUID) -> int:
     """Revive a dead job; return 1, or 0 if it was not dead."""
-    wake_at_commit(connection)
-    return int(_changed(await connection.execute(RETRY, tenant, job)))
+    wake_at_commit(tx)
+    return int(_changed(await tx.execute(RETRY, job)))
 
 
-async def retry_some(connection: Connection, tenant: UUID, limit: int) -> int:
+async def retry_some(tx: Tx, limit: int) -> int:
     """Bring up to so many dead letters back; how many."""
-    wake_at_commit(connection)
-    done = await connection.execute(RETRY_SOME, tenant, limit)
+    wake_at_commit(tx)
+    done = await tx.execute(RETRY_SOME, limit)
     return int(done.rsplit(" ", 1)[-1])
 
 
@@ -357,13 +358,13 @@ SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > 
 """
 
 
-async def dead_letters(connection: Connection, tenant: UUID, after: UUID | None, limit: int) -> Sequence[Record]:
+async def dead_letters(tx: ReadTx, after: UUID | None, limit: int) -> Sequence[Record]:
     """List dead jobs in the order in which they were first enqueued."""
-    return await connection.fetch(DEAD, tenant, after or UUID(int=0), limit)
+    return await tx.fetch(DEAD, after or UUID(int=0), limit)
 
 
-async def browse(connection: Connection, tenant: UUID, conversation_id: str | None, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, conversation_id: str | None, limit: int) -> Sequence[Record]:
     """List jobs in every state, of one conversation or all, in the order in which they were first enqueued."""
     if conversation_id is None:
-        return await connection.fetch(ALL, tenant, limit)
-    return await connection.fetch(ALL_OF, tenant, conversation_id, limit)
+        return await tx.fetch(ALL, limit)
+    return await tx.fetch(ALL_OF, conversation_id, limit)

@@ -100,9 +100,9 @@ def _log_late(storing: asyncio.Task[bool]) -> None:
 async def _apply(session: _Session, decided: Plan) -> bool:
     """Store what is new of an event; return whether its conversation is there. Raises NotFound if it is another's."""
     runtime, tenant, name = session.runtime, session.caller.tenant, session.event.conversation_id
-    async with runtime.database.snapshot(tenant) as connection:
-        known = await conversations.find(connection, tenant, name)
-        newest = await messages.history(connection, tenant, name, 2**31 - 1, 1, newest_first=True) if known else ()
+    async with runtime.database.snapshot(tenant) as tx:
+        known = await conversations.find(tx, name)
+        newest = await messages.history(tx, name, 2**31 - 1, 1, newest_first=True) if known else ()
     if known is not None and conversations.seen(known, session.user_id) is None:
         raise conversations.unknown()
     client_id, last_seq = (newest[0]["client_id"], newest[0]["seq"]) if newest else (None, 0)
@@ -123,8 +123,8 @@ async def _apply(session: _Session, decided: Plan) -> bool:
 async def _are_stored(session: _Session, drafts: list[Draft]) -> bool:
     """Return whether the event was stored before, or by an equal one at the same time."""
     tenant, ids = session.caller.tenant, [draft.client_id for draft in drafts if draft.client_id is not None]
-    async with session.runtime.database.snapshot(tenant) as connection:
-        return bool(await messages.taken_client_ids(connection, tenant, session.event.conversation_id, ids))
+    async with session.runtime.database.snapshot(tenant) as tx:
+        return bool(await messages.taken_client_ids(tx, session.event.conversation_id, ids))
 
 
 async def _answer(session: _Session, decided: Plan) -> dict[str, Any]:
@@ -140,8 +140,8 @@ async def _recalled(session: _Session, query: str) -> str | None:
         budget=RECALL_BUDGET, query=query, bound_to=session.user_id, sensitive=caller.sensitive,
         recall_max_tokens=hooks.ANSWER_TOKENS_MAX - hooks.FRAME_TOKENS_MAX,
     )  # fmt: skip
-    async with session.runtime.database.snapshot(caller.tenant) as connection:
-        conversation = await conversations.get(connection, caller.tenant, name, bound_to=session.user_id)
+    async with session.runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, name, bound_to=session.user_id)
     try:
         found = await context(session.runtime, caller.tenant, name, wanted)
     except errors.BudgetTooSmall:  # the prompt alone is longer

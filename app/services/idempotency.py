@@ -18,7 +18,8 @@ from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.history.erasure import GONE
 from app.core.scope import owner_of, scope_of
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx, Tx
 from app.store import idempotency
 
 KEY_MAX = 255
@@ -66,26 +67,26 @@ class IdempotencyKey:
         """Return the response that this request got, if it did. Raises IdempotencyMismatch for another request, and
         ErasedSince where nothing is stored any more of what the response acknowledged.
         """
-        async with database.snapshot(tenant) as connection:
-            return await self._find(connection, tenant)
+        async with database.snapshot(tenant) as tx:
+            return await self._find(tx)
 
     async def is_used(self, database: Database, tenant: UUID) -> bool:
         """Return whether a request with this key was done, whatever became of what it stored."""
-        async with database.snapshot(tenant) as connection:
-            return await idempotency.find(connection, tenant, self.key) is not None
+        async with database.snapshot(tenant) as tx:
+            return await idempotency.find(tx, self.key) is not None
 
-    async def claim(self, connection: Connection, tenant: UUID) -> str | None:
+    async def claim(self, tx: ReadTx) -> str | None:
         """Take the key for this transaction, waiting for another that holds it; return its response if it gave one."""
-        if await idempotency.claim(connection, tenant, self.key, self.digest):
+        if await idempotency.claim(tx, self.key, self.digest):
             return None
-        return await self._find(connection, tenant)
+        return await self._find(tx)
 
-    async def store(self, connection: Connection, tenant: UUID, response: StoredResponse) -> None:
+    async def store(self, tx: Tx, response: StoredResponse) -> None:
         """Store the response, in the transaction that does the work."""
-        await idempotency.store(connection, tenant, self.key, response.text, response.owner)
+        await idempotency.store(tx, self.key, response.text, response.owner)
 
-    async def _find(self, connection: Connection, tenant: UUID) -> str | None:
-        row = await idempotency.find(connection, tenant, self.key)
+    async def _find(self, tx: ReadTx) -> str | None:
+        row = await idempotency.find(tx, self.key)
         if row is None:
             return None
         if row["digest"] != self.digest:
@@ -106,13 +107,13 @@ async def run_idempotently(
     database: Database,
     tenant: UUID,
     key: IdempotencyKey | None,
-    work: Callable[[Connection], Awaitable[StoredResponse]],
+    work: Callable[[Tx], Awaitable[StoredResponse]],
 ) -> str:
     """Do ``work`` in a transaction and return its response, or return the one that an equal request got."""
-    async with database.begin(tenant) as connection:
-        if key is not None and (response := await key.claim(connection, tenant)) is not None:
+    async with database.begin(tenant) as tx:
+        if key is not None and (response := await key.claim(tx)) is not None:
             return response
-        done = await work(connection)
+        done = await work(tx)
         if key is not None:
-            await key.store(connection, tenant, done)
+            await key.store(tx, done)
         return done.text

@@ -28,8 +28,9 @@ from app.core.edge.hosts import is_loopback, is_ours, named_in, neighbourhood
 from app.core.edge.rate import Taken, take
 from app.core.times import time_text
 from app.ids import uuid7
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT, is_keyed
+from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
 from app.store import keys
 from app.store.keys import NewKey
@@ -227,8 +228,8 @@ def _note_use(runtime: Runtime, tenant: UUID, key: UUID) -> None:
 
 async def _write_use(database: Database, tenant: UUID, key: UUID) -> None:
     try:
-        async with database.begin(tenant) as connection:
-            await keys.used(connection, tenant, key)
+        async with database.begin(tenant) as tx:
+            await keys.used(tx, key)
     except errors.StorageUnavailable:
         _logger.warning("the last use of a key could not be noted: the database is away")
 
@@ -236,7 +237,7 @@ async def _write_use(database: Database, tenant: UUID, key: UUID) -> None:
 # --- Making and revoking ----------------------------------------------------------------------------
 
 
-async def make(connection: Connection, caller: Caller, request: KeyRequest) -> tuple[dict[str, Any], Credentials]:
+async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, Any], Credentials]:
     """Make a key; return its view and itself, which is stored nowhere. Raises Forbidden for more than the maker may."""
     for scope in request.scopes:
         if scope not in caller.scopes:
@@ -248,7 +249,7 @@ async def make(connection: Connection, caller: Caller, request: KeyRequest) -> t
     made = Credentials(caller.tenant, uuid7(), secrets.token_hex(SECRET_BYTES))
     scopes = tuple(dict.fromkeys(request.scopes))
     new = NewKey(made.id, made.digest, request.name, scopes, user_id, request.expires_at)
-    return view(await keys.insert(connection, caller.tenant, new)), made
+    return view(await keys.insert(tx, new)), made
 
 
 async def made_known(runtime: Runtime) -> None:
@@ -258,9 +259,9 @@ async def made_known(runtime: Runtime) -> None:
         await asyncio.sleep(OPEN_SECONDS)
 
 
-async def revoke(connection: Connection, caller: Caller, key: UUID) -> dict[str, Any]:
+async def revoke(tx: ReadTx, caller: Caller, key: UUID) -> dict[str, Any]:
     """Revoke a key with immediate effect from the commit. Raises NotFound."""
-    row = await keys.revoke(connection, caller.tenant, key, caller.user_id)
+    row = await keys.revoke(tx, key, caller.user_id)
     if row is None:
         raise errors.NotFound("There is no such key.")
     return view(row)

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from app.core.history.append import Append
 from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.store.conversations import calls_text
@@ -300,18 +301,16 @@ MEMORIES_AT_ONCE = 1_000
 """Passages that one statement stores: some seconds' worth of a statement's time on a slow machine."""
 
 
-async def append_within(
-    connection: Connection, tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None
-) -> bool:
+async def append_within(tx: Tx, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> bool:
     """Store an append inside a transaction that holds the conversation's lock, with any number of memories."""
     at_once = len(append.memories) <= MEMORIES_AT_ONCE
     rest = () if at_once else append.memories
     first = append if at_once else replace(append, memories=())
     sql = append_sql(StatementShape.of(first, work, once))
-    if await connection.fetchrow(sql, *_arguments(tenant, first, work, once)) is None:
+    if await tx.connection.fetchrow(sql, *_arguments(tx.tenant, first, work, once)) is None:
         return False
     embeds = append.follow_up.embeds is not None
-    await remember(connection, tenant, rest, embeds=embeds)
+    await remember(tx, rest, embeds=embeds)
     return True
 
 
@@ -325,11 +324,11 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FR
 """
 
 
-async def remember(connection: Connection, tenant: UUID, memories: Sequence[NewMemory], *, embeds: bool) -> None:
+async def remember(tx: Tx, memories: Sequence[NewMemory], *, embeds: bool) -> None:
     """Let search find passages of messages or archives that are stored already.
 
     ``embeds`` marks them for the embedding job; enqueueing it is the caller's.
     """
     for at in range(0, len(memories), MEMORIES_AT_ONCE):
         some = memories[at : at + MEMORIES_AT_ONCE]
-        await connection.execute(INSERT_MEMORIES, tenant, embeds, *columns_of(NewMemory, some))
+        await tx.execute(INSERT_MEMORIES, embeds, *columns_of(NewMemory, some))

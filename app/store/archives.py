@@ -17,7 +17,7 @@ from app.core.canonical import dumps
 from app.core.history.erasure import without_archive
 from app.core.rows import NewArchive
 from app.core.window.fresh import FreshResult, read_parts
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
 
@@ -35,11 +35,9 @@ SELECT {CARD_FIELDS}, substr(t.content, $4::int + 1, $5::int) AS text, t.nul_off
 """
 
 
-async def read(
-    connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, offset: int, length: int
-) -> Record | None:
+async def read(tx: ReadTx, scope: str | None, uuid: UUID, offset: int, length: int) -> Record | None:
     """Return an archive with a range of its content; NUL stands as U+FFFD in it (see ``nul_offsets``)."""
-    return await connection.fetchrow(READ, tenant, scope, uuid, offset, length)
+    return await tx.fetchrow(READ, scope, uuid, offset, length)
 
 
 GAP_MAX = 20_000
@@ -62,23 +60,19 @@ SELECT a.id, CASE WHEN t.tokens <= $4 THEN t.content END AS content, t.tokens, a
 """
 
 
-async def fresh(
-    connection: Connection, tenant: UUID, conversation_id: str, uuids: Sequence[UUID], tokens_max: int
-) -> list[FreshResult]:
+async def fresh(tx: ReadTx, conversation_id: str, uuids: Sequence[UUID], tokens_max: int) -> list[FreshResult]:
     """Return in full those of the given archives that have at most ``tokens_max`` tokens each."""
-    rows = await connection.fetch(FRESH, tenant, conversation_id, uuids, tokens_max)
+    rows = await tx.fetch(FRESH, conversation_id, uuids, tokens_max)
     return [FreshResult(row["id"], row["content"], row["tokens"], read_parts(row["parts"])) for row in rows]
 
 
-async def passages(
-    connection: Connection, tenant: UUID, places: Sequence[tuple[UUID, int, int]]
-) -> dict[tuple[UUID, int], tuple[str, str]]:
+async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, int], tuple[str, str]]:
     """Return tool name and text by archive and start. ``places``: archive, start and length of each."""
     if not places:
         return {}
     ranges = joined_ranges(places)
     columns = [list(column) for column in zip(*ranges, strict=True)]
-    read = {(row["id"], row["start"]): row for row in await connection.fetch(PASSAGES, tenant, *columns)}
+    read = {(row["id"], row["start"]): row for row in await tx.fetch(PASSAGES, *columns)}
     found: dict[tuple[UUID, int], tuple[str, str]] = {}
     for (uuid, first, _), inside in ranges.items():
         if (row := read.get((uuid, first))) is not None:
@@ -117,13 +111,13 @@ SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at,
 CONTENT = "SELECT content FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3"
 
 
-async def whole(connection: Connection, tenant: UUID, uuid: UUID, *, locked: bool) -> Record | None:
-    return await connection.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, tenant, uuid)
+async def whole(tx: Tx, uuid: UUID, *, locked: bool) -> Record | None:
+    return await tx.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, uuid)
 
 
-async def content(connection: Connection, tenant: UUID, scope: str, digest: bytes) -> str:
+async def content(tx: ReadTx, scope: str, digest: bytes) -> str:
     """Return the text of one or more archives; NUL stands as U+FFFD in it."""
-    return str(await connection.fetchval(CONTENT, tenant, scope, digest))
+    return str(await tx.fetchval(CONTENT, scope, digest))
 
 
 # Archives, the newest first, after a cursor's id; ids are UUIDv7, so they are in order of time.
@@ -153,12 +147,10 @@ class Filter:
     until: datetime | None = None
 
 
-async def browse(
-    connection: Connection, tenant: UUID, where: Filter, *, after: UUID | None = None, limit: int
-) -> Sequence[Record]:
+async def browse(tx: ReadTx, where: Filter, *, after: UUID | None = None, limit: int) -> Sequence[Record]:
     """List archives, newest first, without their content."""
-    return await connection.fetch(
-        LIST, tenant, where.conversation_id, where.user_id, where.tool_name, where.since, where.until, after, limit
+    return await tx.fetch(
+        LIST, where.conversation_id, where.user_id, where.tool_name, where.since, where.until, after, limit
     )
 
 
@@ -175,16 +167,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 """
 
 
-async def insert(connection: Connection, tenant: UUID, new: NewArchive, created_at: datetime) -> None:
+async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
     """Insert an archive with its content (once for a scope).
 
     ``created_at`` is the time that its placeholder names, so that an import makes the same placeholder of it.
     """
-    await connection.execute(
-        INSERT_CONTENT, tenant, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens
-    )
-    await connection.execute(
-        INSERT, tenant, new.id, new.scope, new.digest, new.user_id, new.conversation_id, new.seq, new.tool_name,
+    await tx.execute(INSERT_CONTENT, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens)
+    await tx.execute(
+        INSERT, new.id, new.scope, new.digest, new.user_id, new.conversation_id, new.seq, new.tool_name,
         new.tool_input, new.query_summary, new.result_summary, new.key_terms, new.sources, new.placeholder,
         new.language, new.expires_at, new.parts, created_at,
     )  # fmt: skip
@@ -207,10 +197,10 @@ SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthr
 """
 
 
-async def showing(connection: Connection, tenant: UUID, row: Record) -> Sequence[Record]:
+async def showing(tx: ReadTx, row: Record) -> Sequence[Record]:
     """Return the messages that show an archive, in order of conversation."""
     user_id, own = (row["scope"][2:], None) if row["scope"].startswith("u:") else (None, row["scope"][2:])
-    return await connection.fetch(SHOWING, tenant, str(row["id"]), row["conversation_id"], row["seq"], user_id, own)
+    return await tx.fetch(SHOWING, str(row["id"]), row["conversation_id"], row["seq"], user_id, own)
 
 
 # Erasing changes a message's forms and its line on the contents page; never its offsets, which others build on.
@@ -225,9 +215,7 @@ DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 
 """
 
 
-async def replace_shown(
-    connection: Connection, tenant: UUID, message: Record, uuid: UUID, replacement: str, tokens: int
-) -> str | None:
+async def replace_shown(tx: Tx, message: Record, uuid: UUID, replacement: str, tokens: int) -> str | None:
     """Put ``replacement`` wherever a message shows the archive, and forget what search knew of it; its view after that,
     None if search did not know the message.
     """
@@ -239,8 +227,8 @@ async def replace_shown(
         None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), replacement))[1:-1]
         for text in (view, message["short"], message["anthropic"])
     )
-    await connection.execute(REPLACE, tenant, *place, body, view, short, anthropic, replacement, tokens, uuid)
-    return view if await connection.fetch(FORGET_MOMENT, tenant, *place) else None
+    await tx.execute(REPLACE, *place, body, view, short, anthropic, replacement, tokens, uuid)
+    return view if await tx.fetch(FORGET_MOMENT, *place) else None
 
 
 def _shows(value: Any, uuid: UUID) -> bool:
@@ -289,18 +277,18 @@ DELETE FROM archive_contents t
 """
 
 
-async def lock_contents(connection: Connection, tenant: UUID, archives: Sequence[UUID]) -> None:
+async def lock_contents(tx: Tx, archives: Sequence[UUID]) -> None:
     """Lock the contents of archives before deleting several of them in one transaction."""
-    await connection.execute(LOCK_CONTENTS, tenant, archives)
+    await tx.execute(LOCK_CONTENTS, archives)
 
 
-async def delete(connection: Connection, tenant: UUID, uuid: UUID, scope: str) -> dict[str, int]:
-    passages = _count(await connection.execute(DELETE_PASSAGES, tenant, uuid))
-    row = await connection.fetchrow(DELETE, tenant, uuid)
+async def delete(tx: Tx, uuid: UUID, scope: str) -> dict[str, int]:
+    passages = _count(await tx.execute(DELETE_PASSAGES, uuid))
+    row = await tx.fetchrow(DELETE, uuid)
     contents = 0
     if row is not None:
-        await connection.execute(LOCK_CONTENT, tenant, scope, row["digest"])
-        contents = _count(await connection.execute(DELETE_CONTENT, tenant, scope, row["digest"]))
+        await tx.execute(LOCK_CONTENT, scope, row["digest"])
+        contents = _count(await tx.execute(DELETE_CONTENT, scope, row["digest"]))
     return {"memories": passages, "archive_contents": contents}
 
 
@@ -314,5 +302,5 @@ SELECT id, scope, conversation_id, seq, placeholder, language, digest FROM archi
 """
 
 
-async def expired(connection: Connection, tenant: UUID) -> Sequence[Record]:
-    return await connection.fetch(EXPIRED, tenant)
+async def expired(tx: ReadTx) -> Sequence[Record]:
+    return await tx.fetch(EXPIRED)

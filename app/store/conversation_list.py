@@ -11,7 +11,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.search.narrowing import EVERYTHING, Narrowing
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.store.narrowing import comparable, jsonb
 
 
@@ -75,8 +75,7 @@ LIST_OF_USER = _statement(_OF_USER, "activity", ascending=False)
 
 
 async def browse(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     wanted: Filter,
     after: tuple[datetime | str | int, UUID] | None,
     limit: int,
@@ -95,7 +94,7 @@ async def browse(
     when, uid = after or (None, None)
     statement = _statement(_OF_ALL if wanted.user_id is None else _OF_USER, order, ascending=ascending)
     topics, metadata = comparable(wanted.among.topics), wanted.among.metadata
-    return await connection.fetch(statement, tenant, wanted.user_id, pattern, when, uid, limit, topics, metadata)
+    return await tx.fetch(statement, wanted.user_id, pattern, when, uid, limit, topics, metadata)
 
 
 def value_of(row: Record, order: str) -> datetime | str | int:
@@ -116,9 +115,9 @@ COUNTED_MAX = 10_000
 COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 LIMIT {COUNTED_MAX + 1}) c"
 
 
-async def count(connection: Connection, tenant: UUID) -> int:
+async def count(tx: ReadTx) -> int:
     """Count conversations up to ``COUNTED_MAX``; any larger number is returned as one more."""
-    return int(await connection.fetchval(COUNT, tenant))
+    return int(await tx.fetchval(COUNT))
 
 
 USERS_AMONG, USERS_MAX = 200, 50
@@ -131,6 +130,6 @@ SELECT user_id FROM (
 """
 
 
-async def recent_users(connection: Connection, tenant: UUID) -> list[str]:
+async def recent_users(tx: ReadTx) -> list[str]:
     """Return the users who were active last."""
-    return [row["user_id"] for row in await connection.fetch(USERS, tenant)]
+    return [row["user_id"] for row in await tx.fetch(USERS)]

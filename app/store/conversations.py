@@ -17,7 +17,7 @@ from app.core.conversation import Conversation
 from app.core.history.ingest import ConversationEnd, OpenCall
 from app.core.model import Layout, Totals
 from app.errors import NotFound
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 LAYOUT_COLUMNS = (
     "condensed_from",
@@ -90,46 +90,38 @@ def seen(conversation: Conversation | None, bound_to: str | None) -> Conversatio
     return None if conversation is None or bound_to not in (None, conversation.user_id) else conversation
 
 
-async def find(
-    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
-) -> Conversation | None:
+async def find(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation, or None. ``bound_to``: the only user whose conversations are visible."""
-    row = await connection.fetchrow(FIND, tenant, conversation_id)
+    row = await tx.fetchrow(FIND, conversation_id)
     return seen(read_conversation(row), bound_to) if row else None
 
 
-async def get(
-    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
-) -> Conversation:
+async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:
     """Return a conversation as ``find`` does, or raise NotFound."""
-    conversation = await find(connection, tenant, conversation_id, bound_to=bound_to)
+    conversation = await find(tx, conversation_id, bound_to=bound_to)
     if conversation is None:
         raise unknown()
     return conversation
 
 
-async def lock(
-    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
-) -> Conversation | None:
+async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, locked until the transaction ends and read after the lock is held."""
-    row = await connection.fetchrow(f"{FIND} FOR UPDATE OF c", tenant, conversation_id)
+    row = await tx.fetchrow(f"{FIND} FOR UPDATE OF c", conversation_id)
     return seen(read_conversation(row), bound_to) if row else None
 
 
-async def hold(
-    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
-) -> Conversation | None:
+async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, protected from erasure until the transaction ends.
 
     For writers of what belongs to it, before they lock anything else. Appends are still possible.
     """
-    row = await connection.fetchrow(f"{FIND} FOR KEY SHARE OF c", tenant, conversation_id)
+    row = await tx.fetchrow(f"{FIND} FOR KEY SHARE OF c", conversation_id)
     return seen(read_conversation(row), bound_to) if row else None
 
 
-async def is_still(connection: Connection, tenant: UUID, conversation: Conversation) -> bool:
+async def is_still(tx: ReadTx, conversation: Conversation) -> bool:
     """Return whether a conversation that was looked up earlier still exists; another can have taken its id since."""
-    current = await find(connection, tenant, conversation.id)
+    current = await find(tx, conversation.id)
     return current is not None and current.uid == conversation.uid
 
 
@@ -157,12 +149,12 @@ RETURNING id
 """
 
 
-async def create(connection: Connection, tenant: UUID, new: NewConversation) -> bool:
+async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
-    has_earlier = await has_any(connection, tenant, new.user_id)
+    has_earlier = await has_any(tx, new.user_id)
     return bool(
-        await connection.fetchrow(
-            CREATE, tenant, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
+        await tx.fetchrow(
+            CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
             new.model, new.budget, new.policy, new.metadata, has_earlier,
         )
     )  # fmt: skip
@@ -174,9 +166,9 @@ SELECT FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND last_seq > 0
 """
 
 
-async def has_any(connection: Connection, tenant: UUID, user_id: str | None) -> bool:
+async def has_any(tx: ReadTx, user_id: str | None) -> bool:
     """Return whether a user has conversations with messages; nobody has none."""
-    return user_id is not None and await connection.fetchrow(HAS_ANY, tenant, user_id) is not None
+    return user_id is not None and await tx.fetchrow(HAS_ANY, user_id) is not None
 
 
 # What a PATCH changes. A new generation, since system, budget and policy move every window's zones.
@@ -198,13 +190,13 @@ def unchanged(conversation: Conversation) -> NewConversation:
     )  # fmt: skip
 
 
-async def change(connection: Connection, tenant: UUID, locked: Conversation, new: NewConversation) -> None:
+async def change(tx: Tx, locked: Conversation, new: NewConversation) -> None:
     """Change a locked conversation."""
     moves_zones = (new.system, new.model, new.budget, new.policy) != (
         locked.system, locked.model, locked.budget, locked.policy,
     )  # fmt: skip
-    await connection.execute(
-        CHANGE, tenant, locked.id, new.title, new.system, new.system_tokens, new.model, new.budget,
+    await tx.execute(
+        CHANGE, locked.id, new.title, new.system, new.system_tokens, new.model, new.budget,
         new.policy, new.metadata, int(moves_zones),
     )  # fmt: skip
 
@@ -212,8 +204,8 @@ async def change(connection: Connection, tenant: UUID, locked: Conversation, new
 SET_METADATA = "UPDATE conversations SET metadata = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
 
 
-async def set_metadata(connection: Connection, tenant: UUID, conversation_id: str, metadata: str) -> None:
-    await connection.execute(SET_METADATA, tenant, conversation_id, metadata)
+async def set_metadata(tx: Tx, conversation_id: str, metadata: str) -> None:
+    await tx.execute(SET_METADATA, conversation_id, metadata)
 
 
 # By more than any epoch's number could have grown, so that the numbers after it are larger than all before.
@@ -228,15 +220,15 @@ UPDATE conversations SET token_percent = $3, generation = generation + last_seq 
 FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
 
 
-async def begin_generation(connection: Connection, tenant: UUID, conversation_id: str) -> int:
+async def begin_generation(tx: Tx, conversation_id: str) -> int:
     """Begin a generation: no epoch made before is shown again. Return how many were stored."""
-    await connection.execute(BEGIN_GENERATION, tenant, conversation_id)
-    gone = await connection.execute(FORGET_EPOCHS, tenant, conversation_id)
+    await tx.execute(BEGIN_GENERATION, conversation_id)
+    gone = await tx.execute(FORGET_EPOCHS, conversation_id)
     return int(gone.rsplit(" ", 1)[-1])
 
 
-async def calibrate(connection: Connection, tenant: UUID, conversation_id: str, token_percent: int) -> None:
-    await connection.execute(CALIBRATE, tenant, conversation_id, token_percent)
+async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:
+    await tx.execute(CALIBRATE, conversation_id, token_percent)
 
 
 # Rows a conversation has in each table, counted before they go with it.
@@ -286,31 +278,31 @@ DELETE FROM {table} WHERE tenant_id = $1 AND conversation_id = $2 AND ctid = ANY
 }
 
 
-async def erase(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, int]:
+async def erase(tx: Tx, conversation: Conversation) -> dict[str, int]:
     """Delete a (locked) conversation with all that hangs from it; rows by table."""
     counts: Counter[str] = Counter()
-    await connection.execute(LOCK_ALL_CONTENTS, tenant, conversation.id)
+    await tx.execute(LOCK_ALL_CONTENTS, conversation.id)
     for table, sql in DELETE_STRETCH.items():
         last = conversation.totals.last_seq if _LONG[table] == "seq" else conversation.totals.last_page
         for first in range(1, last + 1, AT_ONCE):
             while True:
-                gone = await connection.fetch(sql, tenant, conversation.id, first, first + AT_ONCE - 1)
+                gone = await tx.fetch(sql, conversation.id, first, first + AT_ONCE - 1)
                 if table == "archives":
-                    await _erase_contents(connection, tenant, gone)
+                    await _erase_contents(tx, gone)
                 counts[table] += len(gone)
                 if len(gone) < AT_ONCE:
                     break
-    counts.update(dict(await connection.fetchrow(COUNT_ROWS, tenant, conversation.id) or {}))
-    await _erase_contents(connection, tenant, await connection.fetch(DELETE_ARCHIVES, tenant, conversation.id))
-    await connection.execute(DELETE, tenant, conversation.id)
+    counts.update(dict(await tx.fetchrow(COUNT_ROWS, conversation.id) or {}))
+    await _erase_contents(tx, await tx.fetch(DELETE_ARCHIVES, conversation.id))
+    await tx.execute(DELETE, conversation.id)
     return {"conversations": 1, **counts}
 
 
-async def _erase_contents(connection: Connection, tenant: UUID, gone: Sequence[Record]) -> None:
+async def _erase_contents(tx: Tx, gone: Sequence[Record]) -> None:
     """Delete the contents of archives that are gone, unless other archives share them."""
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
     if gone:
-        await connection.execute(DELETE_CONTENTS, tenant, scopes, digests)
+        await tx.execute(DELETE_CONTENTS, scopes, digests)
 
 
 def policy_overrides(conversation: Conversation) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from asyncpg import Record
 
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 Vector = Sequence[float]
 
@@ -42,8 +42,8 @@ SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, 
 """
 
 
-async def waiting(connection: Connection, tenant: UUID, owner: UUID, limit: int) -> Sequence[Record]:
-    return await connection.fetch(WAITING, tenant, owner, limit)
+async def waiting(tx: ReadTx, owner: UUID, limit: int) -> Sequence[Record]:
+    return await tx.fetch(WAITING, owner, limit)
 
 
 ANY_WAITING = f"""
@@ -52,19 +52,19 @@ SELECT EXISTS (SELECT FROM unembedded
 """
 
 
-async def any_waiting(connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID]) -> bool:
+async def any_waiting(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> bool:
     """Return whether any of some memories still wants a vector."""
-    return bool(await connection.fetchval(ANY_WAITING, tenant, owner, ids))
+    return bool(await tx.fetchval(ANY_WAITING, owner, ids))
 
 
 # Where NUL was in some memories.
 NUL_OFFSETS = "SELECT id, nul_offsets FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
 
-async def nul_offsets(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, Sequence[int]]:
+async def nul_offsets(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, Sequence[int]]:
     if not ids:
         return {}
-    return {row["id"]: row["nul_offsets"] for row in await connection.fetch(NUL_OFFSETS, tenant, ids)}
+    return {row["id"]: row["nul_offsets"] for row in await tx.fetch(NUL_OFFSETS, ids)}
 
 
 # Insert or replace vectors; those of memories that were erased meanwhile are dropped.
@@ -83,8 +83,7 @@ DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY (
 
 
 async def write(
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     owner: UUID,
     model: UUID,
     vectors: Sequence[tuple[UUID, Vector]],
@@ -93,8 +92,8 @@ async def write(
     """Keep vectors, and want none any more for ``settled``, which are those and what cannot have one."""
     if vectors:
         ids, values = [v[0] for v in vectors], [literal(v[1]) for v in vectors]
-        await connection.execute(WRITE, tenant, owner, model, ids, values)
-    await connection.execute(SETTLE, tenant, owner, settled)
+        await tx.execute(WRITE, owner, model, ids, values)
+    await tx.execute(SETTLE, owner, settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +130,19 @@ SELECT (SELECT array_agg(DISTINCT s.owner) FROM looked s
 """
 
 
-async def adopt(connection: Connection, tenant: UUID, name: str, dimensions: int) -> UUID:
+async def adopt(tx: Tx, name: str, dimensions: int) -> UUID:
     """Make a model the tenant's current one; the id of it."""
     model = model_id(name, dimensions)
-    await connection.execute(RETIRE, tenant, model)
-    await connection.execute(ADOPT, tenant, model, name, dimensions)
+    await tx.execute(RETIRE, model)
+    await tx.execute(ADOPT, model, name, dimensions)
     return model
 
 
 CURRENT = "SELECT id FROM embedding_models WHERE tenant_id = $1 AND is_current"
 
 
-async def current(connection: Connection, tenant: UUID) -> UUID | None:
-    model: UUID | None = await connection.fetchval(CURRENT, tenant)
+async def current(tx: ReadTx) -> UUID | None:
+    model: UUID | None = await tx.fetchval(CURRENT)
     return model
 
 
@@ -151,13 +150,13 @@ async def current(connection: Connection, tenant: UUID) -> UUID | None:
 CURRENT_NAME = "SELECT name, dimensions FROM embedding_models WHERE tenant_id = $1 AND is_current"
 
 
-async def current_name(connection: Connection, tenant: UUID) -> tuple[str, int] | None:
-    row = await connection.fetchrow(CURRENT_NAME, tenant)
+async def current_name(tx: ReadTx) -> tuple[str, int] | None:
+    row = await tx.fetchrow(CURRENT_NAME)
     return (row["name"], row["dimensions"]) if row else None
 
 
-async def mark(connection: Connection, tenant: UUID, model: UUID, after: UUID, limit: int) -> Wanting:
+async def mark(tx: Tx, model: UUID, after: UUID, limit: int) -> Wanting:
     """Mark those of some memories that have no vector of the model as wanting one."""
-    row = await connection.fetchrow(MARK, tenant, model, after, limit)
+    row = await tx.fetchrow(MARK, model, after, limit)
     assert row is not None
     return Wanting(row["owners"] or (), row["through"] if row["looked_at"] == limit else None)

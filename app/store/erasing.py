@@ -12,7 +12,7 @@ from app.core.history.erasure import CALL_NAME
 from app.core.history.erasure_plan import Line, Marked, StoredCard, StoredMessage, Unasked
 from app.core.placeholder import ArchiveCard
 from app.core.scope import user_of
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 _MESSAGES = """
 SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.body, m.view, m.short, m.anthropic, m.archive_ids,
@@ -25,35 +25,31 @@ ROWS = f"{_MESSAGES} m.seq = ANY ($3::int[]) ORDER BY m.seq"
 RESULTS = f"{_MESSAGES} m.kind = 'result' AND m.call_group = ANY ($3::int[]) AND m.seq > ($3::int[])[1] ORDER BY m.seq"
 
 
-async def stored(
-    connection: Connection, tenant: UUID, conversation_id: str, seqs: Sequence[int]
-) -> list[StoredMessage]:
-    rows = await connection.fetch(ROWS, tenant, conversation_id, seqs)
+async def stored(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> list[StoredMessage]:
+    rows = await tx.fetch(ROWS, conversation_id, seqs)
     return [StoredMessage(**row) for row in rows]
 
 
-async def results(
-    connection: Connection, tenant: UUID, conversation_id: str, calls: Sequence[int]
-) -> list[StoredMessage]:
-    rows = await connection.fetch(RESULTS, tenant, conversation_id, calls) if calls else []
+async def results(tx: ReadTx, conversation_id: str, calls: Sequence[int]) -> list[StoredMessage]:
+    rows = await tx.fetch(RESULTS, conversation_id, calls) if calls else []
     return [StoredMessage(**row) for row in rows]
 
 
 SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3"
 
 
-async def seq_of(connection: Connection, tenant: UUID, conversation_id: str, message: UUID) -> int | None:
+async def seq_of(tx: ReadTx, conversation_id: str, message: UUID) -> int | None:
     """Return the place of a message by its id."""
-    seq: int | None = await connection.fetchval(SEQ_OF, tenant, conversation_id, message)
+    seq: int | None = await tx.fetchval(SEQ_OF, conversation_id, message)
     return seq
 
 
 STILL_THERE = "SELECT id FROM archives WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
 
-async def still_there(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> set[UUID]:
+async def still_there(tx: ReadTx, ids: Sequence[UUID]) -> set[UUID]:
     """Return those of the given archives that still exist."""
-    return {row["id"] for row in await connection.fetch(STILL_THERE, tenant, ids)}
+    return {row["id"] for row in await tx.fetch(STILL_THERE, ids)}
 
 
 # An archive, and what stands for it in its message, without what its call said.
@@ -67,11 +63,11 @@ UPDATE messages SET body = $4, view = $5, short = $6, anthropic = $7, line = $8,
 """
 
 
-async def unask(connection: Connection, tenant: UUID, result: Unasked) -> None:
+async def unask(tx: Tx, result: Unasked) -> None:
     for archive, placeholder in result.placeholders.items():
-        await connection.execute(UNASK_ARCHIVE, tenant, archive, CALL_NAME, placeholder)
+        await tx.execute(UNASK_ARCHIVE, archive, CALL_NAME, placeholder)
     line = (result.line.text, result.line.tokens)
-    await connection.execute(UNASK, tenant, *result.place, *result.texts, *line)
+    await tx.execute(UNASK, *result.place, *result.texts, *line)
 
 
 # The cards of archives, expired ones included.
@@ -83,8 +79,8 @@ SELECT a.id, a.tool_name, a.result_summary, a.key_terms, a.sources, a.placeholde
 """
 
 
-async def cards(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, StoredCard]:
-    rows = await connection.fetch(CARDS, tenant, ids) if ids else []
+async def cards(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, StoredCard]:
+    rows = await tx.fetch(CARDS, ids) if ids else []
     return {row["id"]: StoredCard(_card(row), row["placeholder"], row["language"]) for row in rows}
 
 
@@ -102,10 +98,8 @@ SELECT id, scope, conversation_id, seq, placeholder, language FROM archives
 """
 
 
-async def archives_of(
-    connection: Connection, tenant: UUID, conversation_id: str, seqs: Sequence[int]
-) -> Sequence[Record]:
-    return await connection.fetch(ARCHIVES, tenant, conversation_id, seqs)
+async def archives_of(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> Sequence[Record]:
+    return await tx.fetch(ARCHIVES, conversation_id, seqs)
 
 
 # A message's forms, its line and its time. Its offsets stay, since others build on them, and its weights never shrink.
@@ -119,11 +113,11 @@ UPDATE messages
 """
 
 
-async def put_mark(connection: Connection, tenant: UUID, message: Marked) -> None:
+async def put_mark(tx: Tx, message: Marked) -> None:
     """Put the mark in a message's place."""
     forms, line = message.forms, message.line
-    await connection.execute(
-        REPLACE, tenant, *message.place, forms.body, forms.view, forms.anthropic, line.text, line.tokens, message.tokens
+    await tx.execute(
+        REPLACE, *message.place, forms.body, forms.view, forms.anthropic, line.text, line.tokens, message.tokens
     )
 
 
@@ -191,33 +185,31 @@ class Derived:
     """Messages whose vectors go too."""
 
 
-async def drop_derived(connection: Connection, tenant: UUID, of: Derived) -> dict[str, int]:
+async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     """Delete all that was made of messages and of their pages; rows by table."""
     conversation_id, seqs, pages, near = of.conversation_id, of.seqs, of.pages, of.near
-    place = (tenant, conversation_id)
-    gone = {"memories": len(await connection.fetch(FORGET, *place, seqs, pages))}
-    await connection.execute(UNEMBED, *place, near)
-    revisions = [row["revision"] for row in await connection.fetch(DROP_NOTES, *place, seqs, pages)]
-    await connection.execute(RESTORE_NOTES, *place, [r for r in revisions if r])
+    place = (tx.tenant, conversation_id)
+    gone = {"memories": len(await tx.connection.fetch(FORGET, *place, seqs, pages))}
+    await tx.connection.execute(UNEMBED, *place, near)
+    revisions = [row["revision"] for row in await tx.connection.fetch(DROP_NOTES, *place, seqs, pages)]
+    await tx.connection.execute(RESTORE_NOTES, *place, [r for r in revisions if r])
     gone["notes"] = len(revisions)
-    gone["page_index"] = _count(await connection.execute(DROP_INDEX, *place, pages))
-    gone["topic_mentions"] = _count(await connection.execute(DROP_TOPICS, *place, pages))
-    gone["summaries"] = _count(await connection.execute(DROP_SUMMARIES, *place, min(seqs or near)))
-    await connection.execute(DROP_PASSAGES, *place, [f"{of.uid}:{seq}" for seq in seqs])
+    gone["page_index"] = _count(await tx.connection.execute(DROP_INDEX, *place, pages))
+    gone["topic_mentions"] = _count(await tx.connection.execute(DROP_TOPICS, *place, pages))
+    gone["summaries"] = _count(await tx.connection.execute(DROP_SUMMARIES, *place, min(seqs or near)))
+    await tx.connection.execute(DROP_PASSAGES, *place, [f"{of.uid}:{seq}" for seq in seqs])
     return gone
 
 
 TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND first_seq = $3"
 
 
-async def settle(
-    connection: Connection, tenant: UUID, of: Derived, mark: Line, *, prompt_tokens: int, open_calls: str
-) -> None:
+async def settle(tx: Tx, of: Derived, mark: Line, *, prompt_tokens: int, open_calls: str) -> None:
     """Rename what was titled after the messages, and move the bounds of derived data. ``mark`` is the mark."""
     conversation_id, seqs, first_page = of.conversation_id, of.seqs, of.pages[0]
-    old = await connection.fetchval(TITLE, tenant, conversation_id, 1) if 1 in seqs else None
-    await connection.execute(RENAME, tenant, conversation_id, seqs, mark.text, mark.tokens)
-    await connection.execute(SETTLE, tenant, conversation_id, first_page, old, mark.text, prompt_tokens, open_calls)
+    old = await tx.fetchval(TITLE, conversation_id, 1) if 1 in seqs else None
+    await tx.execute(RENAME, conversation_id, seqs, mark.text, mark.tokens)
+    await tx.execute(SETTLE, conversation_id, first_page, old, mark.text, prompt_tokens, open_calls)
 
 
 # --- Repetitions --------------------------------------------------------------------------------------
@@ -232,13 +224,11 @@ SELECT m.conversation_id, m.seq, m.loaded, c.user_id FROM messages m
 """
 
 
-async def loaded(
-    connection: Connection, tenant: UUID, scope: str | UUID, after: tuple[str, int], limit: int
-) -> Sequence[Record]:
+async def loaded(tx: ReadTx, scope: str | UUID, after: tuple[str, int], limit: int) -> Sequence[Record]:
     """List messages with loaded text by conversation and seq; for a scope known only by hash, those of all scopes."""
     any_scope = isinstance(scope, UUID)
     user, own = (None, None) if isinstance(scope, UUID) else (user_of(scope), scope[2:])
-    return await connection.fetch(LOADED, tenant, any_scope, user, own, *after, limit)
+    return await tx.fetch(LOADED, any_scope, user, own, *after, limit)
 
 
 # A stretch of a conversation's messages, as sent, with the contents of their archives.
@@ -252,8 +242,8 @@ SELECT m.seq, m.kind, m.body, m.view, ARRAY(
 """
 
 
-async def texts(connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int) -> Sequence[Record]:
-    return await connection.fetch(TEXTS, tenant, conversation_id, after, limit)
+async def texts(tx: ReadTx, conversation_id: str, after: int, limit: int) -> Sequence[Record]:
+    return await tx.fetch(TEXTS, conversation_id, after, limit)
 
 
 # --- A user -------------------------------------------------------------------------------------------

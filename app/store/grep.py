@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from app.core.search.grep import MATCHES_EVERYTHING, Pattern, Refused, Span
 from app.core.wording import Wording
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 
 ROWS = 200
 """Messages that a statement returns."""
@@ -31,8 +31,8 @@ SELECT id, last_seq FROM conversations
 """
 
 
-async def spans(connection: Connection, tenant: UUID, user_id: str) -> list[Span]:
-    rows = await connection.fetch(SPANS, tenant, user_id, CONVERSATIONS_MAX)
+async def spans(tx: ReadTx, user_id: str) -> list[Span]:
+    rows = await tx.fetch(SPANS, user_id, CONVERSATIONS_MAX)
     return [Span(row["id"], 1, row["last_seq"]) for row in rows]
 
 
@@ -52,8 +52,7 @@ SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m
 
 
 async def messages(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     within: Sequence[Span],
     needles: Sequence[str],
     since: datetime | None,
@@ -62,7 +61,7 @@ async def messages(
     """Return at most ROWS messages that can match. Raises TooSlow."""
     ids = [span.conversation_id for span in within]
     firsts, lasts = [span.first for span in within], [span.last for span in within]
-    return await _fetch(connection, MESSAGES, tenant, ids, firsts, lasts, since, until, needles, ROWS)
+    return await _fetch(tx, MESSAGES, tx.tenant, ids, firsts, lasts, since, until, needles, ROWS)
 
 
 # The archives of a scope or of one of its conversations, the newest first; ids are UUIDv7.
@@ -74,9 +73,9 @@ SELECT id, digest FROM archives
 """
 
 
-async def archives(connection: Connection, tenant: UUID, scope: str, conversation_id: str | None) -> list[UUID]:
+async def archives(tx: ReadTx, scope: str, conversation_id: str | None) -> list[UUID]:
     """Return archives with different contents, newest first."""
-    rows = await connection.fetch(ARCHIVES_OF, tenant, scope, conversation_id, ARCHIVES_MAX)
+    rows = await tx.fetch(ARCHIVES_OF, scope, conversation_id, ARCHIVES_MAX)
     newest: dict[bytes, UUID] = {}
     for row in rows:
         newest.setdefault(row["digest"], row["id"])
@@ -98,15 +97,14 @@ SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, t.
 
 
 async def results(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     ids: Sequence[UUID],
     needles: Sequence[str],
     since: datetime | None,
     until: datetime | None,
 ) -> Sequence[Record]:
     """Return those of some archives that can match. Raises TooSlow."""
-    return await _fetch(connection, RESULTS, tenant, ids, since, until, needles)
+    return await _fetch(tx, RESULTS, tx.tenant, ids, since, until, needles)
 
 
 # The lines that match, with the first match of each. PostgreSQL's engine can be interrupted, and runs outside of the
@@ -120,10 +118,10 @@ SELECT l.n::int - 1 AS place, regexp_instr(l.line, $2, 1, 1, 0, 'i') - 1 AS star
 _MATCHES_EMPTY = "SELECT '' ~* $1::text"
 
 
-async def check(connection: Connection, expression: str) -> None:
+async def check(tx: ReadTx, expression: str) -> None:
     """Raise Refused for an expression that PostgreSQL does not take, or that every line matches; or TooSlow."""
     try:
-        rows = await _fetch(connection, _MATCHES_EMPTY, expression)
+        rows = await _fetch(tx, _MATCHES_EMPTY, expression)
     except (asyncpg.InvalidRegularExpressionError, asyncpg.ProgramLimitExceededError) as error:
         reason = str(error).removeprefix("invalid regular expression: ")
         raise Refused(Wording(*(text.format(reason=reason) for text in WRONG))) from error
@@ -131,19 +129,19 @@ async def check(connection: Connection, expression: str) -> None:
         raise Refused(MATCHES_EVERYTHING)
 
 
-async def matches(connection: Connection, lines: Sequence[str], pattern: Pattern) -> list[tuple[int, int, int]]:
+async def matches(tx: ReadTx, lines: Sequence[str], pattern: Pattern) -> list[tuple[int, int, int]]:
     """Return place, start and end of the first match of each line that matches. Raises TooSlow."""
-    rows = await _fetch(connection, _MATCHES, lines, pattern.expression)
+    rows = await _fetch(tx, _MATCHES, lines, pattern.expression)
     return [(row["place"], row["start"], row["stop"]) for row in rows]
 
 
-async def limit(connection: Connection, seconds: float) -> None:
+async def limit(tx: ReadTx, seconds: float) -> None:
     """Limit the time of the transaction's next statements, each."""
-    await connection.execute(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}")
+    await tx.connection.execute(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}")
 
 
-async def _fetch(connection: Connection, sql: str, *args: object) -> Sequence[Record]:
+async def _fetch(tx: ReadTx, sql: str, *args: object) -> Sequence[Record]:
     try:
-        return await connection.fetch(sql, *args)
+        return await tx.connection.fetch(sql, *args)
     except asyncpg.QueryCanceledError as error:
         raise TooSlow from error

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from app.core.window.growth import Frozen, Turn
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.store.windows import read_head
 
 # The last pages, the newest first, with the running total before each.
@@ -34,17 +32,15 @@ SELECT e.number, e.trigger_page, e.head, c.short_before AS condensed_start, v.sh
 """
 
 
-async def turns(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> list[Turn]:
+async def turns(tx: ReadTx, conversation_id: str, limit: int) -> list[Turn]:
     """Return the last turns, in order."""
-    return [Turn(*row) for row in await connection.fetch(TURNS, tenant, conversation_id, limit)]
+    return [Turn(*row) for row in await tx.fetch(TURNS, conversation_id, limit)]
 
 
-async def epochs(
-    connection: Connection, tenant: UUID, conversation_id: str, limit: int, *, full_total: int, short_total: int
-) -> list[Frozen]:
+async def epochs(tx: ReadTx, conversation_id: str, limit: int, *, full_total: int, short_total: int) -> list[Frozen]:
     """Return the last epochs, in order. A zone that begins after the last message begins at the totals."""
     epochs_frozen = []
-    for row in await connection.fetch(EPOCHS, tenant, conversation_id, limit):
+    for row in await tx.fetch(EPOCHS, conversation_id, limit):
         head = read_head(row["head"])
         end = short_total if row["condensed_end"] is None else row["condensed_end"]
         start = end if row["condensed_start"] is None else row["condensed_start"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-from uuid import UUID
 
 from asyncpg import Record
 
@@ -12,7 +11,7 @@ from app.core.window.contents import Line, PageEntry, PageNames, Title
 from app.core.window.epoch import Material, Note, Plan
 from app.core.window.head_summary import EXTRACTIVE, Written
 from app.core.window.topics import counted
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.store.notes import NOTES_READ_MAX
 from app.store.page_index import MENTIONS_MAX
 from app.store.summaries import VERSIONS_LOOKED_AT
@@ -120,9 +119,9 @@ SELECT p.page, coalesce(nullif(i.title, ''), p.title) AS title,
 """
 
 
-async def material(connection: Connection, tenant: UUID, conversation_id: str, plan: Plan) -> Material:
+async def material(tx: ReadTx, conversation_id: str, plan: Plan) -> Material:
     """Return what is stored for the head of a plan."""
-    at = (connection, tenant, conversation_id, plan)
+    at = (tx, conversation_id, plan)
     row = await _texts(*at)
     pages = await _pages(*at) if plan.pages or plan.last_page else []
     return Material(
@@ -135,19 +134,17 @@ async def material(connection: Connection, tenant: UUID, conversation_id: str, p
     )
 
 
-async def _pages(connection: Connection, tenant: UUID, conversation_id: str, plan: Plan) -> Sequence[Record]:
+async def _pages(tx: ReadTx, conversation_id: str, plan: Plan) -> Sequence[Record]:
     layout = plan.layout
-    return await connection.fetch(
-        PAGES, tenant, conversation_id, plan.last_page, plan.oldest_listed, plan.recalled_since, layout.revision,
+    return await tx.fetch(
+        PAGES, conversation_id, plan.last_page, plan.oldest_listed, plan.recalled_since, layout.revision,
         plan.pages, layout.condensed_from,
     )  # fmt: skip
 
 
-async def _texts(connection: Connection, tenant: UUID, conversation_id: str, plan: Plan) -> Record:
+async def _texts(tx: ReadTx, conversation_id: str, plan: Plan) -> Record:
     layout = plan.layout
-    row = await connection.fetchrow(
-        TEXTS, tenant, conversation_id, layout.condensed_from, layout.revision, plan.last_page
-    )
+    row = await tx.fetchrow(TEXTS, conversation_id, layout.condensed_from, layout.revision, plan.last_page)
     assert row is not None
     return row
 
@@ -177,11 +174,9 @@ def _written(row: Record) -> Written | None:
     return Written(row["summary"], row["through_seq"], EXTRACTIVE if row["model"] == EXTRACTIVE else "llm")
 
 
-async def titles(
-    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], revision: int
-) -> dict[int, Title]:
+async def titles(tx: ReadTx, conversation_id: str, pages: Sequence[int], revision: int) -> dict[int, Title]:
     """Return the titles of pages, each with its day."""
     if not pages:
         return {}
-    rows = await connection.fetch(TITLES, tenant, conversation_id, pages, revision)
+    rows = await tx.fetch(TITLES, conversation_id, pages, revision)
     return {row["page"]: Title(row["title"], row["day"]) for row in rows}

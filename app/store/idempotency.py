@@ -7,7 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 KEPT = timedelta(hours=24)
 UNKNOWN = UUID(int=0)
@@ -28,19 +28,19 @@ DELETE FROM idempotency WHERE tenant_id = $1 AND key = ANY (ARRAY(
 """
 
 
-async def find(connection: Connection, tenant: UUID, key: str) -> Record | None:
-    return await connection.fetchrow(FIND, tenant, key)
+async def find(tx: ReadTx, key: str) -> Record | None:
+    return await tx.fetchrow(FIND, key)
 
 
-async def claim(connection: Connection, tenant: UUID, key: str, digest: bytes) -> bool:
-    return await connection.fetchrow(CLAIM, tenant, key, digest) is not None
+async def claim(tx: ReadTx, key: str, digest: bytes) -> bool:
+    return await tx.fetchrow(CLAIM, key, digest) is not None
 
 
-async def store(connection: Connection, tenant: UUID, key: str, response: str, owner: UUID) -> None:
+async def store(tx: Tx, key: str, response: str, owner: UUID) -> None:
     """Store a response. ``owner`` is that of the only scope the response contains data of, or UNKNOWN."""
-    await connection.execute(STORE, tenant, key, response, owner)
+    await tx.execute(STORE, key, response, owner)
 
 
-async def prune(connection: Connection, tenant: UUID) -> None:
+async def prune(tx: Tx) -> None:
     """Forget answers that nobody will ask for any more."""
-    await connection.execute(PRUNE, tenant, KEPT)
+    await tx.execute(PRUNE, KEPT)

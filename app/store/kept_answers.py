@@ -7,7 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.store.idempotency import UNKNOWN
 
 UUIDS = "'\"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\"'"
@@ -70,32 +70,28 @@ LOCK = "SELECT key, response FROM idempotency WHERE tenant_id = $1 AND key = ANY
 CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
 
 
-async def answers_naming(
-    connection: Connection, tenant: UUID, owner: UUID, ids: Sequence[UUID]
-) -> AsyncIterator[Record]:
+async def answers_naming(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> AsyncIterator[Record]:
     sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
-    async for answer in _answers(connection, owner, sql, tenant, ids):
+    async for answer in _answers(tx, owner, sql, tx.tenant, ids):
         yield answer
 
 
-async def answers_of(
-    connection: Connection, tenant: UUID, owner: UUID, conversation_id: str, quoted: str
-) -> AsyncIterator[Record]:
+async def answers_of(tx: ReadTx, owner: UUID, conversation_id: str, quoted: str) -> AsyncIterator[Record]:
     """Yield an owner's responses that concern a conversation. ``quoted`` is the conversation's id as JSON."""
-    async for answer in _answers(connection, owner, ANSWERS_OF, tenant, conversation_id, quoted):
+    async for answer in _answers(tx, owner, ANSWERS_OF, tx.tenant, conversation_id, quoted):
         yield answer
 
 
-async def answers_said(connection: Connection, tenant: UUID, owner: UUID) -> AsyncIterator[Record]:
-    async for answer in _answers(connection, owner, ANSWERS_SAID, tenant):
+async def answers_said(tx: ReadTx, owner: UUID) -> AsyncIterator[Record]:
+    async for answer in _answers(tx, owner, ANSWERS_SAID, tx.tenant):
         yield answer
 
 
-async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
+async def _answers(tx: ReadTx, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
     """Yield the matching responses of an owner and of unknown owners, batch by batch."""
     for whose in (owner, UNKNOWN):
         after = ""
-        while rows := await connection.fetch(sql, *arguments, whose, after):
+        while rows := await tx.connection.fetch(sql, *arguments, whose, after):
             for row in rows:
                 if row["response"] is not None:
                     yield row
@@ -104,16 +100,16 @@ async def _answers(connection: Connection, owner: UUID, sql: str, *arguments: ob
                 break
 
 
-async def answers_showing(connection: Connection, tenant: UUID, owner: UUID, archive: UUID) -> list[str]:
+async def answers_showing(tx: ReadTx, owner: UUID, archive: UUID) -> list[str]:
     """Return the keys of the responses that show an archive."""
-    rows = await connection.fetch(ANSWERS_SHOWING, tenant, [owner, UNKNOWN], str(archive))
+    rows = await tx.fetch(ANSWERS_SHOWING, [owner, UNKNOWN], str(archive))
     return [row["key"] for row in rows]
 
 
-async def lock(connection: Connection, tenant: UUID, keys: Sequence[str]) -> Sequence[Record]:
+async def lock(tx: Tx, keys: Sequence[str]) -> Sequence[Record]:
     """Lock responses by key, and return them as they are then."""
-    return await connection.fetch(LOCK, tenant, keys)
+    return await tx.fetch(LOCK, keys)
 
 
-async def correct(connection: Connection, tenant: UUID, key: str, response: str) -> None:
-    await connection.execute(CORRECT, tenant, key, response)
+async def correct(tx: Tx, key: str, response: str) -> None:
+    await tx.execute(CORRECT, key, response)

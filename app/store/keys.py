@@ -9,7 +9,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx, Tx
 
 # A key by its public parts. Alone and outside any transaction block: it sets the tenant as the hot statements do.
 LOOK_UP = """
@@ -34,8 +35,8 @@ UPDATE keys SET last_used_at = now()
 """
 
 
-async def used(connection: Connection, tenant: UUID, key: UUID) -> None:
-    await connection.execute(USED, tenant, key)
+async def used(tx: Tx, key: UUID) -> None:
+    await tx.execute(USED, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING {FIELDS}
 """
 
 
-async def insert(connection: Connection, tenant: UUID, new: NewKey) -> Record:
+async def insert(tx: Tx, new: NewKey) -> Record:
     """Insert the key's row. From the commit on, the deployment requires keys."""
-    await connection.execute(DEMAND, tenant, "default")
-    row = await connection.fetchrow(
-        INSERT, tenant, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at
-    )
+    await tx.execute(DEMAND, "default")
+    row = await tx.fetchrow(INSERT, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at)
     assert row is not None
     return row
 
@@ -77,13 +76,11 @@ SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 AND user_id = $4 ORDE
 """
 
 
-async def browse(
-    connection: Connection, tenant: UUID, bound_to: str | None, after: UUID | None, limit: int
-) -> Sequence[Record]:
-    page = (tenant, after or UUID(int=2**128 - 1), limit)
+async def browse(tx: ReadTx, bound_to: str | None, after: UUID | None, limit: int) -> Sequence[Record]:
+    page = (tx.tenant, after or UUID(int=2**128 - 1), limit)
     if bound_to is None:
-        return await connection.fetch(LIST, *page)
-    return await connection.fetch(LIST_OF_USER, *page, bound_to)
+        return await tx.connection.fetch(LIST, *page)
+    return await tx.connection.fetch(LIST_OF_USER, *page, bound_to)
 
 
 REVOKE = f"""
@@ -92,17 +89,17 @@ UPDATE keys SET revoked_at = coalesce(revoked_at, now())
 """
 
 
-async def revoke(connection: Connection, tenant: UUID, key: UUID, bound_to: str | None) -> Record | None:
+async def revoke(tx: ReadTx, key: UUID, bound_to: str | None) -> Record | None:
     """Revoke a key; None if it does not exist. A key that was already revoked keeps its first time."""
-    return await connection.fetchrow(REVOKE, tenant, key, bound_to)
+    return await tx.fetchrow(REVOKE, key, bound_to)
 
 
 DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
 
 
-async def delete_of_user(connection: Connection, tenant: UUID, user_id: str) -> int:
+async def delete_of_user(tx: Tx, user_id: str) -> int:
     """Delete a user's keys, revoked ones included, and return how many. The tenant continues to require keys."""
-    status = await connection.execute(DELETE_OF_USER, tenant, user_id)
+    status = await tx.execute(DELETE_OF_USER, user_id)
     return int(status.rsplit(" ", 1)[-1])
 
 
@@ -111,8 +108,8 @@ CREATE_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, $2)"
 ALL_TENANTS = "SELECT tenant_id, name, keyed_at, created_at FROM tenants ORDER BY created_at, tenant_id"
 
 
-async def create_tenant(connection: Connection, tenant: UUID, name: str) -> None:
-    await connection.execute(CREATE_TENANT, tenant, name)
+async def create_tenant(tx: Tx, name: str) -> None:
+    await tx.execute(CREATE_TENANT, name)
 
 
 async def all_tenants(database: Database) -> Sequence[Record]:

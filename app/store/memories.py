@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.store.search_statement import statement
 from app.text import bm25
 
@@ -122,8 +122,7 @@ ALL = Filter()
 
 
 async def search(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     owner: UUID,
     scoring: Scoring,
     where: Filter = ALL,
@@ -137,8 +136,8 @@ async def search(
     """
     if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)
-    sql, arguments = search_statement(tenant, owner, scoring, where, limit=limit, every_passage=every_passage)
-    rows = await connection.fetch(sql, *arguments)
+    sql, arguments = search_statement(tx.tenant, owner, scoring, where, limit=limit, every_passage=every_passage)
+    rows = await tx.connection.fetch(sql, *arguments)
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
@@ -189,12 +188,12 @@ SELECT max(start + length) AS through FROM memories
 """
 
 
-async def archive_indexed(connection: Connection, tenant: UUID, archive: UUID) -> int:
-    return await connection.fetchval(ARCHIVE_INDEXED, tenant, archive) or 0
+async def archive_indexed(tx: ReadTx, archive: UUID) -> int:
+    return await tx.fetchval(ARCHIVE_INDEXED, archive) or 0
 
 
-async def message_indexed(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> int:
-    return await connection.fetchval(MESSAGE_INDEXED, tenant, conversation_id, seq) or 0
+async def message_indexed(tx: ReadTx, conversation_id: str, seq: int) -> int:
+    return await tx.fetchval(MESSAGE_INDEXED, conversation_id, seq) or 0
 
 
 FIND = """
@@ -203,9 +202,9 @@ SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, c
 """
 
 
-async def find(connection: Connection, tenant: UUID, memory: UUID, owner: UUID | None = None) -> Hit | None:
+async def find(tx: ReadTx, memory: UUID, owner: UUID | None = None) -> Hit | None:
     """Return a memory by id; if ``owner`` is given, only that owner's."""
-    r = await connection.fetchrow(FIND, tenant, memory)
+    r = await tx.fetchrow(FIND, memory)
     if r is None or owner not in (None, r["owner"]):
         return None
     return Hit(

@@ -11,7 +11,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.history.sync import DIGEST_BYTES
 from app.core.nul import with_nul
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 # Client ids of a request that the conversation has already.
 TAKEN_CLIENT_IDS = """
@@ -20,10 +20,8 @@ SELECT client_id, seq FROM messages
 """
 
 
-async def taken_client_ids(
-    connection: Connection, tenant: UUID, conversation_id: str, client_ids: Sequence[str]
-) -> dict[str, int]:
-    rows = await connection.fetch(TAKEN_CLIENT_IDS, tenant, conversation_id, client_ids)
+async def taken_client_ids(tx: ReadTx, conversation_id: str, client_ids: Sequence[str]) -> dict[str, int]:
+    rows = await tx.fetch(TAKEN_CLIENT_IDS, conversation_id, client_ids)
     return {row["client_id"]: row["seq"] for row in rows}
 
 
@@ -45,10 +43,8 @@ SELECT {MESSAGE_FIELDS}, {_REFUSED} FROM messages m
 """
 
 
-async def history(
-    connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int, *, newest_first: bool
-) -> Sequence[Record]:
-    return await connection.fetch(HISTORY_BACK if newest_first else HISTORY, tenant, conversation_id, after, limit)
+async def history(tx: ReadTx, conversation_id: str, after: int, limit: int, *, newest_first: bool) -> Sequence[Record]:
+    return await tx.fetch(HISTORY_BACK if newest_first else HISTORY, conversation_id, after, limit)
 
 
 # The messages of one page: those from its first on to the next page's. (Outside the subquery, coalesce would keep
@@ -56,9 +52,9 @@ async def history(
 SHOWN = "SELECT coalesce(view, body) FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3"
 
 
-async def shown(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> str | None:
+async def shown(tx: ReadTx, conversation_id: str, seq: int) -> str | None:
     """Return a message as windows show it verbatim."""
-    found: str | None = await connection.fetchval(SHOWN, tenant, conversation_id, seq)
+    found: str | None = await tx.fetchval(SHOWN, conversation_id, seq)
     return found
 
 
@@ -73,9 +69,9 @@ SELECT {MESSAGE_FIELDS}, {_REFUSED} FROM messages m
 """
 
 
-async def page_messages(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> Sequence[Record]:
+async def page_messages(tx: ReadTx, conversation_id: str, page: int) -> Sequence[Record]:
     """Return the messages of a page, in order; none if there is no such page."""
-    return await connection.fetch(PAGE_MESSAGES, tenant, conversation_id, page)
+    return await tx.fetch(PAGE_MESSAGES, conversation_id, page)
 
 
 # The chains after some messages.
@@ -99,10 +95,8 @@ SELECT digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND se
 """
 
 
-async def chains(
-    connection: Connection, tenant: UUID, conversation_id: str, seqs: Sequence[int]
-) -> dict[int, bytes | None]:
-    rows = await connection.fetch(CHAINS, tenant, conversation_id, seqs)
+async def chains(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> dict[int, bytes | None]:
+    rows = await tx.fetch(CHAINS, conversation_id, seqs)
     return {row["seq"]: row["chain"] for row in rows}
 
 
@@ -116,19 +110,19 @@ class Told:
     """Zeros if it has none yet, which equals no digest."""
 
 
-async def newest_told(connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int) -> list[Told]:
+async def newest_told(tx: ReadTx, conversation_id: str, after: int, limit: int) -> list[Told]:
     """Return the newest told messages after ``after``, oldest first."""
-    rows = await connection.fetch(NEWEST_DIGESTS, tenant, conversation_id, after, limit)
+    rows = await tx.fetch(NEWEST_DIGESTS, conversation_id, after, limit)
     return [Told(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES)) for row in reversed(rows)]
 
 
-async def last_told(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> int:
+async def last_told(tx: ReadTx, conversation_id: str, through: int) -> int:
     """Return the seq of the last told message; 0 if there is none."""
-    return int(await connection.fetchval(LAST_TOLD, tenant, conversation_id, through) or 0)
+    return int(await tx.fetchval(LAST_TOLD, conversation_id, through) or 0)
 
 
-async def prompt_digests(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> list[bytes]:
-    rows = await connection.fetch(PROMPT_DIGESTS, tenant, conversation_id, through)
+async def prompt_digests(tx: ReadTx, conversation_id: str, through: int) -> list[bytes]:
+    rows = await tx.fetch(PROMPT_DIGESTS, conversation_id, through)
     return [row["digest"] or bytes(DIGEST_BYTES) for row in rows]
 
 
@@ -144,15 +138,13 @@ UPDATE conversations SET chain = $3, version = version + 1 WHERE tenant_id = $1 
 """
 
 
-async def set_chains(
-    connection: Connection, tenant: UUID, conversation_id: str, chains: Sequence[tuple[int, bytes, bytes]]
-) -> None:
+async def set_chains(tx: Tx, conversation_id: str, chains: Sequence[tuple[int, bytes, bytes]]) -> None:
     columns = [list(column) for column in zip(*chains, strict=True)]
-    await connection.execute(SET_CHAINS, tenant, conversation_id, *columns)
+    await tx.execute(SET_CHAINS, conversation_id, *columns)
 
 
-async def set_chain(connection: Connection, tenant: UUID, conversation_id: str, chain: bytes) -> None:
-    await connection.execute(SET_CHAIN, tenant, conversation_id, chain)
+async def set_chain(tx: Tx, conversation_id: str, chain: bytes) -> None:
+    await tx.execute(SET_CHAIN, conversation_id, chain)
 
 
 # A message with its place, for indexing it.
@@ -163,11 +155,9 @@ SELECT {MESSAGE_FIELDS}, m.conversation_id, c.uid, c.user_id
 """
 
 
-async def whole(
-    connection: Connection, tenant: UUID, conversation_id: str, uid: UUID, seq: int, *, locked: bool
-) -> Record | None:
+async def whole(tx: ReadTx, conversation_id: str, uid: UUID, seq: int, *, locked: bool) -> Record | None:
     sql = f"{WHOLE} FOR UPDATE OF m" if locked else WHOLE
-    return await connection.fetchrow(sql, tenant, conversation_id, uid, seq)
+    return await tx.fetchrow(sql, conversation_id, uid, seq)
 
 
 # The full texts of archived results, as they were sent.
@@ -178,8 +168,8 @@ SELECT a.id, t.content, t.nul_offsets FROM archives a
 """
 
 
-async def archived_texts(connection: Connection, tenant: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
-    rows = await connection.fetch(ARCHIVED_TEXTS, tenant, ids)
+async def archived_texts(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, str]:
+    rows = await tx.fetch(ARCHIVED_TEXTS, ids)
     size = sum(len(row["nul_offsets"]) for row in rows)
     return await run_in_thread_if_large(
         size, lambda: {row["id"]: with_nul(row["content"], row["nul_offsets"]) for row in rows}
@@ -205,8 +195,7 @@ SOME_PAGES = f"{_PAGES} p.page = ANY ($3::int[]) ORDER BY p.page"
 
 
 async def pages(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     conversation_id: str,
     *,
     some: Sequence[int] | None = None,
@@ -215,8 +204,8 @@ async def pages(
 ) -> Sequence[Record]:
     """Return pages in order: all after a page, or ``some``."""
     if some is not None:
-        return await connection.fetch(SOME_PAGES, tenant, conversation_id, some)
-    return await connection.fetch(PAGES, tenant, conversation_id, after, limit)
+        return await tx.fetch(SOME_PAGES, conversation_id, some)
+    return await tx.fetch(PAGES, conversation_id, after, limit)
 
 
 # One recall more of a page; nothing if there is no such page.
@@ -237,9 +226,9 @@ RETURNING count
 """
 
 
-async def count_recall(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
+async def count_recall(tx: Tx, conversation_id: str, page: int) -> bool:
     """Return whether the page is there. The conversation must be locked, so that counts follow each other."""
-    return await connection.fetchrow(RECALL, tenant, conversation_id, page) is not None
+    return await tx.fetchrow(RECALL, conversation_id, page) is not None
 
 
 # Messages by conversation and seq.
@@ -250,7 +239,7 @@ SELECT m.conversation_id, {MESSAGE_FIELDS}
 """
 
 
-async def by_place(connection: Connection, tenant: UUID, places: Sequence[tuple[str, int]]) -> Sequence[Record]:
+async def by_place(tx: ReadTx, places: Sequence[tuple[str, int]]) -> Sequence[Record]:
     if not places:
         return []
-    return await connection.fetch(BY_PLACE, tenant, [p[0] for p in places], [p[1] for p in places])
+    return await tx.fetch(BY_PLACE, [p[0] for p in places], [p[1] for p in places])

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from app.core.nul import replace_nul
 from app.core.search.narrowing import Narrowing
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.text.language import scalar
 
 
@@ -36,12 +36,12 @@ SELECT m.id FROM memories m
 """
 
 
-async def among(connection: Connection, tenant: UUID, owner: UUID, narrowing: Narrowing) -> list[UUID] | None:
+async def among(tx: ReadTx, owner: UUID, narrowing: Narrowing) -> list[UUID] | None:
     """Return the memories that pass; None if all do."""
     if not narrowing:
         return None
     topics = comparable(narrowing.topics)
-    rows = await connection.fetch(AMONG, tenant, owner, narrowing.roles, topics, narrowing.metadata, narrowing.types)
+    rows = await tx.fetch(AMONG, owner, narrowing.roles, topics, narrowing.metadata, narrowing.types)
     return [row["id"] for row in rows]
 
 

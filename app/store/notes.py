@@ -7,7 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 LIST = """
 SELECT id, seq, text, tokens, source, replaced, created_at FROM notes
@@ -15,13 +15,11 @@ SELECT id, seq, text, tokens, source, replaced, created_at FROM notes
 """
 
 
-async def browse(
-    connection: Connection, tenant: UUID, conversation_id: str, *, replaced: bool = False
-) -> Sequence[Record]:
+async def browse(tx: ReadTx, conversation_id: str, *, replaced: bool = False) -> Sequence[Record]:
     """List notes: those written by people first, then extracted ones, in conversation order; optionally ``replaced``
     ones.
     """
-    return await connection.fetch(LIST, tenant, conversation_id, replaced)
+    return await tx.fetch(LIST, conversation_id, replaced)
 
 
 NOTES_READ_MAX = 200
@@ -34,9 +32,9 @@ SELECT id, seq, text, source FROM notes
 """
 
 
-async def current(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> Sequence[Record]:
+async def current(tx: ReadTx, conversation_id: str, limit: int) -> Sequence[Record]:
     """Return the notes in force, newest first."""
-    return await connection.fetch(CURRENT, tenant, conversation_id, limit)
+    return await tx.fetch(CURRENT, conversation_id, limit)
 
 
 # Notes that a model found; and those that they replace, which must not have become a person's own meanwhile.
@@ -52,8 +50,7 @@ UPDATE notes SET replaced = $3
 
 
 async def find_more(
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     conversation_id: str,
     revision: int,
     new: Sequence[tuple[UUID, int, str, int]],
@@ -61,9 +58,9 @@ async def find_more(
 ) -> None:
     """Store the notes that a model found (id, seq, text and tokens of each), and retire those they replace."""
     if new:
-        await connection.execute(FIND_MORE, tenant, conversation_id, revision, *(zip(*new, strict=True)))
+        await tx.execute(FIND_MORE, conversation_id, revision, *(zip(*new, strict=True)))
     if replaced:
-        await connection.execute(REPLACE, tenant, conversation_id, revision, replaced)
+        await tx.execute(REPLACE, conversation_id, revision, replaced)
 
 
 INSERT = """
@@ -78,19 +75,15 @@ RETURNING id, seq, text, tokens, source, replaced, created_at
 DELETE = "DELETE FROM notes WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3 RETURNING id"
 
 
-async def insert(
-    connection: Connection, tenant: UUID, conversation_id: str, note: UUID, text: str, tokens: int
-) -> Record:
-    row = await connection.fetchrow(INSERT, tenant, conversation_id, note, text, tokens)
+async def insert(tx: Tx, conversation_id: str, note: UUID, text: str, tokens: int) -> Record:
+    row = await tx.fetchrow(INSERT, conversation_id, note, text, tokens)
     assert row is not None
     return row
 
 
-async def change(
-    connection: Connection, tenant: UUID, conversation_id: str, note: UUID, text: str, tokens: int
-) -> Record | None:
-    return await connection.fetchrow(CHANGE, tenant, conversation_id, note, text, tokens)
+async def change(tx: ReadTx, conversation_id: str, note: UUID, text: str, tokens: int) -> Record | None:
+    return await tx.fetchrow(CHANGE, conversation_id, note, text, tokens)
 
 
-async def delete(connection: Connection, tenant: UUID, conversation_id: str, note: UUID) -> bool:
-    return await connection.fetchrow(DELETE, tenant, conversation_id, note) is not None
+async def delete(tx: Tx, conversation_id: str, note: UUID) -> bool:
+    return await tx.fetchrow(DELETE, conversation_id, note) is not None

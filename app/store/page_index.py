@@ -10,7 +10,8 @@ from asyncpg import Record
 
 from app.core.window.contents import PageNames
 from app.core.window.topics import Topic, counted
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx, Tx
 
 MENTIONS_MAX = 200
 """The newest mentions are read; older topics are no longer of interest."""
@@ -23,11 +24,9 @@ RETURNING revision
 """
 
 
-async def begin_revision(
-    connection: Connection, tenant: UUID, conversation_id: str, uid: UUID, generation: int
-) -> int | None:
+async def begin_revision(tx: ReadTx, conversation_id: str, uid: UUID, generation: int) -> int | None:
     """Lock the conversation and return the revision for a new result; None if the result's basis is outdated."""
-    row = await connection.fetchrow(BEGIN, tenant, conversation_id, uid, generation)
+    row = await tx.fetchrow(BEGIN, conversation_id, uid, generation)
     return row["revision"] if row else None
 
 
@@ -143,8 +142,7 @@ SELECT c.revision, EXISTS (SELECT FROM i) AS is_stored FROM c
 
 
 async def index(
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     conversation_id: str,
     uid: UUID,
     generation: int,
@@ -155,8 +153,8 @@ async def index(
 
     ``mentions`` contains each topic once.
     """
-    row = await connection.fetchrow(
-        INDEX, tenant, conversation_id, uid, generation, new.page, new.source, new.model, new.title, new.title_tokens,
+    row = await tx.fetchrow(
+        INDEX, conversation_id, uid, generation, new.page, new.source, new.model, new.title, new.title_tokens,
         new.topics, new.seqs, new.lines, new.line_tokens, new.error, mentions,
     )  # fmt: skip
     return (row["revision"], row["is_stored"]) if row else (None, False)
@@ -167,8 +165,8 @@ SELECT source, error FROM page_index WHERE tenant_id = $1 AND conversation_id = 
 """
 
 
-async def exists(connection: Connection, tenant: UUID, conversation_id: str, page: int) -> bool:
-    return await connection.fetchrow(EXISTS, tenant, conversation_id, page) is not None
+async def exists(tx: ReadTx, conversation_id: str, page: int) -> bool:
+    return await tx.fetchrow(EXISTS, conversation_id, page) is not None
 
 
 # What the model wrote of some pages, as it was known at a revision.
@@ -178,13 +176,11 @@ SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
 """
 
 
-async def names(
-    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], revision: int
-) -> dict[int, PageNames]:
+async def names(tx: ReadTx, conversation_id: str, pages: Sequence[int], revision: int) -> dict[int, PageNames]:
     """Return titles and lines by page; pages without any are left out."""
     if not pages:
         return {}
-    rows = await connection.fetch(NAMES, tenant, conversation_id, pages, revision)
+    rows = await tx.fetch(NAMES, conversation_id, pages, revision)
     return {row["page"]: _names(row) for row in rows}
 
 
@@ -204,8 +200,8 @@ SELECT topic, count, page FROM topic_mentions
 
 
 async def topics(
-    connection: Connection, tenant: UUID, conversation_id: str, last_page: int, revision: int, limit: int = MENTIONS_MAX
+    tx: ReadTx, conversation_id: str, last_page: int, revision: int, limit: int = MENTIONS_MAX
 ) -> list[Topic]:
     """Return the topics of the newest ``limit`` mentions, the latest first."""
-    rows = await connection.fetch(MENTIONS, tenant, conversation_id, last_page, revision, limit)
+    rows = await tx.fetch(MENTIONS, conversation_id, last_page, revision, limit)
     return counted((row["topic"], row["count"], row["page"]) for row in rows)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 # Conversations of a user, in order of id.
 CONVERSATIONS = """
@@ -102,28 +102,22 @@ OWNER_OF_MEMORY = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2"
 PLACE_OF_ARCHIVE = "SELECT scope, conversation_id, seq FROM archives WHERE tenant_id = $1 AND id = $2"
 
 
-async def stored(
-    connection: Connection, tenant: UUID, conversation_id: str, seq: int | None, client_id: str | None
-) -> Record | None:
+async def stored(tx: ReadTx, conversation_id: str, seq: int | None, client_id: str | None) -> Record | None:
     """Return a message by its place, or by its client's id."""
     if seq is not None:
-        return await connection.fetchrow(STORED, tenant, conversation_id, seq)
-    return await connection.fetchrow(STORED_BY_CLIENT, tenant, conversation_id, client_id)
+        return await tx.fetchrow(STORED, conversation_id, seq)
+    return await tx.fetchrow(STORED_BY_CLIENT, conversation_id, client_id)
 
 
-async def named_notes(
-    connection: Connection, tenant: UUID, conversation_id: str, named: Sequence[tuple[int, str]]
-) -> list[UUID]:
+async def named_notes(tx: ReadTx, conversation_id: str, named: Sequence[tuple[int, str]]) -> list[UUID]:
     seqs, texts = [n[0] for n in named], [n[1] for n in named]
-    return [row["id"] for row in await connection.fetch(NAMED_NOTES, tenant, conversation_id, seqs, texts)]
+    return [row["id"] for row in await tx.fetch(NAMED_NOTES, conversation_id, seqs, texts)]
 
 
-async def drop_other_notes(
-    connection: Connection, tenant: UUID, conversation_id: str, named: Sequence[tuple[int, str]]
-) -> int:
+async def drop_other_notes(tx: Tx, conversation_id: str, named: Sequence[tuple[int, str]]) -> int:
     seqs, texts = [n[0] for n in named], [n[1] for n in named]
-    return int((await connection.execute(DROP_OTHER_NOTES, tenant, conversation_id, seqs, texts)).rsplit(" ", 1)[-1])
+    return int((await tx.execute(DROP_OTHER_NOTES, conversation_id, seqs, texts)).rsplit(" ", 1)[-1])
 
 
-async def date(connection: Connection, tenant: UUID, conversation_id: str, created_at: datetime) -> None:
-    await connection.execute(DATE, tenant, conversation_id, created_at)
+async def date(tx: Tx, conversation_id: str, created_at: datetime) -> None:
+    await tx.execute(DATE, conversation_id, created_at)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import takewhile
-from uuid import UUID
 
 from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.dialects.proxy import Candidate
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.store.messages import MESSAGE_FIELDS
 
 CANDIDATES_MAX = 20
@@ -37,12 +36,10 @@ FIND = _FIND.format(user="user_id = $2")
 FIND_NOBODYS = _FIND.format(user="user_id IS NULL AND $2::text IS NULL")
 
 
-async def candidates(
-    connection: Connection, tenant: UUID, user_id: str | None, ends: Sequence[bytes], last_question: bytes
-) -> list[Candidate]:
+async def candidates(tx: ReadTx, user_id: str | None, ends: Sequence[bytes], last_question: bytes) -> list[Candidate]:
     """Return the conversations that a question can continue, latest first."""
     sql = FIND if user_id is not None else FIND_NOBODYS
-    return [_candidate(row) for row in await connection.fetch(sql, tenant, user_id, ends, last_question)]
+    return [_candidate(row) for row in await tx.fetch(sql, user_id, ends, last_question)]
 
 
 def _candidate(row: Record) -> Candidate:
@@ -62,27 +59,25 @@ UPDATE messages SET client_id = NULL, body = $4 WHERE tenant_id = $1 AND convers
 """
 
 
-async def response_place(connection: Connection, tenant: UUID, response_id: str) -> tuple[str, int] | None:
+async def response_place(tx: ReadTx, response_id: str) -> tuple[str, int] | None:
     """Return the conversation and the seq of an answer."""
-    row = await connection.fetchrow(FIND_RESPONSE, tenant, response_id)
+    row = await tx.fetchrow(FIND_RESPONSE, response_id)
     return (row["conversation_id"], row["seq"]) if row else None
 
 
-async def forget_response(
-    connection: Connection, tenant: UUID, conversation_id: str, seq: int, response_id: str
-) -> bool:
+async def forget_response(tx: Tx, conversation_id: str, seq: int, response_id: str) -> bool:
     """Take an answer's id out of its message; return whether it had it."""
-    body = await connection.fetchval(LOCK_ANSWER, tenant, conversation_id, seq, response_id)
+    body = await tx.fetchval(LOCK_ANSWER, conversation_id, seq, response_id)
     if body is None:
         return False
     left = {name: value for name, value in json.loads(body).items() if value != response_id}
-    await connection.execute(FORGET_RESPONSE, tenant, conversation_id, seq, dumps(left))
+    await tx.execute(FORGET_RESPONSE, conversation_id, seq, dumps(left))
     return True
 
 
-async def question_before(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> list[Record]:
+async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[Record]:
     """Return the messages that an answer answers, newest first."""
-    rows = await told(connection, tenant, conversation_id, seq, BEFORE_MAX, newest_first=True)
+    rows = await told(tx, conversation_id, seq, BEFORE_MAX, newest_first=True)
     return list(takewhile(lambda row: row["role"] != "assistant", rows))
 
 
@@ -95,12 +90,10 @@ TOLD_BACK = f"{_TOLD} m.seq < $3 ORDER BY m.seq DESC LIMIT $4"
 TOLD_ANSWER = f"{_TOLD} m.client_id = $3"
 
 
-async def told(
-    connection: Connection, tenant: UUID, conversation_id: str, after: int, limit: int, *, newest_first: bool = False
-) -> list[Record]:
+async def told(tx: ReadTx, conversation_id: str, after: int, limit: int, *, newest_first: bool = False) -> list[Record]:
     """Return messages that callers know of, after a seq or, newest first, before it."""
-    return list(await connection.fetch(TOLD_BACK if newest_first else TOLD, tenant, conversation_id, after, limit))
+    return list(await tx.fetch(TOLD_BACK if newest_first else TOLD, conversation_id, after, limit))
 
 
-async def told_answer(connection: Connection, tenant: UUID, conversation_id: str, response_id: str) -> Record | None:
-    return await connection.fetchrow(TOLD_ANSWER, tenant, conversation_id, response_id)
+async def told_answer(tx: ReadTx, conversation_id: str, response_id: str) -> Record | None:
+    return await tx.fetchrow(TOLD_ANSWER, conversation_id, response_id)

@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from app.core.dialects.usage import Usage
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 KEPT = timedelta(days=30)
 PRUNED_AT_ONCE = 5_000
@@ -44,12 +44,12 @@ SELECT $1, c.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
 """
 
 
-async def record(connection: Connection, tenant: UUID, conversation_id: str, done: ProxiedRequest) -> None:
+async def record(tx: Tx, conversation_id: str, done: ProxiedRequest) -> None:
     usage = done.usage
     tokens = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) if usage else (None, None, None)
     error = done.error[:ERROR_CHARACTERS_MAX] if done.error is not None else None
-    await connection.execute(
-        RECORD, tenant, conversation_id, uuid7(), done.dialect, done.mode, done.model, done.calls, done.total_ms,
+    await tx.execute(
+        RECORD, conversation_id, uuid7(), done.dialect, done.mode, done.model, done.calls, done.total_ms,
         done.first_ms, done.first_seq, done.last_seq, done.window_tokens, *tokens, error,
     )  # fmt: skip
 
@@ -62,11 +62,9 @@ SELECT id, created_at, dialect, mode, model, calls, total_ms, first_ms, first_se
 """
 
 
-async def browse(
-    connection: Connection, tenant: UUID, conversation_id: str, before: UUID | None, limit: int
-) -> Sequence[Record]:
+async def browse(tx: ReadTx, conversation_id: str, before: UUID | None, limit: int) -> Sequence[Record]:
     """Return the newest ones before another, newest first."""
-    return await connection.fetch(BROWSE, tenant, conversation_id, before, limit)
+    return await tx.fetch(BROWSE, conversation_id, before, limit)
 
 
 # Those older than a UUIDv7 of that time; what is being erased goes with its conversation.
@@ -76,8 +74,8 @@ DELETE FROM proxied_requests WHERE tenant_id = $1 AND id = ANY (ARRAY(
 """
 
 
-async def prune(connection: Connection, tenant: UUID, now: datetime) -> bool:
+async def prune(tx: Tx, now: datetime) -> bool:
     """Forget old ones, some at a time; return whether there may be more."""
     milliseconds = int((now - KEPT).timestamp() * 1000)
-    done = await connection.execute(PRUNE, tenant, UUID(int=milliseconds << 80), PRUNED_AT_ONCE)
+    done = await tx.execute(PRUNE, UUID(int=milliseconds << 80), PRUNED_AT_ONCE)
     return done == f"DELETE {PRUNED_AT_ONCE}"

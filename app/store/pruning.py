@@ -9,7 +9,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.history.erasure import Forms
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 # Conversations with more messages than are kept, that are not pruned as far as that.
 LONG = """
@@ -18,8 +18,8 @@ SELECT id FROM conversations
 """
 
 
-async def long(connection: Connection, tenant: UUID, keep: int, after: str, limit: int) -> Sequence[Record]:
-    return await connection.fetch(LONG, tenant, keep, after, limit)
+async def long(tx: ReadTx, keep: int, after: str, limit: int) -> Sequence[Record]:
+    return await tx.fetch(LONG, keep, after, limit)
 
 
 # The next messages to prune, in order: beyond the number to keep, before the window's zones ($4), on pages that are
@@ -43,10 +43,8 @@ SELECT l.*, l.page > (SELECT indexed_through FROM c)
 """
 
 
-async def ready(
-    connection: Connection, tenant: UUID, conversation_id: str, keep: int, before: int, through: int, limit: int
-) -> list[Record]:
-    rows = await connection.fetch(READY, tenant, conversation_id, keep, before, through, limit)
+async def ready(tx: ReadTx, conversation_id: str, keep: int, before: int, through: int, limit: int) -> list[Record]:
+    rows = await tx.fetch(READY, conversation_id, keep, before, through, limit)
     waiting = next((i for i, row in enumerate(rows) if row["waits"]), len(rows))
     return rows[:waiting]
 
@@ -66,24 +64,22 @@ UPDATE messages
 ADVANCE = "UPDATE conversations SET pruned_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def passages(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> Sequence[Record]:
-    return await connection.fetch(PASSAGES, tenant, conversation_id, seq)
+async def passages(tx: ReadTx, conversation_id: str, seq: int) -> Sequence[Record]:
+    return await tx.fetch(PASSAGES, conversation_id, seq)
 
 
-async def keep(connection: Connection, tenant: UUID, memory: UUID, content: str, nul_offsets: Sequence[int]) -> None:
+async def keep(tx: Tx, memory: UUID, content: str, nul_offsets: Sequence[int]) -> None:
     """Let a passage keep its own text."""
-    await connection.execute(KEEP, tenant, memory, content, f"{{{','.join(map(str, nul_offsets))}}}")
+    await tx.execute(KEEP, memory, content, f"{{{','.join(map(str, nul_offsets))}}}")
 
 
-async def prune(
-    connection: Connection, tenant: UUID, conversation_id: str, seq: int, forms: Forms, tokens: int
-) -> None:
+async def prune(tx: Tx, conversation_id: str, seq: int, forms: Forms, tokens: int) -> None:
     """Replace a message's forms; its line, place and offsets stay. ``tokens`` is the size of the new forms."""
-    await connection.execute(PRUNE, tenant, conversation_id, seq, forms.body, forms.view, forms.anthropic, tokens)
+    await tx.execute(PRUNE, conversation_id, seq, forms.body, forms.view, forms.anthropic, tokens)
 
 
-async def advance(connection: Connection, tenant: UUID, conversation_id: str, through: int) -> None:
-    await connection.execute(ADVANCE, tenant, conversation_id, through)
+async def advance(tx: Tx, conversation_id: str, through: int) -> None:
+    await tx.execute(ADVANCE, conversation_id, through)
 
 
 # Conversations without any activity since a time.
@@ -91,9 +87,9 @@ OLD = "SELECT id FROM conversations WHERE tenant_id = $1 AND updated_at < $2 ORD
 COUNT_OLD = "SELECT count(*) FROM conversations WHERE tenant_id = $1 AND updated_at < $2"
 
 
-async def old(connection: Connection, tenant: UUID, since: datetime, limit: int) -> Sequence[Record]:
-    return await connection.fetch(OLD, tenant, since, limit)
+async def old(tx: ReadTx, since: datetime, limit: int) -> Sequence[Record]:
+    return await tx.fetch(OLD, since, limit)
 
 
-async def count_old(connection: Connection, tenant: UUID, since: datetime) -> int:
-    return int(await connection.fetchval(COUNT_OLD, tenant, since))
+async def count_old(tx: ReadTx, since: datetime) -> int:
+    return int(await tx.fetchval(COUNT_OLD, since))

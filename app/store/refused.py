@@ -10,7 +10,8 @@ from asyncpg import Record
 from app.core.conversation import Conversation
 from app.core.history.ingest import ConversationEnd
 from app.core.history.sync import INNER
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import calls_text
 
 # The newest question to the proxy, if nothing that callers know of follows it.
@@ -22,8 +23,8 @@ UPDATE conversations SET refused = true, version = version + 1
 
 async def mark(database: Database, tenant: UUID, conversation_id: str, uid: UUID) -> None:
     """Mark the unanswered question; nothing if it has an answer, or if the conversation is gone."""
-    async with database.begin(tenant) as connection:
-        await connection.execute(MARK, tenant, conversation_id, uid)
+    async with database.begin(tenant) as tx:
+        await tx.execute(MARK, conversation_id, uid)
 
 
 # A refused question's messages, and before them the call group that its first message belongs to.
@@ -35,8 +36,8 @@ SELECT seq, page, kind, call_group, coalesce(view, body) AS shown, full_before, 
 """
 
 
-async def question(connection: Connection, tenant: UUID, conversation_id: str, first: int) -> Sequence[Record]:
-    return await connection.fetch(QUESTION, tenant, conversation_id, first)
+async def question(tx: ReadTx, conversation_id: str, first: int) -> Sequence[Record]:
+    return await tx.fetch(QUESTION, conversation_id, first)
 
 
 # Messages that leave: they weigh nothing from now on, and a mark is their line. ($8: no caller's list has them.)
@@ -57,23 +58,21 @@ UPDATE conversations
 CHAIN = "SELECT chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3"
 
 
-async def chain_before(connection: Connection, tenant: UUID, conversation_id: str, seq: int) -> bytes | None:
+async def chain_before(tx: ReadTx, conversation_id: str, seq: int) -> bytes | None:
     """Return the chain before a message; None if it is not known."""
     if seq == 1:
         return b""
-    found: bytes | None = await connection.fetchval(CHAIN, tenant, conversation_id, seq - 1)
+    found: bytes | None = await tx.fetchval(CHAIN, conversation_id, seq - 1)
     return found
 
 
-async def leave(
-    connection: Connection, tenant: UUID, after: Conversation, first: int, line: tuple[str, int], *, unsaid: bool
-) -> None:
+async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], *, unsaid: bool) -> None:
     """Take the messages from ``first`` on out; ``after`` is the conversation then. ``unsaid``: its callers' lists do
     not have them.
     """
-    totals, place = after.totals, (tenant, after.id)
-    await connection.execute(
+    totals, place = after.totals, (tx.tenant, after.id)
+    await tx.connection.execute(
         LEAVE, *place, first, totals.full, totals.short, *line, unsaid, INNER, after.chain if unsaid else None
     )
     end: ConversationEnd = after.end
-    await connection.execute(WITHOUT, *place, totals.full, totals.short, end.group, calls_text(end), after.chain)
+    await tx.connection.execute(WITHOUT, *place, totals.full, totals.short, end.group, calls_text(end), after.chain)

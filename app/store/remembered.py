@@ -10,7 +10,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.search.narrowing import OWN_TYPES, Narrowing
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.store.narrowing import comparable, jsonb
 
 
@@ -52,11 +52,11 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FR
 """
 
 
-async def insert(connection: Connection, tenant: UUID, new: Remembered, *, embeds: bool) -> None:
+async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
-    await connection.execute(
-        INSERT, tenant, new.owner, new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
+    await tx.execute(
+        INSERT, new.owner, new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
         new.content, new.nul_offsets, new.keywords, new.metadata, new.source, new.sensitive, new.expires_at,
         new.created_at, ids, starts, lengths, terms, embeds,
     )  # fmt: skip
@@ -77,11 +77,11 @@ WINDOW whole AS (PARTITION BY w.id ORDER BY m.id)
 """
 
 
-async def contents(connection: Connection, tenant: UUID, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
+async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
     """Return the memories that some passages belong to, by passage."""
     if not ids:
         return {}
-    rows = await connection.fetch(CONTENTS, tenant, ids, sensitive)
+    rows = await tx.fetch(CONTENTS, ids, sensitive)
     wholes = {row["key"]: row for row in rows if row["is_whole"]}
     return {row["id"]: wholes[row["key"]] for row in rows}
 
@@ -109,8 +109,7 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keyw
 
 
 async def browse(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     owner: UUID,
     among: Narrowing,
     *,
@@ -123,16 +122,16 @@ async def browse(
     """List an owner's memories, newest first, with the first ``characters`` of each. Roles do not apply to them."""
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
-    return await connection.fetch(
-        LIST, tenant, owner, types, sensitive, conversation_uid, topics, among.metadata, limit, characters, after
+    return await tx.fetch(
+        LIST, owner, types, sensitive, conversation_uid, topics, among.metadata, limit, characters, after
     )
 
 
 OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL"
 
 
-async def owner(connection: Connection, tenant: UUID, memory: UUID) -> UUID | None:
-    owner_id: UUID | None = await connection.fetchval(OWNER, tenant, memory)
+async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
+    owner_id: UUID | None = await tx.fetchval(OWNER, memory)
     return owner_id
 
 
@@ -143,11 +142,9 @@ RETURNING owner, type
 """
 
 
-async def delete(
-    connection: Connection, tenant: UUID, memory: UUID, *, owner: UUID | None = None, sensitive: bool
-) -> UUID | None:
+async def delete(tx: Tx, memory: UUID, *, owner: UUID | None = None, sensitive: bool) -> UUID | None:
     """Delete a memory with its passages and vectors; return its owner, or None if ``owner`` (any, if None) lacks it."""
-    row = await connection.fetchrow(DELETE, tenant, memory, owner, sensitive)
+    row = await tx.fetchrow(DELETE, memory, owner, sensitive)
     return row["owner"] if row else None
 
 
@@ -164,10 +161,10 @@ SELECT DISTINCT owner FROM (
 """
 
 
-async def owners_of_expired(connection: Connection, tenant: UUID) -> list[UUID]:
-    return [row["owner"] for row in await connection.fetch(OWNERS_OF_EXPIRED, tenant)]
+async def owners_of_expired(tx: ReadTx) -> list[UUID]:
+    return [row["owner"] for row in await tx.fetch(OWNERS_OF_EXPIRED)]
 
 
-async def delete_expired(connection: Connection, tenant: UUID, owner: UUID) -> int:
+async def delete_expired(tx: ReadTx, owner: UUID) -> int:
     """Delete some of an owner's expired memories and return how many. The owner must be locked."""
-    return len(await connection.fetch(DELETE_EXPIRED, tenant, owner))
+    return len(await tx.fetch(DELETE_EXPIRED, owner))

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,14 @@ async def record(
     calls: int = 1,
 ) -> None:
     """Record calls in a transaction of their own as soon as the provider has answered, whatever becomes of the job."""
-    async with database.begin(tenant) as connection:
-        await add(connection, tenant, conversation_id, kind, Spent(calls, prompt_tokens, completion_tokens))
+    async with database.begin(tenant) as tx:
+        await add(tx, conversation_id, kind, Spent(calls, prompt_tokens, completion_tokens))
 
 
-async def add(connection: Connection, tenant: UUID, conversation_id: str | None, kind: str, spent: Spent) -> None:
+async def add(tx: Tx, conversation_id: str | None, kind: str, spent: Spent) -> None:
     """Add to the totals."""
     tokens = max(spent.prompt_tokens, 0), max(spent.completion_tokens, 0)
-    await connection.execute(RECORD, tenant, conversation_id, kind, spent.calls, *tokens)
+    await tx.execute(RECORD, conversation_id, kind, spent.calls, *tokens)
 
 
 _SUMS = """kind, sum(calls)::bigint AS calls, sum(prompt_tokens)::bigint AS prompt_tokens,
@@ -62,14 +63,14 @@ TOTALS = f"SELECT {_SUMS} FROM spending WHERE tenant_id = $1 GROUP BY kind"
 TOTALS_OF = f"SELECT {_SUMS} FROM conversation_spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind"
 
 
-async def totals(connection: Connection, tenant: UUID) -> dict[str, Spent]:
+async def totals(tx: ReadTx) -> dict[str, Spent]:
     """Return the totals of all time, by kind of work."""
-    return _read(await connection.fetch(TOTALS, tenant))
+    return _read(await tx.fetch(TOTALS))
 
 
-async def totals_of(connection: Connection, tenant: UUID, conversation_id: str) -> dict[str, Spent]:
+async def totals_of(tx: ReadTx, conversation_id: str) -> dict[str, Spent]:
     """Return the totals of one conversation, by kind of work."""
-    return _read(await connection.fetch(TOTALS_OF, tenant, conversation_id))
+    return _read(await tx.fetch(TOTALS_OF, conversation_id))
 
 
 def _read(rows: Sequence[Record]) -> dict[str, Spent]:

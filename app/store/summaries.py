@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from asyncpg import Record
 
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 
 VERSIONS_LOOKED_AT = 50
 """More than a window's body could make due."""
@@ -30,9 +29,9 @@ SELECT version, through_seq, text, tokens, model FROM summaries
 """
 
 
-async def newest(connection: Connection, tenant: UUID, conversation_id: str) -> Summary:
+async def newest(tx: ReadTx, conversation_id: str) -> Summary:
     """Return the newest version; one that covers nothing if there is none."""
-    row = await connection.fetchrow(NEWEST, tenant, conversation_id)
+    row = await tx.fetchrow(NEWEST, conversation_id)
     return Summary(**row) if row else Summary()
 
 
@@ -45,14 +44,14 @@ RETURNING version
 COVER = "UPDATE conversations SET summary_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def insert(connection: Connection, tenant: UUID, conversation_id: str, new: Summary, revision: int) -> bool:
+async def insert(tx: Tx, conversation_id: str, new: Summary, revision: int) -> bool:
     """Return whether it was stored; False if there is such a version already."""
-    row = await connection.fetchrow(
-        INSERT, tenant, conversation_id, new.version, new.through_seq, revision, new.text, new.tokens, new.model
+    row = await tx.fetchrow(
+        INSERT, conversation_id, new.version, new.through_seq, revision, new.text, new.tokens, new.model
     )
     if row is None:
         return False
-    await connection.execute(COVER, tenant, conversation_id, new.through_seq)
+    await tx.execute(COVER, conversation_id, new.through_seq)
     return True
 
 
@@ -62,6 +61,6 @@ SELECT version, through_seq, text, tokens, model, created_at FROM summaries
 """
 
 
-async def browse(connection: Connection, tenant: UUID, conversation_id: str, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, conversation_id: str, limit: int) -> Sequence[Record]:
     """Return the newest versions, the newest first."""
-    return await connection.fetch(LIST, tenant, conversation_id, limit)
+    return await tx.fetch(LIST, conversation_id, limit)

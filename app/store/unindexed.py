@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 
 UNINDEXED_MAX = 10_000
 """The bound of each count."""
@@ -17,9 +17,9 @@ SELECT (SELECT count(*) FROM (
 """
 
 
-async def count(connection: Connection, tenant: UUID) -> tuple[int, bool]:
+async def count(tx: ReadTx) -> tuple[int, bool]:
     """Return the count, and whether there may be more."""
-    row = await connection.fetchrow(UNINDEXED, tenant)
+    row = await tx.fetchrow(UNINDEXED)
     assert row is not None
     return row["pages"] + row["memories"], UNINDEXED_MAX in (row["pages"], row["memories"])
 
@@ -33,5 +33,5 @@ SELECT count(*) FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND 
 """
 
 
-async def without_vector(connection: Connection, tenant: UUID, owner: UUID, conversation_id: str) -> int:
-    return int(await connection.fetchval(WITHOUT_VECTOR, tenant, owner, conversation_id))
+async def without_vector(tx: ReadTx, owner: UUID, conversation_id: str) -> int:
+    return int(await tx.fetchval(WITHOUT_VECTOR, owner, conversation_id))

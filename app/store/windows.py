@@ -14,7 +14,8 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout
 from app.core.window.contents import Line
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import (
     CONVERSATION_FIELDS,
     EPOCH_FIELDS,
@@ -121,7 +122,7 @@ class WindowParts:
 
 
 async def load(
-    database: Database | Connection,
+    database: Database | ReadTx,
     tenant: UUID,
     conversation_id: str,
     layout_of: tuple[UUID, Layout] | None,
@@ -253,9 +254,9 @@ SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.ful
 """
 
 
-async def entries(connection: Connection, tenant: UUID, conversation: Conversation, reach: int) -> list[Entry]:
+async def entries(tx: ReadTx, conversation: Conversation, reach: int) -> list[Entry]:
     bound = max(0, conversation.totals.short - reach)
-    rows = await connection.fetch(ENTRIES, tenant, conversation.id, bound)
+    rows = await tx.fetch(ENTRIES, conversation.id, bound)
     return [Entry(*row) for row in rows]
 
 
@@ -279,14 +280,12 @@ SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
 """
 
 
-async def lines(
-    connection: Connection, tenant: UUID, conversation_id: str, pages: Sequence[int], before: int
-) -> dict[int, list[Line]]:
+async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int) -> dict[int, list[Line]]:
     """Return at most LINES_PER_PAGE lines for each page; messages without a line are left out."""
     by_page: dict[int, list[Line]] = {}
     if not pages:
         return by_page
-    rows = await connection.fetch(LINES, tenant, conversation_id, pages, before, LINES_PER_PAGE)
+    rows = await tx.fetch(LINES, conversation_id, pages, before, LINES_PER_PAGE)
     for row in rows:
         if row["line"] and row["kind"] != "prompt":
             role = "tool" if row["kind"] == "result" else row["role"]
@@ -310,17 +309,17 @@ ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
 """
 
 
-async def store_epoch(connection: Connection, tenant: UUID, conversation_id: str, available: int, epoch: Epoch) -> None:
+async def store_epoch(tx: Tx, conversation_id: str, available: int, epoch: Epoch) -> None:
     """Keep an epoch of the conversation's own budget. (A number is met twice only after the budget changed.)"""
     layout = epoch.layout
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
     head = dumps(asdict(epoch.head))
-    await connection.execute(STORE_EPOCH, tenant, conversation_id, layout.number, available, head, *columns)
+    await tx.execute(STORE_EPOCH, conversation_id, layout.number, available, head, *columns)
 
 
 STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"
 
 
-async def stored_head(connection: Connection, tenant: UUID, conversation_id: str, number: int) -> Head:
-    row = await connection.fetchrow(STORED_HEAD, tenant, conversation_id, number)
+async def stored_head(tx: ReadTx, conversation_id: str, number: int) -> Head:
+    row = await tx.fetchrow(STORED_HEAD, conversation_id, number)
     return read_head(row["head"]) if row else Head()

@@ -40,13 +40,11 @@ async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation
     _require_write(viewer)
     title = " ".join(form.get("title", "").split()) or None
     parse_model(ConversationChange, {"title": title})
-    async with runtime.database.begin(viewer.tenant) as connection:
-        found = await conversations.lock(connection, viewer.tenant, conversation_id, bound_to=viewer.user_id)
+    async with runtime.database.begin(viewer.tenant) as tx:
+        found = await conversations.lock(tx, conversation_id, bound_to=viewer.user_id)
         if found is None:
             raise conversations.unknown()
-        await conversations.change(
-            connection, viewer.tenant, found, replace(conversations.unchanged(found), title=title)
-        )
+        await conversations.change(tx, found, replace(conversations.unchanged(found), title=title))
     runtime.caches.forget_conversation(viewer.tenant, conversation_id)
     return RedirectResponse(addresses(request).conversation(conversation_id), 303)
 
@@ -56,9 +54,9 @@ async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation
     """Erase a conversation and everything derived from it."""
     await read_form(request)
     _require_write(viewer)
-    async with runtime.database.begin(viewer.tenant) as connection:
-        found = await erasing.lock(connection, viewer.tenant, conversation_id, bound_to=viewer.user_id)
-        done = await erasing_whole.erase_conversation(Transaction(runtime, connection, viewer.tenant), found)
+    async with runtime.database.begin(viewer.tenant) as tx:
+        found = await erasing.lock(tx, conversation_id, bound_to=viewer.user_id)
+        done = await erasing_whole.erase_conversation(Transaction(runtime, tx), found)
     runtime.forget_erased(viewer.tenant, {conversation_id, *done.touched})
     return RedirectResponse(addresses(request)(), 303)
 
@@ -99,8 +97,8 @@ def _to_notes(request: Request, conversation_id: str) -> Response:
 
 @router.get("/memories/{memory_key}")
 async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        found = await searching.memory(connection, viewer.tenant, memory_key, viewer.scope, sensitive=viewer.sensitive)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        found = await searching.memory(tx, memory_key, viewer.scope, sensitive=viewer.sensitive)
     if found is None:
         raise errors.NotFound("There is no such memory.")
     memory = await anyio.to_thread.run_sync(searching.detail, found)
@@ -116,8 +114,8 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
     content = form.get("content", "").replace("\r\n", "\n")
     if not content.strip():
         raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
-    async with runtime.database.begin(viewer.tenant) as connection:
-        tx = Transaction(runtime, connection, viewer.tenant)
+    async with runtime.database.begin(viewer.tenant) as tx:
+        tx = Transaction(runtime, tx)
         key, done = await rewording.reword(tx, memory_key, viewer.scope, content, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("memories", key), 303)
@@ -127,8 +125,8 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
 async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     await read_form(request)
     _require_write(viewer)
-    async with runtime.database.begin(viewer.tenant) as connection:
-        tx = Transaction(runtime, connection, viewer.tenant)
+    async with runtime.database.begin(viewer.tenant) as tx:
+        tx = Transaction(runtime, tx)
         _, done = await erasing.erase_memory(tx, memory_key, viewer.scope, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("search"), 303)

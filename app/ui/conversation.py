@@ -17,7 +17,7 @@ from app.core.model import Context, Format
 from app.core.window.budget import BUDGET_MAX, model_window
 from app.core.window.render import origins
 from app.core.window.topics import Topic
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
 from app.services.conversations import growing
@@ -120,11 +120,11 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
     """Return the values for the template of a view."""
     gathered = {"conversation": inspect.conversation_view(conversation), "show": place.show, "form": form}
     windows = await _windows(runtime, tenant, conversation, form) if place.show in MADE else {}
-    async with runtime.database.snapshot(tenant) as connection:
-        at = runtime, connection, tenant, conversation
+    async with runtime.database.snapshot(tenant) as tx:
+        at = runtime, tx, conversation
         match place.show:
             case "window":
-                points = await growing.last_turns(connection, tenant, conversation)
+                points = await growing.last_turns(tx, conversation)
                 parts: dict[str, Any] = {"points": points, "chart": pictures.chart(points)}
             case "messages":
                 parts = {}
@@ -203,37 +203,33 @@ def _count(made: Made) -> int:
     return len(made.answer["messages"]) if made.answer else 0
 
 
-async def _pages(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation, part: int
-) -> dict[str, Any]:
-    contents = await inspect.contents_view(runtime, connection, tenant, conversation)
+async def _pages(runtime: Runtime, tx: ReadTx, conversation: Conversation, part: int) -> dict[str, Any]:
+    contents = await inspect.contents_view(runtime, tx, conversation)
     return {
         "contents": contents,
         "entries": Part.of(contents["entries"], part, ENTRIES_SHOWN),
-        "pages": await newest_pages(connection, tenant, conversation, conversation.totals.last_page),
+        "pages": await newest_pages(tx, conversation, conversation.totals.last_page),
     }
 
 
-async def _archives(_: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
-    archived = await archives.browse(connection, tenant, archives.Filter(conversation.id), limit=ARCHIVES_SHOWN + 1)
+async def _archives(_: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
+    archived = await archives.browse(tx, archives.Filter(conversation.id), limit=ARCHIVES_SHOWN + 1)
     return {
         "archives": [archiving.view(row) for row in archived[:ARCHIVES_SHOWN]],
         "more_archives": len(archived) > ARCHIVES_SHOWN,
     }
 
 
-async def _memory(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+async def _memory(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     return {
-        "notes": await notes.browse(connection, tenant, conversation.id),
-        "summary": await inspect.summary_view(runtime, connection, tenant, conversation),
-        "topics": await _topics(connection, tenant, conversation),
+        "notes": await notes.browse(tx, conversation.id),
+        "summary": await inspect.summary_view(runtime, tx, conversation),
+        "topics": await _topics(tx, conversation),
     }
 
 
-async def _requests(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation, part: int
-) -> dict[str, Any]:
-    rows = await proxied_requests.browse(connection, tenant, conversation.id, None, REQUESTS_READ)
+async def _requests(runtime: Runtime, tx: ReadTx, conversation: Conversation, part: int) -> dict[str, Any]:
+    rows = await proxied_requests.browse(tx, conversation.id, None, REQUESTS_READ)
     found = [request_view(row, runtime.proxying.prices) for row in rows]
     return {
         "requests": Part.of(found, part, REQUESTS_SHOWN),
@@ -243,34 +239,30 @@ async def _requests(
     }
 
 
-async def _work(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
-    summary = await inspect.summary_view(runtime, connection, tenant, conversation)
+async def _work(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
+    summary = await inspect.summary_view(runtime, tx, conversation)
     return {
         "reach": conversation.indexed_through,
         "summary_lag": summary["lag"],
-        "working": await progress.status_view(connection, tenant, conversation),
+        "working": await progress.status_view(tx, conversation),
         "has_embedder": runtime.embedder is not None,
-        "jobs": grouped(await table.browse(connection, tenant, conversation.id, JOBS_READ)),
+        "jobs": grouped(await table.browse(tx, conversation.id, JOBS_READ)),
     }
 
 
-async def newest_pages(
-    connection: Connection, tenant: UUID, conversation: Conversation, last: int
-) -> list[dict[str, Any]]:
+async def newest_pages(tx: ReadTx, conversation: Conversation, last: int) -> list[dict[str, Any]]:
     """Return the newest pages up to ``last``, newest first."""
     numbers = range(max(1, last - PAGES_SHOWN + 1), last + 1)
-    return list(reversed(await some_pages(connection, tenant, conversation, numbers)))
+    return list(reversed(await some_pages(tx, conversation, numbers)))
 
 
-async def some_pages(
-    connection: Connection, tenant: UUID, conversation: Conversation, numbers: Sequence[int]
-) -> list[dict[str, Any]]:
+async def some_pages(tx: ReadTx, conversation: Conversation, numbers: Sequence[int]) -> list[dict[str, Any]]:
     """Return the wanted pages in order, with the model's titles where there are any."""
-    rows = await messages.pages(connection, tenant, conversation.id, some=numbers)
-    names = await page_index.names(connection, tenant, conversation.id, numbers, inspect.ALL)
+    rows = await messages.pages(tx, conversation.id, some=numbers)
+    names = await page_index.names(tx, conversation.id, numbers, inspect.ALL)
     return [inspect.page_item(row, names.get(row["page"])) for row in rows]
 
 
-async def _topics(connection: Connection, tenant: UUID, conversation: Conversation) -> list[Topic]:
-    topics = await page_index.topics(connection, tenant, conversation.id, inspect.ALL, inspect.ALL)
+async def _topics(tx: ReadTx, conversation: Conversation) -> list[Topic]:
+    topics = await page_index.topics(tx, conversation.id, inspect.ALL, inspect.ALL)
     return sorted(topics, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]

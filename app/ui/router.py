@@ -14,7 +14,7 @@ from app.api.http.callers import knock
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.core.conversation import Conversation
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
 from app.services.memory import archiving, searching
@@ -67,13 +67,13 @@ async def conversation_list_page(request: Request, runtime: Wired, viewer: Viewi
     user = viewer.user_id if viewer.user_id is not None else params["user"] or None
     order = Order.read(params["sort"])
     after = order.decode(cursor)
-    async with runtime.database.snapshot(viewer.tenant) as connection:
+    async with runtime.database.snapshot(viewer.tenant) as tx:
         wanted = conversation_list.Filter(user, params["q"] or None)
         rows = await conversation_list.browse(
-            connection, viewer.tenant, wanted, after, CONVERSATIONS_SHOWN + 1, order.key, ascending=order.ascending
+            tx, wanted, after, CONVERSATIONS_SHOWN + 1, order.key, ascending=order.ascending
         )
-        count = await conversation_list.count(connection, viewer.tenant) if viewer.user_id is None else None
-        users = await _users(connection, viewer)
+        count = await conversation_list.count(tx) if viewer.user_id is None else None
+        users = await _users(tx, viewer)
     last = rows[CONVERSATIONS_SHOWN - 1] if len(rows) > CONVERSATIONS_SHOWN else None
     return await page(
         request, "conversations.html", section="conversations", viewer=viewer, asked=params, count=count, order=order,
@@ -82,9 +82,9 @@ async def conversation_list_page(request: Request, runtime: Wired, viewer: Viewi
     )  # fmt: skip
 
 
-async def _users(connection: Connection, viewer: Viewer) -> list[str]:
+async def _users(tx: ReadTx, viewer: Viewer) -> list[str]:
     """Return the users to choose from; a key that is bound to one has no choice."""
-    return [] if viewer.user_id is not None else await conversation_list.recent_users(connection, viewer.tenant)
+    return [] if viewer.user_id is not None else await conversation_list.recent_users(tx)
 
 
 @router.get("/conversations/{conversation_id}")
@@ -99,13 +99,13 @@ async def conversation_page(
 
 
 async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Conversation:
-    async with opened as connection:
-        return await _mine(connection, viewer, conversation_id)
+    async with opened as tx:
+        return await _mine(tx, viewer, conversation_id)
 
 
-async def _mine(connection: Connection, viewer: Viewer, conversation_id: str) -> Conversation:
+async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversation:
     """Return a conversation that the viewer may see. Raises NotFound."""
-    conversation = await conversations.get(connection, viewer.tenant, conversation_id)
+    conversation = await conversations.get(tx, conversation_id)
     if viewer.user_id is not None and conversation.user_id != viewer.user_id:
         raise conversations.unknown()
     return conversation
@@ -115,10 +115,10 @@ async def _mine(connection: Connection, viewer: Viewer, conversation_id: str) ->
 async def page_list(
     request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = 2**31 - 1
 ) -> Response:
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        conversation = await _mine(connection, viewer, conversation_id)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        conversation = await _mine(tx, viewer, conversation_id)
         last = max(0, min(before - 1, conversation.totals.last_page))
-        rows = await one.newest_pages(connection, viewer.tenant, conversation, last)
+        rows = await one.newest_pages(tx, conversation, last)
     first = rows[-1]["page"] if rows else 0
     return await page(
         request, "pages.html", section="conversations", viewer=viewer,
@@ -133,10 +133,10 @@ async def page_in_full(
 ) -> Response:
     if not 1 <= number < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        conversation = await _mine(connection, viewer, conversation_id)
-        view = await inspect.page_view(connection, viewer.tenant, conversation, number)
-        (item,) = await one.some_pages(connection, viewer.tenant, conversation, [number])
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        conversation = await _mine(tx, viewer, conversation_id)
+        view = await inspect.page_view(tx, conversation, number)
+        (item,) = await one.some_pages(tx, conversation, [number])
     return await page(
         request, "page.html", section="conversations", viewer=viewer,
         conversation=inspect.conversation_view(conversation), book_page=view, item=item,
@@ -150,11 +150,9 @@ async def archive_list(
     request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, cursor: Cursor = None
 ) -> Response:
     after = cursors.decode_id(cursor)
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        conversation = await _mine(connection, viewer, conversation_id)
-        rows = await archives.browse(
-            connection, viewer.tenant, archives.Filter(conversation.id), after=after, limit=ARCHIVES_SHOWN + 1
-        )
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        conversation = await _mine(tx, viewer, conversation_id)
+        rows = await archives.browse(tx, archives.Filter(conversation.id), after=after, limit=ARCHIVES_SHOWN + 1)
     views = [archiving.view(row) for row in rows[:ARCHIVES_SHOWN]]
     return await page(
         request, "archives.html", section="conversations", viewer=viewer,
@@ -170,8 +168,8 @@ async def archive_page(
     params = query_of(request, {"query": 2_000})
     ready = await searching.ready(runtime, viewer.tenant, params["query"]) if params["query"] else None
     part = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        loaded = await archiving.load(connection, viewer.tenant, None, uuid, part)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        loaded = await archiving.load(tx, None, uuid, part)
     if loaded is None:
         raise errors.NotFound("There is no such archive.")
     archive = await archiving.shown(runtime, loaded)
@@ -188,8 +186,8 @@ async def archive_page(
 @router.get("/search")
 async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     params = query_of(request, {"query": 2_000, "user": 128, "conversation": 128, "type": 40})
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        users = await _users(connection, viewer)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        users = await _users(tx, viewer)
     if viewer.user_id is not None:
         params["user"] = viewer.user_id
     elif len(users) == 1 and not params["user"] and not params["conversation"]:
@@ -226,10 +224,10 @@ async def _found(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> di
 async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     if viewer.user_id is not None:
         raise errors.NotFound("This key is bound to one user and cannot see jobs, which cover all users.")
-    async with runtime.database.snapshot(viewer.tenant) as connection:
-        work = await progress.jobs_view(runtime, connection, viewer.tenant)
-        rows = await table.browse(connection, viewer.tenant, None, JOBS_READ + 1)
-        dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        work = await progress.jobs_view(runtime, tx)
+        rows = await table.browse(tx, None, JOBS_READ + 1)
+        dead = await table.dead_letters(tx, None, JOBS_READ)
     return await page(
         request, "jobs.html", section="jobs", viewer=viewer, work=work, dead=grouped(dead),
         rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
@@ -243,15 +241,15 @@ async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Respo
     line = (await read_form(request)).get("line")
     if not viewer.may_retry:
         raise errors.Forbidden("Retrying jobs requires a key with the scope admin.")
-    async with runtime.database.begin(viewer.tenant) as connection:
+    async with runtime.database.begin(viewer.tenant) as tx:
         if line is None:
-            await table.retry_some(connection, viewer.tenant, JOBS_RETRIED)
+            await table.retry_some(tx, JOBS_RETRIED)
         else:
-            dead = await table.dead_letters(connection, viewer.tenant, None, JOBS_READ)
+            dead = await table.dead_letters(tx, None, JOBS_READ)
             for jobs in grouped(dead):
                 if jobs.line == line:
                     for job in jobs.ids:
-                        await table.revive(connection, viewer.tenant, job)
+                        await table.revive(tx, job)
     return RedirectResponse(addresses(request)("jobs"), 303)
 
 

@@ -189,7 +189,7 @@ async def test_one_process_stores_appends_in_the_order_they_came(
     made = runtime(settings, database, counter)
     texts = [f"message {number}" for number in range(30)]
     await asyncio.gather(*(say(made, ANN, "c", [user(text)]) for text in texts))
-    async with database.snapshot(ANN) as connection:
-        rows = await connection.fetch("SELECT body::json ->> 'content' FROM messages ORDER BY seq")
+    async with database.snapshot(ANN) as tx:
+        rows = await tx.connection.fetch("SELECT body::json ->> 'content' FROM messages ORDER BY seq")
     assert [row[0] for row in rows] == texts
     assert not made.queues

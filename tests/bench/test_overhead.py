@@ -13,7 +13,6 @@ import pytest
 from app.caches import QUERY_VECTORS_CACHED
 from app.core.scope import owner_of
 from app.core.search.relevance import score_of
-from app.postgres.database import Connection
 from app.postgres.tenants import DEFAULT_TENANT
 from app.services.memory.searching import named_in
 from app.store import memories

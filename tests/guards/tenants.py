@@ -12,7 +12,8 @@ from app.core.messages import Limits, read
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
@@ -52,31 +53,30 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
             await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
-    async with made.database.begin(tenant) as connection:
+    async with made.database.begin(tenant) as tx:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, Usage(1000, 900, 20))
-        await proxied_requests.record(connection, tenant, "c", sent)
-        await notes.insert(connection, tenant, "c", uuid7(), f"note of {tenant}", 9)
-        await learn(connection, tenant, "c")
+        await proxied_requests.record(tx, "c", sent)
+        await notes.insert(tx, "c", uuid7(), f"note of {tenant}", 9)
+        await learn(tx, "c")
         for name, user in (("proxied", "u"), ("nobodys", None)):
-            await connection.execute(
+            await tx.execute(
                 "INSERT INTO conversations (tenant_id, id, uid, user_id, system, chain, asked, answered)"
-                " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')",
-                tenant, name, user, f"prompt of {tenant}",
+                " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user, f"prompt of {tenant}",
             )  # fmt: skip
-        await connection.execute(
-            "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", tenant, str(tenant)
+        await tx.execute(
+            "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )
 
 
-async def learn(connection: Connection, tenant: UUID, conversation: str) -> None:
+async def learn(tx: Tx, conversation: str) -> None:
     """What jobs write: an index of the first page, a topic, a note and a summary."""
-    text = f"said of {tenant}"
+    text = f"said of {tx.tenant}"
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
-    found = await conversations.get(connection, tenant, conversation)
+    found = await conversations.get(tx, conversation)
     place = (conversation, found.uid, found.totals.generation)
-    assert (await page_index.index(connection, tenant, *place, index, [text]))[1]
-    await notes.find_more(connection, tenant, conversation, 1, [(uuid7(), 1, text, 9)], [])
-    assert await summaries.insert(connection, tenant, conversation, summaries.Summary(1, 4, text, 9, "m"), 1)
+    assert (await page_index.index(tx, *place, index, [text]))[1]
+    await notes.find_more(tx, conversation, 1, [(uuid7(), 1, text, 9)], [])
+    assert await summaries.insert(tx, conversation, summaries.Summary(1, 4, text, 9, "m"), 1)
 
 
 async def fill(

@@ -91,11 +91,11 @@ async def test_reads_of_a_long_conversation_are_bounded(name: str, statistics: s
     if name in NEEDS_STATISTICS and statistics == "no statistics":
         pytest.skip("until the tables are analyzed the planner may take the wrong index")
     sql, arguments = STATEMENTS[name]
-    async with database.snapshot(DEFAULT_TENANT) as connection:
-        await connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        await connection.execute(f"PREPARE guarded AS {sql}")
-        plan = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({arguments})")
-        await connection.execute("DEALLOCATE guarded")
+    async with database.snapshot(DEFAULT_TENANT) as tx:
+        await tx.connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        await tx.connection.execute(f"PREPARE guarded AS {sql}")
+        plan = await tx.connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({arguments})")
+        await tx.connection.execute("DEALLOCATE guarded")
     assert sum(read(node) for node in nodes(json.loads(plan)[0]["Plan"])) <= READ_MAX
 
 
@@ -116,9 +116,9 @@ def read(node: dict[str, Any]) -> float:
 async def test_a_window_reads_four_tables_however_much_is_archived(database: Database) -> None:
     """Placeholders stand in the messages: no archive, passage or page is looked at, and notes only without an epoch."""
     sql, arguments = STATEMENTS["window"]
-    async with database.snapshot(DEFAULT_TENANT) as connection:
-        await connection.execute(f"PREPARE guarded AS {sql}")
-        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({arguments})")
-        await connection.execute("DEALLOCATE guarded")
+    async with database.snapshot(DEFAULT_TENANT) as tx:
+        await tx.connection.execute(f"PREPARE guarded AS {sql}")
+        plan = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({arguments})")
+        await tx.connection.execute("DEALLOCATE guarded")
     found = {node["Relation Name"] for node in nodes(json.loads(plan)[0]["Plan"]) if "Relation Name" in node}
     assert found == {"conversations", "epochs", "messages", "notes"}

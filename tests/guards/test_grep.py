@@ -20,11 +20,11 @@ pytestmark = pytest.mark.anyio
 async def test_a_pattern_that_takes_too_long_is_stopped_in_the_database(database: Database) -> None:
     pattern = grepping.pattern_of("(a{0,255}b?){0,39}c", is_regex=True)
     with pytest.raises(TooSlow):
-        async with database.snapshot(ANN) as connection:
-            await grep.limit(connection, 0.001)
-            await grep.matches(connection, ["ab" * 50_000] * 20, pattern)
-    async with database.snapshot(ANN) as connection:  # the connection can be used again, without the limit
-        assert await connection.fetchval("SHOW statement_timeout") == "5s"
+        async with database.snapshot(ANN) as tx:
+            await grep.limit(tx, 0.001)
+            await grep.matches(tx, ["ab" * 50_000] * 20, pattern)
+    async with database.snapshot(ANN) as tx:  # the connection can be used again, without the limit
+        assert await tx.connection.fetchval("SHOW statement_timeout") == "5s"
 
 
 async def test_a_pattern_without_literal_parts_reads_the_newest_messages_only(

@@ -265,10 +265,10 @@ async def shared(postgres: EmbeddedPostgres, seeded: None) -> AsyncIterator[Data
 async def _populated(found: Runtime) -> Runtime:
     for tenant in (ANN, BOB):
         await populate(found, tenant)
-        async with found.database.begin(tenant) as connection:
-            await keys.insert(connection, tenant, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
+        async with found.database.begin(tenant) as tx:
+            await keys.insert(tx, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
             fact = remembering.MemoryRequest(f"fact of {tenant}", "fact", user_id="u")
-            await remembering.remember(found, connection, tenant, fact)
+            await remembering.remember(found, tx, fact)
     return found
 
 
@@ -276,17 +276,17 @@ async def _populated(found: Runtime) -> Runtime:
 async def test_a_read_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = READS[name]
     for own, other in ((ANN, BOB), (BOB, ANN)):
-        async with shared.begin(own) as connection:
-            assert str(other) not in str(seen := await connection.fetch(sql, own, *arguments))
+        async with shared.begin(own) as tx:
+            assert str(other) not in str(seen := await tx.fetch(sql, *arguments))
             assert seen, "it finds its own"
-            assert await connection.fetch(sql, other, *arguments) == []
+            assert await tx.connection.fetch(sql, other, *arguments) == []
 
 
 @pytest.mark.parametrize("name", NONE_OF_ITS_OWN)
 async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = NONE_OF_ITS_OWN[name]
-    async with shared.begin(ANN) as connection:
-        assert await connection.fetch(sql, BOB, *arguments) == []
+    async with shared.begin(ANN) as tx:
+        assert await tx.connection.fetch(sql, BOB, *arguments) == []
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -296,126 +296,126 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
     sql, arguments = CHANGES[name]
     question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
     before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
-    async with shared.begin(ANN) as connection:
-        assert (await connection.execute(sql, BOB, *arguments)).endswith(" 0")
+    async with shared.begin(ANN) as tx:
+        assert (await tx.connection.execute(sql, BOB, *arguments)).endswith(" 0")
     assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
 
 
 async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtime) -> None:
-    async with made.database.begin(BOB) as connection:
-        [row] = await connection.fetch("SELECT id, scope FROM archives")
-        assert await archives.read(connection, BOB, row["scope"], row["id"], 0, 10)
-        assert len(await messages.archived_texts(connection, BOB, [row["id"]])) == 1
-        assert len(await archives.fresh(connection, BOB, "c", [row["id"]], 1_000_000)) == 1
-        whole = await archives.whole(connection, BOB, row["id"], locked=True)
+    async with made.database.begin(BOB) as tx:
+        [row] = await tx.connection.fetch("SELECT id, scope FROM archives")
+        assert await archives.read(tx, row["scope"], row["id"], 0, 10)
+        assert len(await messages.archived_texts(tx, [row["id"]])) == 1
+        assert len(await archives.fresh(tx, "c", [row["id"]], 1_000_000)) == 1
+        whole = await archives.whole(tx, row["id"], locked=True)
         assert whole
-        assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"])
-        assert await memories.archive_indexed(connection, BOB, row["id"])
-        assert await memories.message_indexed(connection, BOB, "c", 4)
-        assert await messages.whole(connection, BOB, "c", whole["uid"], 4, locked=True)
-    async with made.database.begin(ANN) as connection:
+        assert await tx.fetchval(archives.CONTENT, whole["scope"], whole["digest"])
+        assert await memories.archive_indexed(tx, row["id"])
+        assert await memories.message_indexed(tx, "c", 4)
+        assert await messages.whole(tx, "c", whole["uid"], 4, locked=True)
+    async with made.database.begin(ANN) as tx:
         for tenant in (ANN, BOB):
-            assert await archives.whole(connection, tenant, row["id"], locked=False) is None
-            assert await archives.fresh(connection, tenant, "c", [row["id"]], 1_000_000) == []
-            assert await connection.fetchval(archives.CONTENT, tenant, whole["scope"], b"d") is None
-            assert await memories.archive_indexed(connection, tenant, row["id"]) == 0
-            assert await messages.whole(connection, tenant, "c", whole["uid"], 4, locked=False) is None
-        assert await connection.fetchval(archives.CONTENT, BOB, whole["scope"], whole["digest"]) is None
-        assert await memories.message_indexed(connection, BOB, "c", 4) == 0
+            assert await archives.whole(tx, row["id"], locked=False) is None
+            assert await archives.fresh(tx, "c", [row["id"]], 1_000_000) == []
+            assert await tx.fetchval(archives.CONTENT, whole["scope"], b"d") is None
+            assert await memories.archive_indexed(tx, row["id"]) == 0
+            assert await messages.whole(tx, "c", whole["uid"], 4, locked=False) is None
+        assert await tx.fetchval(archives.CONTENT, whole["scope"], whole["digest"]) is None
+        assert await memories.message_indexed(tx, "c", 4) == 0
         for tenant in (ANN, BOB):
-            assert await archives.read(connection, tenant, row["scope"], row["id"], 0, 10) is None
-            assert await messages.archived_texts(connection, tenant, [row["id"]]) == {}
-        counted = await connection.fetchrow(conversations.COUNT_ROWS, BOB, "c")
+            assert await archives.read(tx, row["scope"], row["id"], 0, 10) is None
+            assert await messages.archived_texts(tx, [row["id"]]) == {}
+        counted = await tx.fetchrow(conversations.COUNT_ROWS, "c")
         assert set(dict(counted or {}).values()) == {0}
-        assert await connection.fetchval(conversation_list.COUNT, BOB) == 0
-        found = await windows.stored_head(connection, BOB, "c", 31)
+        assert await tx.fetchval(conversation_list.COUNT) == 0
+        found = await windows.stored_head(tx, "c", 31)
         assert found == Head()
 
 
 async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
-    async with made.database.begin(BOB) as connection:
-        [archive] = await archives.browse(connection, BOB, archives.Filter("c"), limit=10)
-        [passage, *_] = await connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
-        [note, *_] = await notes.browse(connection, BOB, "c")
+    async with made.database.begin(BOB) as tx:
+        [archive] = await archives.browse(tx, archives.Filter("c"), limit=10)
+        [passage, *_] = await tx.connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
+        [note, *_] = await notes.browse(tx, "c")
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
-        assert await archives.passages(connection, BOB, wanted)
-        assert (await memories.search(connection, BOB, passage["owner"], memories.Scoring(terms)))[1]
-        assert await memories.find(connection, BOB, passage["id"])
-    async with made.database.begin(ANN) as connection:
+        assert await archives.passages(tx, wanted)
+        assert (await memories.search(tx, passage["owner"], memories.Scoring(terms)))[1]
+        assert await memories.find(tx, passage["id"])
+    async with made.database.begin(ANN) as tx:
         for tenant in (ANN, BOB):
-            assert await archives.passages(connection, tenant, wanted) == {}
+            assert await archives.passages(tx, wanted) == {}
             for statement in (erasing.CARDS, portable.CARDS):
-                assert await connection.fetch(statement, tenant, [archive["id"]]) == []
-            assert await connection.fetch(portable.PLACE_OF_ARCHIVE, tenant, archive["id"]) == []
-            assert await memories.find(connection, tenant, passage["id"]) is None
-            assert await notes.change(connection, tenant, "c", note["id"], "forged", 1) is None
-            assert not await notes.delete(connection, tenant, "c", note["id"])
-            gone = await archives.delete(connection, tenant, archive["id"], archive["scope"])
+                assert await tx.fetch(statement, [archive["id"]]) == []
+            assert await tx.fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
+            assert await memories.find(tx, passage["id"]) is None
+            assert await notes.change(tx, "c", note["id"], "forged", 1) is None
+            assert not await notes.delete(tx, "c", note["id"])
+            gone = await archives.delete(tx, archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(connection, BOB, passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
-        assert await archives.expired(connection, BOB) == []
-        assert await connection.fetch(portable.ARCHIVES, BOB, "c", "u:u", UUID(int=0), 10) == []
+        assert await memories.search(tx, passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
+        assert await archives.expired(tx) == []
+        assert await tx.fetch(portable.ARCHIVES, "c", "u:u", UUID(int=0), 10) == []
 
 
 async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
     made: Runtime, superuser: asyncpg.Connection
 ) -> None:
-    async with made.database.begin(BOB) as connection:
+    async with made.database.begin(BOB) as tx:
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
-        key = (await remembering.remember(made, connection, BOB, wanted))[0].key
-    async with made.database.begin(BOB) as connection:
-        assert set(await remembered.contents(connection, BOB, [key], sensitive=False)) == {key}
+        key = (await remembering.remember(made, tx, wanted))[0].key
+    async with made.database.begin(BOB) as tx:
+        assert set(await remembered.contents(tx, [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
-    async with made.database.begin(ANN) as connection:
+    async with made.database.begin(ANN) as tx:
         for tenant in (ANN, BOB):
-            assert await remembered.contents(connection, tenant, [key], sensitive=True) == {}
-            assert await remembered.delete(connection, tenant, key, sensitive=True) is None
-            assert await connection.fetch(portable.OWNER_OF_MEMORY, BOB, key) == []
-            assert await connection.fetch(portable.MEMORIES, BOB, None, owner_of("u:u"), UUID(int=0), True, 9) == []
-            assert await remembered.owners_of_expired(connection, BOB) == []
-            assert await remembered.delete_expired(connection, tenant, owner_of("u:u")) == 0
-    async with made.database.begin(BOB) as connection:
-        assert await remembered.delete_expired(connection, BOB, owner_of("u:u")) == 1
+            assert await remembered.contents(tx, [key], sensitive=True) == {}
+            assert await remembered.delete(tx, key, sensitive=True) is None
+            assert await tx.fetch(portable.OWNER_OF_MEMORY, key) == []
+            assert await tx.fetch(portable.MEMORIES, None, owner_of("u:u"), UUID(int=0), True, 9) == []
+            assert await remembered.owners_of_expired(tx) == []
+            assert await remembered.delete_expired(tx, owner_of("u:u")) == 0
+    async with made.database.begin(BOB) as tx:
+        assert await remembered.delete_expired(tx, owner_of("u:u")) == 1
 
 
 async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
     made: Runtime, superuser: asyncpg.Connection
 ) -> None:
     first, model = UUID(int=0), embeddings.model_id("m", 2)
-    async with made.database.begin(BOB) as connection:
-        [memory, *_] = await connection.fetch("SELECT id, owner FROM memories ORDER BY id")
-        assert await embeddings.adopt(connection, BOB, "m", 2) == model
-        assert (await embeddings.mark(connection, BOB, model, first, 1_000)).owners == [memory["owner"]]
-        assert await embeddings.waiting(connection, BOB, memory["owner"], 10)
-        assert await embeddings.any_waiting(connection, BOB, memory["owner"], [memory["id"]])
-        assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {memory["id"]: []}
-        await embeddings.write(connection, BOB, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
+    async with made.database.begin(BOB) as tx:
+        [memory, *_] = await tx.connection.fetch("SELECT id, owner FROM memories ORDER BY id")
+        assert await embeddings.adopt(tx, "m", 2) == model
+        assert (await embeddings.mark(tx, model, first, 1_000)).owners == [memory["owner"]]
+        assert await embeddings.waiting(tx, memory["owner"], 10)
+        assert await embeddings.any_waiting(tx, memory["owner"], [memory["id"]])
+        assert await embeddings.nul_offsets(tx, [memory["id"]]) == {memory["id"]: []}
+        await embeddings.write(tx, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
     tables = ("embeddings", "embedding_models", "unembedded")
     before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
-    async with made.database.begin(ANN) as connection:
-        assert await embeddings.current(connection, BOB) is None
-        assert await embeddings.current_name(connection, BOB) is None
-        assert list(await embeddings.waiting(connection, BOB, memory["owner"], 10)) == []
-        assert not await embeddings.any_waiting(connection, BOB, memory["owner"], [memory["id"]])
-        assert await embeddings.nul_offsets(connection, BOB, [memory["id"]]) == {}
-        assert (await embeddings.mark(connection, BOB, model, first, 10)).owners == ()
+    async with made.database.begin(ANN) as tx:
+        assert await embeddings.current(tx) is None
+        assert await embeddings.current_name(tx) is None
+        assert list(await embeddings.waiting(tx, memory["owner"], 10)) == []
+        assert not await embeddings.any_waiting(tx, memory["owner"], [memory["id"]])
+        assert await embeddings.nul_offsets(tx, [memory["id"]]) == {}
+        assert (await embeddings.mark(tx, model, first, 10)).owners == ()
         for tenant in (ANN, BOB):
             vectors = [(memory["id"], [1.0, 0.0])]
-            await embeddings.write(connection, tenant, memory["owner"], model, vectors, [memory["id"]])
-        await connection.execute(embeddings.RETIRE, BOB, UUID(int=1))
+            await embeddings.write(tx, memory["owner"], model, vectors, [memory["id"]])
+        await tx.execute(embeddings.RETIRE, UUID(int=1))
     assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        async with made.database.begin(ANN) as connection:
-            await embeddings.adopt(connection, BOB, "other", 2)
+        async with made.database.begin(ANN) as tx:
+            await embeddings.adopt(tx, "other", 2)
 
 
 async def test_rows_for_another_tenant_cannot_be_inserted(made: Runtime) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            async with made.database.begin(ANN) as connection:
-                await connection.execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)", BOB)
+            async with made.database.begin(ANN) as tx:
+                await tx.connection.execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)", BOB)
 
 
 async def test_without_a_tenant_there_are_no_rows(made: Runtime) -> None:
@@ -425,13 +425,13 @@ async def test_without_a_tenant_there_are_no_rows(made: Runtime) -> None:
 
 
 async def test_the_row_of_another_tenant_cannot_be_changed(made: Runtime) -> None:
-    async with made.database.begin(ANN) as connection:
-        assert len(await connection.fetch("SELECT FROM tenants")) == 2
+    async with made.database.begin(ANN) as tx:
+        assert len(await tx.connection.fetch("SELECT FROM tenants")) == 2
         for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
-            assert await connection.execute(f"{statement} WHERE tenant_id = $1", BOB) in ("UPDATE 0", "DELETE 0")
+            assert await tx.connection.execute(f"{statement} WHERE tenant_id = $1", BOB) in ("UPDATE 0", "DELETE 0")
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        async with made.database.begin(ANN) as connection:
-            await connection.execute(keys.DEMAND, BOB, "forged")
+        async with made.database.begin(ANN) as tx:
+            await tx.connection.execute(keys.DEMAND, BOB, "forged")
 
 
 async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Runtime) -> None:

@@ -10,8 +10,9 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.transactions import Tx
 from app.store import (
     appending,
     conversation_list,
@@ -93,7 +94,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Connection]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
     await fill(superuser, BOB, "c", 2000, others=300)
     await fill(superuser, ANN, "c", LENGTH, others=1000)
     await superuser.execute(
@@ -137,15 +138,15 @@ def steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from steps(part)
 
 
-async def test_statements_find_their_rows_by_index(connection: Connection) -> None:
+async def test_statements_find_their_rows_by_index(tx: Tx) -> None:
     """By index conditions: what is only filtered has been read. Prepared statements may turn to generic plans."""
     for index, (plan, name) in enumerate(product(("custom", "generic"), STATEMENTS)):
         sql, arguments = STATEMENTS[name]
-        await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE s{index} AS {sql}")
+        await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE s{index} AS {sql}")
         execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
-        await connection.execute("SAVEPOINT before")
-        [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
-        await connection.execute("ROLLBACK TO before")
+        await tx.connection.execute("SAVEPOINT before")
+        [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
+        await tx.connection.execute("ROLLBACK TO before")
         whole = json.loads(row[0])[0]["Plan"]
         for step in steps(whole):
             assert step["Node Type"] != "Seq Scan" or not step["Actual Loops"], f"{name}: {step}"
@@ -166,18 +167,18 @@ async def test_a_plan_made_for_small_tables_reads_no_row_twice_in_larger_ones(
     if before:
         await fill(superuser, ANN, "b", before, others=before // 4, analyze=False)
     database = await Database.connect(postgres.app_dsn, pool_size=1)
-    async with database.begin(ANN) as connection:
-        await connection.execute("SET plan_cache_mode = force_generic_plan")
+    async with database.begin(ANN) as tx:
+        await tx.connection.execute("SET plan_cache_mode = force_generic_plan")
         for index, (sql, arguments) in enumerate(STATEMENTS.values()):
-            await connection.execute(f"PREPARE s{index} AS {sql}")
-            await connection.execute(f"EXPLAIN EXECUTE s{index}({', '.join(map(literal, arguments))})")
+            await tx.connection.execute(f"PREPARE s{index} AS {sql}")
+            await tx.connection.execute(f"EXPLAIN EXECUTE s{index}({', '.join(map(literal, arguments))})")
     await fill(superuser, ANN, "c", LENGTH, others=1000, analyze=False)
-    async with database.begin(ANN) as connection:
+    async with database.begin(ANN) as tx:
         for index, (name, (_, arguments)) in enumerate(STATEMENTS.items()):
             execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
-            await connection.execute("SAVEPOINT before")
-            [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
-            await connection.execute("ROLLBACK TO before")
+            await tx.connection.execute("SAVEPOINT before")
+            [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
+            await tx.connection.execute("ROLLBACK TO before")
             for step in steps(json.loads(row[0])[0]["Plan"]):
                 if "Relation Name" in step:
                     rows = step["Actual Rows"] + step.get("Rows Removed by Filter", 0)
@@ -194,7 +195,7 @@ def literal(value: object) -> str:
     return f"'{text}'"
 
 
-async def test_erasing_a_conversation_finds_dependents_by_index(connection: Connection) -> None:
+async def test_erasing_a_conversation_finds_dependents_by_index(tx: Tx) -> None:
     found: dict[str, tuple[str, tuple[object, ...]]] = {
         table: (sql, (ANN, "c", 1, 2000)) for table, sql in conversations.DELETE_STRETCH.items()
     }
@@ -202,30 +203,30 @@ async def test_erasing_a_conversation_finds_dependents_by_index(connection: Conn
     found["answers that name one thing"] = (kept_answers.ANSWERS_NAMING_FEW, (ANN, [UUID(int=1)], UUID(int=2), "k"))
     found["answers of tools"] = (kept_answers.ANSWERS_SAID, (ANN, UUID(int=2), "k"))
     found["answers that speak of an archive"] = (kept_answers.ANSWERS_SHOWING, (ANN, [UUID(int=2)], "x"))
-    await connection.execute("SET LOCAL enable_seqscan = off")  # some of the tables are empty here
+    await tx.connection.execute("SET LOCAL enable_seqscan = off")  # some of the tables are empty here
     for name, (sql, arguments) in found.items():
-        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
+        text = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
         plan = list(steps(json.loads(text)[0]["Plan"]))
         assert "Seq Scan" not in [step["Node Type"] for step in plan], name
         if name.startswith("answers"):
             assert "idempotency_owner_idx" in [step.get("Index Name") for step in plan], name
 
 
-async def test_an_append_finds_its_conversation_by_index(connection: Connection) -> None:
+async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
     many = appending.FEW + 1
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
             shape = appending.StatementShape(new, count, rest, rest, rest, rest, rest, embeds, once)
-            nodes = await _nodes(connection, appending.append_sql(shape))
+            nodes = await _nodes(tx, appending.append_sql(shape))
             assert "Seq Scan" not in nodes, shape
             assert new or nodes & {"Index Scan", "Index Only Scan"}, shape
 
 
-async def _nodes(connection: Connection, sql: str) -> set[str]:
+async def _nodes(tx: Tx, sql: str) -> set[str]:
     """What the plan of an append is made of. The rows that it would store are NULLs; what it looks up is not."""
-    kinds = [kind.name for kind in (await connection.prepare(sql)).get_parameters()]
+    kinds = [kind.name for kind in (await tx.prepare(sql)).get_parameters()]
     arguments = (str(ANN), *map(_some, kinds[1:5]), *([None] * len(kinds[5:])))
-    text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
+    text = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
     return {step["Node Type"] for step in steps(json.loads(text)[0]["Plan"])}
 
 

@@ -68,8 +68,8 @@ async def remember(superuser: asyncpg.Connection, hidden: int) -> None:
 
 
 async def found(database: Database, scoring: Scoring, where: Filter, limit: int) -> Hits:
-    async with database.search_snapshot(ANN) as connection:
-        return await memories.search(connection, ANN, OWNER, scoring, where, limit=limit)
+    async with database.search_snapshot(ANN) as tx:
+        return await memories.search(tx, OWNER, scoring, where, limit=limit)
 
 
 @pytest.mark.parametrize("hidden", [0, 300, 800])

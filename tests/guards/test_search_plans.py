@@ -10,8 +10,9 @@ import asyncpg
 import pytest
 
 from app.ids import uuid7
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.transactions import Tx
 from app.store import embeddings, memories
 from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memories import Filter, Meaning, Scoring
@@ -33,7 +34,7 @@ ARGUMENTS = (
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Connection]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
     """A huge owner, a small one and others in one tenant; a huge one of the same name in another."""
     await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
     for tenant, owner, size in (
@@ -89,9 +90,7 @@ def vector(seed: str) -> str:
 @pytest.mark.parametrize("owner", [HUGE_OWNER, SMALL_OWNER])
 @pytest.mark.parametrize("name", ["BY_WORDS", "SEARCH"])
 @pytest.mark.parametrize("parts", [0, 3])
-async def test_a_search_reads_covering_indexes_once(
-    connection: Connection, name: str, owner: UUID, plan: str, parts: int
-) -> None:
+async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UUID, plan: str, parts: int) -> None:
     terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou')))}}}'"
     arguments = [f"'{ANN}'", f"'{owner}'", terms, *ARGUMENTS]
     if name == "SEARCH":
@@ -99,10 +98,10 @@ async def test_a_search_reads_covering_indexes_once(
     arguments += ([terms] if name == "BY_WORDS" else [terms, f"'{vector('part')}'"]) * parts
     searching = statement(parts, vectors=name == "SEARCH")
     # Where one owner has most of a table, reading all of it is as good; that is not what is asked.
-    await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
-    await connection.execute(f"PREPARE {name} AS {searching}")
-    [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name}({', '.join(arguments)})")
-    await connection.execute(f"DEALLOCATE {name}")
+    await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
+    await tx.connection.execute(f"PREPARE {name} AS {searching}")
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name}({', '.join(arguments)})")
+    await tx.connection.execute(f"DEALLOCATE {name}")
     plan_made = list(steps(json.loads(row[0])[0]["Plan"]))
     for step in plan_made:  # "scored" has a row for each memory
         assert step.get("CTE Name") != "scored" or step["Actual Loops"] == 1, "all are read for each that is returned"
@@ -121,13 +120,13 @@ async def test_a_search_reads_covering_indexes_once(
         assert step["Actual Rows"] <= (HUGE if owner == HUGE_OWNER else SMALL), step
 
 
-async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(connection: Connection) -> None:
+async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: Tx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
-    own = {row["id"] for row in await connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
+    own = {row["id"] for row in await tx.connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
     terms = bm25.query("green tea")
     for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
         hits, total, *_ = await memories.search(
-            connection, ANN, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), Filter(score_min=-1e9), limit=100
+            tx, ANN, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), Filter(score_min=-1e9), limit=100
         )
         assert total == len(hits) == SMALL
         assert {hit.id for hit in hits} == own
@@ -135,16 +134,16 @@ async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(connection: 
 
 @pytest.mark.parametrize("plan", ["custom", "generic"])
 async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
-    connection: Connection, superuser: asyncpg.Connection, plan: str
+    tx: Tx, superuser: asyncpg.Connection, plan: str
 ) -> None:
     """A new user with an import's worth of memories, before the statistics are made anew: one row is expected."""
     new, size = UUID(int=3), 3_000
     await remember(superuser, ANN, new, size)
     arguments = [f"'{ANN}'", f"'{new}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
-    await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
-    await connection.execute(f"PREPARE search AS {statement(0, vectors=True)}")
-    [row] = await connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
-    await connection.execute("DEALLOCATE search")
+    await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
+    await tx.connection.execute(f"PREPARE search AS {statement(0, vectors=True)}")
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
+    await tx.connection.execute("DEALLOCATE search")
     scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
     read = {step["Relation Name"]: step for step in scans if step["Actual Rows"] == size}
     assert set(read) == {"memories", "embeddings"}
@@ -166,12 +165,12 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     await superuser.execute("SET session_replication_role = replica")
     await remember(superuser, ANN, owner, before)
     database = await Database.connect(postgres.app_dsn, pool_size=1)
-    async with database.search_snapshot(ANN) as connection:
-        await connection.execute(f"PREPARE search AS {statement(0, vectors=vectors)}")
-        assert len(await connection.fetch(execute)) == min(before, 10)
+    async with database.search_snapshot(ANN) as tx:
+        await tx.connection.execute(f"PREPARE search AS {statement(0, vectors=vectors)}")
+        assert len(await tx.connection.fetch(execute)) == min(before, 10)
     await remember(superuser, ANN, owner, size - before)
-    async with database.search_snapshot(ANN) as connection:
-        [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
+    async with database.search_snapshot(ANN) as tx:
+        [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
     await database.close()
     plan = json.loads(row[0])[0]["Plan"]
     scans = [step for step in steps(plan) if "Relation Name" in step]
@@ -182,8 +181,8 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= size + 5 * looked_up, json.dumps(scans)
 
 
-async def test_an_owner_of_another_tenant_has_nothing_here(connection: Connection) -> None:
+async def test_an_owner_of_another_tenant_has_nothing_here(tx: Tx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
     for more in (None, meaning):
-        assert await memories.search(connection, BOB, HUGE_OWNER, Scoring(terms, more)) == ([], 0, 0.0, 0)
+        assert await memories.search(tx, BOB, HUGE_OWNER, Scoring(terms, more)) == ([], 0, 0.0, 0)

@@ -29,20 +29,17 @@ async def work(database: Database) -> dict[UUID, dict[str, dict[str, Any]]]:
     ids = {state: uuid7() for state in ("waiting", "running", "expired", "dead")}
     found: dict[UUID, dict[str, dict[str, Any]]] = {}
     for tenant in (ANN, BOB):
-        async with database.begin(tenant) as connection:
+        async with database.begin(tenant) as tx:
             for state, uid in ids.items():
-                await connection.execute(
-                    "INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", tenant, state, uid
-                )
-                await connection.execute(
+                await tx.execute("INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", state, uid)
+                await tx.execute(
                     "INSERT INTO work (tenant_id, kind, subject, id, lane, conversation_id, token, claimed, due,"
-                    " failed_at, error) VALUES ($1, 'page', $2, $3, 'llm', $2, $4, 1, now() + $5, $6, $7)",
-                    tenant, state, uid, uid if state in ("running", "expired") else None,
+                    " failed_at, error) VALUES ($1, 'page', $2, $3, 'llm', $2, $4, 1, now() + $5, $6, $7)", state, uid, uid if state in ("running", "expired") else None,
                     A_MINUTE if state == "running" else -5 * A_MINUTE,
-                    await connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
+                    await tx.connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
                 )  # fmt: skip
-            await connection.execute(spending.RECORD, tenant, "waiting", "page", 1, 2, 3)
-            rows = await connection.fetch("SELECT * FROM work WHERE tenant_id = $1", tenant)
+            await tx.execute(spending.RECORD, "waiting", "page", 1, 2, 3)
+            rows = await tx.fetch("SELECT * FROM work WHERE tenant_id = $1")
         found[tenant] = {row["subject"]: dict(row) for row in rows}
     return found
 
@@ -108,10 +105,10 @@ async def test_no_statement_touches_another_tenant(
     assert "tenant_id" in sql
     given = arguments({state: row["id"] for state, row in work[ANN].items()})[sql]
     before = await fingerprint(superuser, BOB)
-    async with database.begin(ANN) as connection:
-        nothing = await connection.fetch(sql, BOB, *given)
+    async with database.begin(ANN) as tx:
+        nothing = await tx.connection.fetch(sql, BOB, *given)
         assert not nothing or (name in COUNTING and not any(nothing[0].values()))
-        own = await connection.fetch(sql, ANN, *given)
+        own = await tx.fetch(sql, *given)
         assert str(BOB) not in str(own)
     assert await fingerprint(superuser, BOB) == before
     changes = sql.lstrip().startswith(("UPDATE", "DELETE", "WITH"))
@@ -133,10 +130,10 @@ async def test_no_work_is_inserted_for_another_tenant(
         given = tuple([getattr(new, column)] for column in enqueue.COLUMNS)
     before = await fingerprint(superuser, BOB)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        async with database.begin(ANN) as connection:
-            await connection.execute(sql, BOB, *given)
-    async with database.begin(ANN) as connection:
-        await connection.execute(sql, ANN, *given)
+        async with database.begin(ANN) as tx:
+            await tx.connection.execute(sql, BOB, *given)
+    async with database.begin(ANN) as tx:
+        await tx.execute(sql, *given)
     assert await fingerprint(superuser, BOB) == before
 
 
@@ -145,8 +142,8 @@ async def test_claiming_sees_the_tenants_own_work_only(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], *, is_analysed: bool
 ) -> None:
     """The statements set the tenant in their LIMIT, which must come before the first row; on cached plans too."""
-    async with database.begin(BOB) as connection:
-        await connection.execute("UPDATE work SET lane = 'embedding' WHERE tenant_id = $1", BOB)
+    async with database.begin(BOB) as tx:
+        await tx.execute("UPDATE work SET lane = 'embedding' WHERE tenant_id = $1")
     if is_analysed:
         await superuser.execute("ANALYZE work")
     for _ in range(8):  # PostgreSQL turns to a generic plan after five

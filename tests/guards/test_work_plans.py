@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.postgres.database import ORDERED, Connection, Database
+from app.postgres.database import ORDERED, Database
+from app.postgres.transactions import Tx
 from app.queue import depths, table
 from app.store import spending, unindexed
 from tests.guards.tenants import ANN, BOB
@@ -67,7 +68,7 @@ EXECUTIONS = 8
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Connection]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
     await fill(superuser, BACKLOG)
     await superuser.execute("ANALYZE work")
     async with database.begin(ANN) as opened:
@@ -84,10 +85,10 @@ async def fill(superuser: asyncpg.Connection, rows: int) -> None:
         await superuser.execute(FILL.format(tenant=tenant, rows=several))
 
 
-async def test_a_backlog_is_not_read_from_end_to_end(connection: Connection) -> None:
+async def test_a_backlog_is_not_read_from_end_to_end(tx: Tx) -> None:
     for plan, name in product(("custom", "generic"), STATEMENTS):
-        await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; {prepare(plan, name)}")
-        await assert_found_by_index(connection, plan, name)
+        await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; {prepare(plan, name)}")
+        await assert_found_by_index(tx, plan, name)
 
 
 @pytest.mark.parametrize("left", [0, 1])
@@ -97,16 +98,16 @@ async def test_late_work_is_found_after_many_empty_polls(
     """Plans that PostgreSQL would keep were made for a table that it knew to be all but empty."""
     await fill(superuser, left)
     await superuser.execute("VACUUM ANALYZE work")
-    async with database.begin(ANN) as connection:
+    async with database.begin(ANN) as tx:
         for name in UNCEASING:
-            await connection.execute(prepare("stale", name))
-            await connection.execute(f"SAVEPOINT before; {settings(name)}")
+            await tx.connection.execute(prepare("stale", name))
+            await tx.connection.execute(f"SAVEPOINT before; {settings(name)}")
             for _ in range(EXECUTIONS):
-                await connection.execute(execute("stale", name))
-            await connection.execute("ROLLBACK TO before")
+                await tx.connection.execute(execute("stale", name))
+            await tx.connection.execute("ROLLBACK TO before")
         await fill(superuser, BACKLOG)
         for name in UNCEASING:
-            await assert_found_by_index(connection, "stale", name)
+            await assert_found_by_index(tx, "stale", name)
 
 
 def settings(name: str) -> str:
@@ -122,10 +123,10 @@ def execute(plan: str, name: str) -> str:
     return f'EXECUTE "{plan} {name}"({given})'
 
 
-async def assert_found_by_index(connection: Connection, plan: str, name: str) -> None:
-    await connection.execute(f"SAVEPOINT before; {settings(name)}")
-    [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute(plan, name)}")
-    await connection.execute("ROLLBACK TO before")
+async def assert_found_by_index(tx: Tx, plan: str, name: str) -> None:
+    await tx.connection.execute(f"SAVEPOINT before; {settings(name)}")
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute(plan, name)}")
+    await tx.connection.execute("ROLLBACK TO before")
     whole = json.loads(row[0])[0]["Plan"]
     for step in steps(whole):
         seen = f"{plan} {name}: {step}"

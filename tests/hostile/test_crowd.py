@@ -223,8 +223,8 @@ def test_a_hundred_clients_at_once_and_every_row_is_accounted_for(
 
 async def broken(database: Database, tenant: UUID) -> list[str]:
     """Promises about archives and offsets, under row-level security: of this tenant alone."""
-    async with database.snapshot(tenant) as connection:
-        return [promise for promise, sql in PROMISES.items() if await connection.fetch(sql)]
+    async with database.snapshot(tenant) as tx:
+        return [promise for promise, sql in PROMISES.items() if await tx.connection.fetch(sql)]
 
 
 def assert_accounted_for(sql: Sql, tenant: UUID, clients: list[Client]) -> None:

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import Tx
 from app.store import page_index
 from app.store.page_index import NewPageIndex
 
@@ -18,29 +19,29 @@ PAGES = "INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, 
 
 
 @pytest.fixture
-async def conversation(database: Database) -> AsyncIterator[Connection]:
+async def conversation(database: Database) -> AsyncIterator[Tx]:
     """Two pages, the second of them open; the connection is another one's."""
-    async with database.begin(ANN) as connection:
-        await connection.execute(
-            "INSERT INTO conversations (tenant_id, id, uid, last_page, last_seq) VALUES ($1, 'c', $2, 2, 2)", ANN, UID
+    async with database.begin(ANN) as tx:
+        await tx.execute(
+            "INSERT INTO conversations (tenant_id, id, uid, last_page, last_seq) VALUES ($1, 'c', $2, 2, 2)", UID
         )
-        await connection.execute(f"{PAGES} SELECT $1, 'c', n, n, 't', 1, 0 FROM generate_series(1, 2) n", ANN)
-    async with database.begin(ANN) as connection:
-        yield connection
+        await tx.execute(f"{PAGES} SELECT $1, 'c', n, n, 't', 1, 0 FROM generate_series(1, 2) n")
+    async with database.begin(ANN) as tx:
+        yield tx
 
 
 async def index(database: Database, page: int, mentions: Sequence[str] = (), source: str = "extractive") -> object:
-    async with database.begin(ANN) as connection:
-        return await page_index.index(connection, ANN, "c", UID, 0, NewPageIndex(page, source), mentions)
+    async with database.begin(ANN) as tx:
+        return await page_index.index(tx, "c", UID, 0, NewPageIndex(page, source), mentions)
 
 
 async def through(database: Database) -> int:
-    async with database.snapshot(ANN) as connection:
-        found: int = await connection.fetchval("SELECT indexed_through FROM conversations WHERE tenant_id = $1", ANN)
+    async with database.snapshot(ANN) as tx:
+        found: int = await tx.fetchval("SELECT indexed_through FROM conversations WHERE tenant_id = $1")
         return found
 
 
-async def meanwhile(database: Database, other: Connection, page: int) -> object:
+async def meanwhile(database: Database, other: Tx, page: int) -> object:
     """What indexing a page comes to that waited for the other's commit."""
     waiting = asyncio.create_task(index(database, page))
     while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
@@ -49,27 +50,29 @@ async def meanwhile(database: Database, other: Connection, page: int) -> object:
     return await waiting
 
 
-async def add_page(connection: Connection, number: int) -> None:
+async def add_page(tx: Tx, number: int) -> None:
     """As an append does, in its statement."""
-    await connection.execute("UPDATE conversations SET last_page = $2, last_seq = $2 WHERE tenant_id = $1", ANN, number)
-    await connection.execute(f"{PAGES} VALUES ($1, 'c', $2, $2, 't', 1, 0)", ANN, number)
+    await tx.connection.execute(
+        "UPDATE conversations SET last_page = $2, last_seq = $2 WHERE tenant_id = $1", ANN, number
+    )
+    await tx.connection.execute(f"{PAGES} VALUES ($1, 'c', $2, $2, 't', 1, 0)", ANN, number)
 
 
 async def test_an_index_is_kept_once_and_a_models_takes_the_place_of_an_extractive_one(
-    database: Database, conversation: Connection
+    database: Database, conversation: Tx
 ) -> None:
     assert await index(database, 1, ["a"]) == (1, True)
     assert await index(database, 1, ["a"]) == (2, False)
     assert await index(database, 1, ["a", "b"], "llm") == (3, True)
     assert await index(database, 1, ["a"], "llm") == (4, False)
     assert await index(database, 7, ["a"]) == (5, False)
-    async with database.snapshot(ANN) as connection:
-        topics = await page_index.topics(connection, ANN, "c", 2, 9)
+    async with database.snapshot(ANN) as tx:
+        topics = await page_index.topics(tx, "c", 2, 9)
     assert {topic.name: topic.mentions for topic in topics} == {"a": 2, "b": 1}
 
 
 async def test_an_append_that_it_waits_for_closes_pages_that_have_no_index(
-    database: Database, conversation: Connection
+    database: Database, conversation: Tx
 ) -> None:
     await add_page(conversation, 3)
     assert await meanwhile(database, conversation, 1) == (1, True)
@@ -78,14 +81,14 @@ async def test_an_append_that_it_waits_for_closes_pages_that_have_no_index(
     assert await through(database) == 2
 
 
-async def test_an_outdated_job_skips_even_the_last_page_it_saw(database: Database, conversation: Connection) -> None:
+async def test_an_outdated_job_skips_even_the_last_page_it_saw(database: Database, conversation: Tx) -> None:
     await index(database, 1)
     await add_page(conversation, 3)
     assert await meanwhile(database, conversation, 2) == (2, True)
     assert await through(database) == 2
 
 
-async def test_indexed_through_never_goes_back(database: Database, conversation: Connection) -> None:
+async def test_indexed_through_never_goes_back(database: Database, conversation: Tx) -> None:
     await add_page(conversation, 3)
     await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(1, "llm"), ())
     await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(2, "llm"), ())
@@ -93,7 +96,7 @@ async def test_indexed_through_never_goes_back(database: Database, conversation:
     assert await through(database) == 2
 
 
-async def test_a_result_is_dropped_after_the_past_changed(database: Database, conversation: Connection) -> None:
+async def test_a_result_is_dropped_after_the_past_changed(database: Database, conversation: Tx) -> None:
     await conversation.execute("UPDATE conversations SET generation = generation + 1 WHERE tenant_id = $1", ANN)
     assert await meanwhile(database, conversation, 1) == (None, False)
     assert await through(database) == 0

@@ -55,10 +55,10 @@ async def test_a_tool_call_does_not_read_a_later_conversation_with_the_same_id(
     for tenant in (ANN, BOB):
         await say(made, tenant, "c", [{"role": "user", "content": "hello"}])
     asking = await tool_calls.asker(made, ANN, "u", "c")
-    async with database.begin(ANN) as connection:
-        known = await conversations.lock(connection, ANN, "c")
+    async with database.begin(ANN) as tx:
+        known = await conversations.lock(tx, "c")
         assert known is not None
-        await conversations.erase(connection, ANN, known)
+        await conversations.erase(tx, known)
     drafts = read([{"role": "user", "content": "my zebrafish"}], Limits())
     await append(made, ANN, "c", PostedMessages(drafts, user_id="another"), None)
     call = tool_calls.checked("recall_page", {"page": 1})

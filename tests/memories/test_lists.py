@@ -186,9 +186,9 @@ def many(run_as_superuser: Callable[[str], object], fresh: None) -> None:
 
 
 async def test_a_list_of_memories_reads_the_index_of_its_owner(many: None, database: Database) -> None:
-    async with database.snapshot(DEFAULT_TENANT) as connection:
+    async with database.snapshot(DEFAULT_TENANT) as tx:
         arguments: tuple[object, ...] = (owner_of("u:u"), list(OWN_TYPES), False, None, [], "{}", 51, 800, None)
-        [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LIST}", DEFAULT_TENANT, *arguments)
+        [row] = await tx.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LIST}", *arguments)
     plan = json.loads(row[0])[0]["Plan"]
     assert plan["Actual Rows"] == 51
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < BLOCKS_MAX

@@ -207,14 +207,12 @@ def test_they_go_with_their_conversation(asking: httpx.Client, reader: httpx.Cli
 async def test_they_are_forgotten_after_thirty_days(database: Database) -> None:
     now = datetime.now(UTC) + proxied_requests.KEPT
     sent = ProxiedRequest("chat", "window", "fake", calls=1, total_ms=1)
-    async with database.begin(DEFAULT_TENANT) as connection:
-        await connection.execute(
-            "INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, 'c', gen_random_uuid())", DEFAULT_TENANT
-        )
-        await proxied_requests.record(connection, DEFAULT_TENANT, "c", sent)
+    async with database.begin(DEFAULT_TENANT) as tx:
+        await tx.execute("INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, 'c', gen_random_uuid())")
+        await proxied_requests.record(tx, "c", sent)
         for later, left in ((timedelta(minutes=-1), 1), (timedelta(minutes=1), 0)):
-            assert not await proxied_requests.prune(connection, DEFAULT_TENANT, now + later)
-            assert len(await proxied_requests.browse(connection, DEFAULT_TENANT, "c", None, 10)) == left
+            assert not await proxied_requests.prune(tx, now + later)
+            assert len(await proxied_requests.browse(tx, "c", None, 10)) == left
 
 
 def test_the_official_client_is_recorded_too(priced: str, reader: httpx.Client, clean: None, script: Script) -> None:

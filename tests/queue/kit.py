@@ -17,16 +17,14 @@ KINDS = ("page", "summary", "embed")
 
 
 async def conversation(database: Database, tenant: UUID, *names: str) -> None:
-    async with database.begin(tenant) as connection:
+    async with database.begin(tenant) as tx:
         for name in names:
-            await connection.execute(
-                "INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", tenant, name, uuid7()
-            )
+            await tx.execute("INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", name, uuid7())
 
 
 async def put(database: Database, tenant: UUID, *new: NewWork) -> None:
-    async with database.begin(tenant) as connection:
-        await enqueue.enqueue(connection, tenant, new)
+    async with database.begin(tenant) as tx:
+        await enqueue.enqueue(tx, new)
 
 
 def page(name: str, number: int) -> NewWork:
@@ -38,26 +36,23 @@ async def take(database: Database, tenant: UUID = ANN, limit: int = 10, **option
 
 
 async def done(database: Database, claimed: Claimed) -> None:
-    async with database.begin(claimed.tenant) as connection:
-        await table.finish(connection, claimed)
+    async with database.begin(claimed.tenant) as tx:
+        await table.finish(tx, claimed)
 
 
 async def rows(database: Database, tenant: UUID = ANN) -> list[dict[str, Any]]:
-    async with database.snapshot(tenant) as connection:
-        return [
-            dict(row) for row in await connection.fetch("SELECT * FROM work WHERE tenant_id = $1 ORDER BY id", tenant)
-        ]
+    async with database.snapshot(tenant) as tx:
+        return [dict(row) for row in await tx.fetch("SELECT * FROM work WHERE tenant_id = $1 ORDER BY id")]
 
 
 async def pass_time(
     database: Database, tenant: UUID = ANN, *, seconds: float = 3600, only: Sequence[str] = KINDS
 ) -> None:
     """As if that long had gone by for everything that is due some time."""
-    async with database.begin(tenant) as connection:
-        await connection.execute(
+    async with database.begin(tenant) as tx:
+        await tx.execute(
             "UPDATE work SET due = due - make_interval(secs => $2), created_at = created_at - make_interval(secs => $2)"
-            " WHERE tenant_id = $1 AND kind = ANY ($3::text[])",
-            tenant, seconds, list(only),
+            " WHERE tenant_id = $1 AND kind = ANY ($3::text[])", seconds, list(only),
         )  # fmt: skip
 
 

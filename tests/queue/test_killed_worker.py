@@ -46,8 +46,8 @@ async def test_a_killed_workers_job_runs_again(
 
     async def finish(runtime: Runtime, claimed: Claimed) -> None:
         seen.append(claimed)
-        async with runtime.database.begin(claimed.tenant) as connection:
-            await table.finish(connection, claimed)
+        async with runtime.database.begin(claimed.tenant) as tx:
+            await table.finish(tx, claimed)
         if len(seen) == 2:
             stop.set()
 

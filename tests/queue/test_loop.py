@@ -367,8 +367,8 @@ async def test_a_job_that_lost_its_lease_is_cancelled(bench: Bench, jobs: Rows) 
     await put(bench.database, ANN, page("c", 1))
     async with bench.looping(forever, pace=Pace(lease=0.3, poll=3600, reap=3600, grace=5)):
         await bench.saw(1)
-        async with bench.database.begin(ANN) as connection:
-            await connection.execute("DELETE FROM conversations WHERE tenant_id = $1", ANN)
+        async with bench.database.begin(ANN) as tx:
+            await tx.execute("DELETE FROM conversations WHERE tenant_id = $1")
         await bench.ended(1)
     assert bench.ends == [("page", "lost")]
 
@@ -402,8 +402,8 @@ async def test_the_loop_survives_a_database_outage(bench: Bench, database: Datab
 
     async def cut_short(claimed: Claimed) -> None:
         if len(bench.seen) % 3 == 1:
-            async with database.begin(ANN) as connection:
-                await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            async with database.begin(ANN) as tx:
+                await tx.connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
         await bench.finish(claimed)
 
     async with bench.looping(cut_short):

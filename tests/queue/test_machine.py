@@ -90,9 +90,9 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         async def empty() -> None:
-            async with self.database.begin(ANN) as connection:
+            async with self.database.begin(ANN) as tx:
                 for name in ("work", "conversations"):
-                    await connection.execute(f"DELETE FROM {name} WHERE tenant_id = $1", ANN)
+                    await tx.execute(f"DELETE FROM {name} WHERE tenant_id = $1")
             await conversation(self.database, ANN, "c", "d")
 
         self.run(empty())
@@ -158,8 +158,8 @@ class Machine(RuleBasedStateMachine):
         job, lease, good = self._some_lease(data)
 
         async def apply() -> None:
-            async with self.database.begin(ANN) as connection:
-                await table.finish(connection, lease)
+            async with self.database.begin(ANN) as tx:
+                await table.finish(tx, lease)
 
         if not good:
             with pytest.raises(LeaseLost):
@@ -217,10 +217,8 @@ class Machine(RuleBasedStateMachine):
         """Long enough for every back-off, with all workers alive."""
 
         async def later() -> None:
-            async with self.database.begin(ANN) as connection:
-                await connection.execute(
-                    "UPDATE work SET due = least(due, now()) WHERE tenant_id = $1 AND token IS NULL", ANN
-                )
+            async with self.database.begin(ANN) as tx:
+                await tx.execute("UPDATE work SET due = least(due, now()) WHERE tenant_id = $1 AND token IS NULL")
 
         self.run(later())
         for job in self.jobs.values():
@@ -229,10 +227,10 @@ class Machine(RuleBasedStateMachine):
     @rule(new=st.sampled_from(SUBJECTS))
     def retry(self, new: NewWork) -> None:
         async def again() -> None:
-            async with self.database.begin(ANN) as connection:
-                for row in await connection.fetch("SELECT id, subject FROM work WHERE tenant_id = $1", ANN):
+            async with self.database.begin(ANN) as tx:
+                for row in await tx.fetch("SELECT id, subject FROM work WHERE tenant_id = $1"):
                     if row["subject"] == new.subject:
-                        await table.retry(connection, ANN, row["id"])
+                        await table.retry(tx, row["id"])
 
         self.run(again())
         if (job := self.jobs.get(new.subject)) and job.state == "dead":
@@ -260,13 +258,13 @@ class Machine(RuleBasedStateMachine):
         self.run(table.reap(self.database, ANN, lambda: 0.5))
 
         async def drain() -> None:
-            async with self.database.begin(ANN) as connection:
-                await table.retry_some(connection, ANN, 100)
+            async with self.database.begin(ANN) as tx:
+                await table.retry_some(tx, 100)
             await pass_time(self.database, ANN)
             while got := await table.claim(self.database, ANN, "llm", ("page", "summary"), 10):
                 for claimed in got:
-                    async with self.database.begin(ANN) as connection:
-                        await table.finish(connection, claimed)
+                    async with self.database.begin(ANN) as tx:
+                        await table.finish(tx, claimed)
             assert await rows(self.database) == []
 
         self.run(drain())

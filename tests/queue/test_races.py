@@ -108,8 +108,8 @@ async def test_a_lease_ends_in_one_way_only(many: Database, jobs: Rows) -> None:
         ways = [finish(), reap(), table.fail(many, job, "e", 0), table.release(many, job)]
         rng.shuffle(ways)
         assert sum(await asyncio.gather(*ways)) == 1
-        async with many.begin(ANN) as connection:
-            await connection.execute("DELETE FROM work WHERE tenant_id = $1", ANN)
+        async with many.begin(ANN) as tx:
+            await tx.execute("DELETE FROM work WHERE tenant_id = $1")
     assert await jobs() == []
 
 
@@ -117,8 +117,8 @@ async def test_a_claim_never_waits(many: Database) -> None:
     """A row that a finishing transaction holds is skipped, and so is one that an append is bumping."""
     await conversation(many, ANN, "c", "d")
     await put(many, ANN, page("c", 1), page("d", 1))
-    async with many.begin(ANN) as connection:
-        await connection.fetch("SELECT FROM work WHERE tenant_id = $1 AND conversation_id = 'c' FOR UPDATE", ANN)
+    async with many.begin(ANN) as tx:
+        await tx.fetch("SELECT FROM work WHERE tenant_id = $1 AND conversation_id = 'c' FOR UPDATE")
         got = await asyncio.wait_for(take(many), 1)
     assert [job.conversation_id for job in got] == ["d"]
 
@@ -127,14 +127,13 @@ async def test_a_lost_race_for_a_conversation_is_looked_at_again(many: Database)
     """Two claims that both saw the conversation free: the unique index lets one through, the other finds the rest."""
     await conversation(many, ANN, "c", "d")
     await put(many, ANN, page("c", 1), page("c", 2), page("d", 1))
-    async with many.begin(ANN) as connection:
-        await connection.execute(
+    async with many.begin(ANN) as tx:
+        await tx.execute(
             "UPDATE work SET token = gen_random_uuid(), claimed = version, due = now() + interval '1 minute'"
             " WHERE tenant_id = $1 AND conversation_id = 'c' AND args = '{\"page\":1}'",
-            ANN,
         )
         other = asyncio.create_task(take(many))
-        while not await connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
+        while not await tx.connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0)
     assert [job.conversation_id for job in await other] == ["d"]
 
@@ -146,5 +145,5 @@ async def test_tenants_do_not_interfere(many: Database, workers: list[Database])
     [mine], [yours] = await asyncio.gather(take(workers[0], ANN), take(workers[1], BOB))
     assert (mine.tenant, yours.tenant) == (ANN, BOB)
     with pytest.raises(LeaseLost):
-        async with many.begin(BOB) as connection:
-            await table.finish(connection, mine)
+        async with many.begin(BOB) as tx:
+            await table.finish(tx, mine)

@@ -16,15 +16,15 @@ async def test_concurrent_calls_are_all_counted(database: Database) -> None:
     await conversation(database, ANN, "c")
     calls = (spending.record(database, ANN, "c", "page", 100, 10) for _ in range(8))
     await asyncio.gather(*calls, spending.record(database, ANN, None, "embed", 7, 0, calls=3))
-    async with database.snapshot(ANN) as connection:
-        assert await spending.totals(connection, ANN) == {"page": Spent(8, 800, 80), "embed": Spent(3, 7, 0)}
-        assert await spending.totals_of(connection, ANN, "c") == {"page": Spent(8, 800, 80)}
-    async with database.snapshot(BOB) as connection:
-        assert await spending.totals(connection, BOB) == {}
+    async with database.snapshot(ANN) as tx:
+        assert await spending.totals(tx) == {"page": Spent(8, 800, 80), "embed": Spent(3, 7, 0)}
+        assert await spending.totals_of(tx, "c") == {"page": Spent(8, 800, 80)}
+    async with database.snapshot(BOB) as tx:
+        assert await spending.totals(tx) == {}
 
 
 async def test_a_conversation_that_was_erased_meanwhile_was_paid_for_too(database: Database) -> None:
     await spending.record(database, ANN, "gone", "page", 5, 5)
-    async with database.snapshot(ANN) as connection:
-        assert await spending.totals(connection, ANN) == {"page": Spent(1, 5, 5)}
-        assert await spending.totals_of(connection, ANN, "gone") == {}
+    async with database.snapshot(ANN) as tx:
+        assert await spending.totals(tx) == {"page": Spent(1, 5, 5)}
+        assert await spending.totals_of(tx, "gone") == {}

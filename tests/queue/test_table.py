@@ -106,16 +106,16 @@ async def test_a_dead_letter_stays_until_somebody_wants_it(database: Database, j
     assert await table.fail(database, job, "refused", None)
     await pass_time(database)
     assert await take(database) == []
-    async with database.begin(ANN) as connection:
-        [dead] = await table.dead_letters(connection, ANN, None, 10)
+    async with database.begin(ANN) as tx:
+        [dead] = await table.dead_letters(tx, None, 10)
         assert (dead["id"], dead["error"], dead["attempts"]) == (job.id, "refused", 1)
-        assert await table.dead_letters(connection, ANN, job.id, 10) == []
+        assert await table.dead_letters(tx, job.id, 10) == []
         for _ in range(2):
-            found = await table.retry(connection, ANN, job.id)
+            found = await table.retry(tx, job.id)
             assert found is not None
             assert found["state"] == "pending"
-        assert await table.retry(connection, BOB, job.id) is None
-        assert await table.retry(connection, ANN, ANN) is None
+        assert await table.retry(tx, BOB, job.id) is None
+        assert await table.retry(tx, ANN) is None
     [again] = await take(database)
     assert again.attempts == 1
     await done(database, again)
@@ -146,8 +146,8 @@ async def test_all_dead_letters_can_be_revived(database: Database, jobs: Rows) -
     await put(database, ANN, page("c", 1), page("d", 1), page("e", 1))
     for job in await take(database):
         await table.fail(database, job, "refused", None)
-    async with database.begin(ANN) as connection:
-        assert [await table.retry_some(connection, ANN, 2) for _ in range(3)] == [2, 1, 0]
+    async with database.begin(ANN) as tx:
+        assert [await table.retry_some(tx, 2) for _ in range(3)] == [2, 1, 0]
     assert len(await take(database)) == 3
 
 
@@ -212,15 +212,15 @@ async def test_a_crash_after_a_long_outage_kills_nothing(database: Database, job
 async def test_work_that_is_committed_wakes_the_worker(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     with suppress(LookupError):
-        async with database.begin(ANN) as connection:
-            await enqueue.enqueue(connection, ANN, [page("c", 1)])
+        async with database.begin(ANN) as tx:
+            await enqueue.enqueue(tx, [page("c", 1)])
             raise LookupError
     assert not database.work_came.is_set(), "rolled back"
-    async with database.begin(ANN) as connection:
-        await enqueue.enqueue(connection, ANN, [])
+    async with database.begin(ANN) as tx:
+        await enqueue.enqueue(tx, [])
     assert not database.work_came.is_set(), "nothing enqueued"
-    async with database.begin(ANN) as connection:
-        await enqueue.enqueue(connection, ANN, [page("c", 1)])
+    async with database.begin(ANN) as tx:
+        await enqueue.enqueue(tx, [page("c", 1)])
         assert not database.work_came.is_set(), "not yet committed"
     assert database.work_came.is_set()
 
@@ -232,19 +232,19 @@ async def test_the_result_is_rolled_back_with_a_lost_lease(database: Database, j
     await pass_time(database)
     await table.reap(database, ANN, lambda: 0.5)
     with pytest.raises(LeaseLost):
-        async with database.begin(ANN) as connection:
-            await connection.execute("UPDATE conversations SET title = 'wrong' WHERE tenant_id = $1", ANN)
-            await table.finish(connection, job)
-    async with database.snapshot(ANN) as connection:
-        assert await connection.fetchval("SELECT title FROM conversations WHERE tenant_id = $1", ANN) is None
+        async with database.begin(ANN) as tx:
+            await tx.execute("UPDATE conversations SET title = 'wrong' WHERE tenant_id = $1")
+            await table.finish(tx, job)
+    async with database.snapshot(ANN) as tx:
+        assert await tx.fetchval("SELECT title FROM conversations WHERE tenant_id = $1") is None
 
 
 async def test_running_work_is_deleted_with_its_conversation(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
     [job] = await take(database)
-    async with database.begin(ANN) as connection:
-        await connection.execute("DELETE FROM conversations WHERE tenant_id = $1", ANN)
+    async with database.begin(ANN) as tx:
+        await tx.execute("DELETE FROM conversations WHERE tenant_id = $1")
     assert await jobs() == []
     with pytest.raises(LeaseLost):
         await done(database, job)
@@ -257,17 +257,17 @@ async def test_depth_reports_counts_and_age(database: Database) -> None:
     [running] = await take(database, limit=1)
     [job] = await take(database, limit=1)
     await table.fail(database, job, "refused", None)
-    async with database.snapshot(ANN) as connection:
-        found = await depths.by_lane(connection, ANN)
-        busy, pages = await depths.of_conversation(connection, ANN, running.conversation_id or "")
+    async with database.snapshot(ANN) as tx:
+        found = await depths.by_lane(tx)
+        busy, pages = await depths.of_conversation(tx, running.conversation_id or "")
         assert await depths.neglected(database, ANN) == {"llm": None, "embedding": None}
     assert (found["llm"].pending, found["llm"].running, found["llm"].dead) == (4, 1, 1)
     assert found["llm"].unclaimed == 3, "what waits for its conversation is not neglected"
     assert 100 <= (found["llm"].oldest_pending_seconds or 0) < 1000
     assert (found["embedding"].pending, found["embedding"].unclaimed) == (1, 1)
     assert (busy.pending, busy.running, busy.dead, pages) == (1, 1, 0, 2)
-    async with database.snapshot(BOB) as connection:
-        assert await depths.by_lane(connection, BOB) == {}
+    async with database.snapshot(BOB) as tx:
+        assert await depths.by_lane(tx) == {}
         assert await depths.neglected(database, BOB) == {}
 
 
@@ -275,5 +275,5 @@ async def test_two_running_jobs_of_a_conversation_cannot_be_stored(database: Dat
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1), page("c", 2))
     with pytest.raises(asyncpg.UniqueViolationError):
-        async with database.begin(ANN) as connection:
-            await connection.execute("UPDATE work SET token = gen_random_uuid() WHERE tenant_id = $1", ANN)
+        async with database.begin(ANN) as tx:
+            await tx.execute("UPDATE work SET token = gen_random_uuid() WHERE tenant_id = $1")

@@ -35,8 +35,8 @@ async def asked(made: Runtime, uuid: str, query: str) -> str:
 async def test_a_passage_is_found_by_another_word_for_it(made: Runtime, meanings: Meanings) -> None:
     await say(made, "c", [user("Who is aboard?"), call("a"), result("a", with_needle())])
     await drain(made)
-    async with made.database.snapshot(DEFAULT_TENANT) as connection:
-        uuid = str(await connection.fetchval("SELECT id FROM archives WHERE tenant_id = $1", DEFAULT_TENANT))
+    async with made.database.snapshot(DEFAULT_TENANT) as tx:
+        uuid = str(await tx.fetchval("SELECT id FROM archives WHERE tenant_id = $1"))
     assert NEEDLE in await asked(made, uuid, "doctor")
     closest = await asked(made, uuid, "zebra quantum")
     assert closest.count("\n[") == 1, "one passage, though none is relevant"
@@ -77,8 +77,8 @@ async def test_a_log_that_has_the_words_everywhere_leaves_room_for_others(made: 
     hits = (await searching.search(made, DEFAULT_TENANT, request)).hits
     assert sum(one.hit.archive_id is not None for one in hits) == 3
     assert status in [one.text for one in hits]
-    async with made.database.snapshot(DEFAULT_TENANT) as connection:
-        uuid = str(await connection.fetchval("SELECT id FROM archives WHERE tenant_id = $1", DEFAULT_TENANT))
+    async with made.database.snapshot(DEFAULT_TENANT) as tx:
+        uuid = str(await tx.fetchval("SELECT id FROM archives WHERE tenant_id = $1"))
     wanted = tool_calls.checked("load_tool_history", {"uuid": uuid, "query": request.query, "max_tokens": 4_000})
     asking = await tool_calls.asker(made, DEFAULT_TENANT, None, "c")
     content = (await tool_calls.run(made, DEFAULT_TENANT, asking, wanted)).content

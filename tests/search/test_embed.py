@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def rows(made: Runtime, sql: str) -> list[Record]:
-    async with made.database.snapshot(DEFAULT_TENANT) as connection:
-        return await connection.fetch(sql)
+    async with made.database.snapshot(DEFAULT_TENANT) as tx:
+        return await tx.connection.fetch(sql)
 
 
 async def missing(made: Runtime) -> list[Record]:
@@ -37,8 +37,8 @@ async def missing(made: Runtime) -> list[Record]:
 async def test_messages_archives_and_memories_get_vectors(made: Runtime, meanings: Meanings) -> None:
     archived = [user("Look."), call("a"), result("a", "pallet " * 3_000), assistant("Done.")]
     await say(made, "c", [*archived, *(message for number in range(30) for message in turn(number, 3))])
-    async with made.database.begin(DEFAULT_TENANT) as connection:
-        await remember(made, connection, DEFAULT_TENANT, MemoryRequest("likes figs " * 200, "preference", user_id="u"))
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        await remember(made, tx, MemoryRequest("likes figs " * 200, "preference", user_id="u"))
     await drain(made)
     assert await missing(made) == []
     assert await rows(made, "SELECT FROM unembedded") == []
@@ -140,14 +140,14 @@ async def test_two_workers_on_one_owner_do_no_harm(made: Runtime) -> None:
 
 
 async def test_memories_erased_meanwhile_get_no_vector(made: Runtime) -> None:
-    async with made.database.begin(DEFAULT_TENANT) as connection:
-        found, _ = await remember(made, connection, DEFAULT_TENANT, MemoryRequest("gone", "fact", user_id="u"))
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        found, _ = await remember(made, tx, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
-    async with made.database.begin(DEFAULT_TENANT) as connection:
-        await erase_memory(Transaction(made, connection, DEFAULT_TENANT), found.key, sensitive=True)
-    async with made.database.begin(DEFAULT_TENANT) as connection:
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        await erase_memory(Transaction(made, tx), found.key, sensitive=True)
+    async with made.database.begin(DEFAULT_TENANT) as tx:
         model = embeddings.model_id("meanings", 2)
-        await embeddings.write(connection, DEFAULT_TENANT, owner, model, [(found.key, [0.6, 0.8])], [found.key])
+        await embeddings.write(tx, owner, model, [(found.key, [0.6, 0.8])], [found.key])
     assert await rows(made, "SELECT FROM embeddings") == []
 
 

@@ -79,10 +79,10 @@ async def test_memories_without_vectors_are_ranked_by_words(made: Runtime) -> No
 
 async def test_filters_apply_in_every_mode(made: Runtime) -> None:
     await talked(made)
-    async with made.database.begin(DEFAULT_TENANT) as connection:
+    async with made.database.begin(DEFAULT_TENANT) as tx:
         later = datetime.now(UTC) + timedelta(days=1)
         note = MemoryRequest("Tea is drunk without sugar", "preference", user_id="u", expires_at=later)
-        await remember(made, connection, DEFAULT_TENANT, note)
+        await remember(made, tx, note)
     await say(made, "other", [user("Tea in another conversation.")])
     await drain(made)
     now = datetime.now(UTC)
@@ -97,15 +97,14 @@ async def test_filters_apply_in_every_mode(made: Runtime) -> None:
 
 
 async def test_expired_memories_are_not_found(made: Runtime) -> None:
-    async with made.database.begin(DEFAULT_TENANT) as connection:
+    async with made.database.begin(DEFAULT_TENANT) as tx:
         wanted = MemoryRequest("The code word is heron", "fact", user_id="u")
-        found, _ = await remember(made, connection, DEFAULT_TENANT, wanted)
+        found, _ = await remember(made, tx, wanted)
     await drain(made)
     assert texts(await find(made, "code word heron"))
-    async with made.database.begin(DEFAULT_TENANT) as connection:
-        await connection.execute(
-            "UPDATE memories SET expires_at = now() - interval '1 minute' WHERE tenant_id = $1 AND id = $2",
-            DEFAULT_TENANT, found.key,
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        await tx.execute(
+            "UPDATE memories SET expires_at = now() - interval '1 minute' WHERE tenant_id = $1 AND id = $2", found.key,
         )  # fmt: skip
     for mode in ("keyword", "semantic", "hybrid"):
         assert texts(await find(made, "code word heron", mode)) == []

@@ -49,11 +49,11 @@ def whole(fresh: None, client: httpx.Client, run_as_superuser: Ask) -> list[Json
 async def test_a_long_list_is_compared_by_bounded_index_reads(
     client: httpx.Client, whole: list[Json], database: Database, plan: str
 ) -> None:
-    async with database.snapshot(DEFAULT_TENANT) as connection:
+    async with database.snapshot(DEFAULT_TENANT) as tx:
         for name, (sql, arguments, most) in STATEMENTS.items():
-            await connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE guarded AS {sql}")
-            found = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({arguments})")
-            await connection.execute("DEALLOCATE guarded")
+            await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE guarded AS {sql}")
+            found = await tx.connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({arguments})")
+            await tx.connection.execute("DEALLOCATE guarded")
             steps = list(nodes(json.loads(found)[0]["Plan"]))
             assert not [step for step in steps if step["Node Type"] == "Seq Scan"], name
             assert sum(read(step) for step in steps) <= most, name

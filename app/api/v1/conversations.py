@@ -26,7 +26,7 @@ from app.core.dialects.question import Json
 from app.core.edge.caller import Caller
 from app.core.messages import Draft, Limits, read
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.services.conversations.requests import PostedMessages
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, erasing_whole
@@ -75,9 +75,9 @@ async def create_conversation_of_items(
     uid = uuid7()
     new = NewConversation(f"conv_{uid.hex}", uid, user_id=user_id, metadata=dumps(body.metadata or {}))
 
-    async def work(connection: Connection) -> StoredResponse:
-        await conversations.create(connection, caller.tenant, new)
-        made = await conversations.get(connection, caller.tenant, new.id)
+    async def work(tx: Tx) -> StoredResponse:
+        await conversations.create(tx, new)
+        made = await conversations.get(tx, new.id)
         return StoredResponse.about(dumps(_shown(made)), made)
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
@@ -110,8 +110,8 @@ async def update_conversation_of_items(
     body = parse_model(schemas.ConversationUpdateBody, value)
     found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
     metadata = body.metadata or {}
-    async with runtime.database.begin(caller.tenant) as connection:
-        await conversations.set_metadata(connection, caller.tenant, found.id, dumps(metadata))
+    async with runtime.database.begin(caller.tenant) as tx:
+        await conversations.set_metadata(tx, found.id, dumps(metadata))
     runtime.caches.forget_conversation(caller.tenant, found.id)
     return json_text(dumps({**_shown(found), "metadata": metadata}))
 

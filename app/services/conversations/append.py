@@ -41,7 +41,7 @@ from app.core.quote import plain_text
 from app.core.times import problems_of_said
 from app.core.window.profile import policy_of
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.recall.tools import TOOL_NAMES
@@ -192,23 +192,23 @@ async def _append(task: _Task) -> Appended:
 
 async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
     """Gather, decide and apply in one transaction. ``decided`` is the result of an earlier try."""
-    async with task.runtime.database.begin(task.tenant) as connection:
+    async with task.runtime.database.begin(task.tenant) as tx:
         for _ in range(CREATION_TRIES):
-            known = await conversations.lock(connection, *task.place)
+            known = await conversations.lock(tx, *task.place)
             check(known, task.request)
-            selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
+            selection = await select_new_messages(task.runtime, tx, known, task.request)
             if known is not None:
-                known = await changes.make(task.runtime, connection, task.tenant, known, task.request, selection)
+                known = await changes.make(task.runtime, tx, known, task.request, selection)
             if known is not None and not selection.arrivals:
-                return await _store_nothing(task, connection, known, selection)
-            question = await _question(task, connection, known, selection)
+                return await _store_nothing(task, tx, known, selection)
+            question = await _question(task, tx, known, selection)
             decided = await _decide(task, known, selection, question, decided)
-            if await appending.append_within(connection, task.tenant, *_statement(task, decided)):
+            if await appending.append_within(tx, *_statement(task, decided)):
                 break
         else:
             raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
         if epochs.is_due(task.runtime, decided.append.conversation):
-            decided = await _open_epoch(task, connection, decided)
+            decided = await _open_epoch(task, tx, decided)
     return _remember(task, decided)
 
 
@@ -222,11 +222,11 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
     selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
         return cached, selection, ""
-    async with task.runtime.database.snapshot(task.tenant) as connection:
-        known = await conversations.find(connection, *task.place)
+    async with task.runtime.database.snapshot(task.tenant) as tx:
+        known = await conversations.find(tx, *task.place)
         check(known, request)
-        selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
-        return known, selection, await _question(task, connection, known, selection)
+        selection = await select_new_messages(task.runtime, tx, known, task.request)
+        return known, selection, await _question(task, tx, known, selection)
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Selection) -> bool:
@@ -242,11 +242,11 @@ def _needs_question(task: _Task, known: Conversation, selection: Selection) -> b
     return known.end.user_seq > 0 and any(len(result.text) > longest for result in results)
 
 
-async def _question(task: _Task, connection: Connection, known: Conversation | None, selection: Selection) -> str:
+async def _question(task: _Task, tx: ReadTx, known: Conversation | None, selection: Selection) -> str:
     """Return what the user said last before the arrivals, where it is needed."""
     if known is None or not _needs_question(task, known, selection):
         return ""
-    shown = await messages.shown(connection, task.tenant, known.id, known.end.user_seq)
+    shown = await messages.shown(tx, known.id, known.end.user_seq)
     return plain_text(chat_messages(shown)) if shown is not None else ""
 
 
@@ -345,23 +345,23 @@ def _work(decided: Append) -> list[NewWork]:
     ]
 
 
-async def _open_epoch(task: _Task, connection: Connection, decided: _Decided) -> _Decided:
+async def _open_epoch(task: _Task, tx: Tx, decided: _Decided) -> _Decided:
     """Open the epoch that is due. The answer names it, also when it is given again."""
-    conversation = await epochs.open_epoch(task.runtime, connection, task.tenant, decided.append.conversation)
+    conversation = await epochs.open_epoch(task.runtime, tx, decided.append.conversation)
     appended = replace(decided.append, conversation=conversation)
     response = _Answer(decided.selection, appended.views, appended.warnings, conversation).text()
     if task.key is not None:
-        await task.key.store(connection, task.tenant, StoredResponse.about(response, conversation))
+        await task.key.store(tx, StoredResponse.about(response, conversation))
     return replace(decided, append=appended, response=response)
 
 
-async def _store_nothing(task: _Task, connection: Connection, known: Conversation, selection: Selection) -> Appended:
+async def _store_nothing(task: _Task, tx: ReadTx, known: Conversation, selection: Selection) -> Appended:
     """Answer a request that has nothing new, once for its key."""
-    if task.key is not None and (response := await task.key.claim(connection, task.tenant)) is not None:
+    if task.key is not None and (response := await task.key.claim(tx)) is not None:
         return Appended(response, replayed=True)
     appended = _nothing_new(known, selection)
     if task.key is not None:
-        await task.key.store(connection, task.tenant, StoredResponse.about(appended.response, known))
+        await task.key.store(tx, StoredResponse.about(appended.response, known))
     task.runtime.caches.forget_conversation(*task.place)
     return appended
 
@@ -382,12 +382,12 @@ def _remember(task: _Task, decided: _Decided) -> Appended:
 
 async def _taken(task: _Task) -> errors.QuireError:
     """Return what to say when a unique key was broken: a client id of the request is in the conversation already."""
-    async with task.runtime.database.snapshot(task.tenant) as connection:
-        known = await conversations.find(connection, *task.place)
-        selection = await select_new_messages(task.runtime, connection, task.tenant, known, task.request)
+    async with task.runtime.database.snapshot(task.tenant) as tx:
+        known = await conversations.find(tx, *task.place)
+        selection = await select_new_messages(task.runtime, tx, known, task.request)
         drafts = [arrival.draft for arrival in selection.arrivals]
         wanted = [draft.client_id for draft in drafts if draft.client_id is not None]
-        taken = await messages.taken_client_ids(connection, *task.place, wanted)
+        taken = await messages.taken_client_ids(tx, *task.place, wanted)
     if not taken:
         return errors.StorageUnavailable("A concurrent request interfered. Try again.")
     return errors.Conflict(

@@ -9,7 +9,7 @@ from app.core.conversation import Conversation
 from app.core.history.sync import digest, link
 from app.core.messages import Limits, read
 from app.core.originals import as_sent
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.store import conversations, messages
 
@@ -22,24 +22,22 @@ async def complete(runtime: Runtime, tenant: UUID, conversation_id: str) -> None
     """Give the messages of an old conversation their digests and chains, in steps; others can append meanwhile."""
     uid, seq, chain, done = None, 0, b"", False
     while not done:
-        async with runtime.database.begin(tenant) as connection:
-            conversation = await conversations.lock(connection, tenant, conversation_id)
+        async with runtime.database.begin(tenant) as tx:
+            conversation = await conversations.lock(tx, conversation_id)
             if conversation is None or conversation.chain is not None or uid not in (None, conversation.uid):
                 break
             uid = conversation.uid
-            seq, chain = await _chain_some(connection, tenant, conversation, seq, chain)
+            seq, chain = await _chain_some(tx, conversation, seq, chain)
             if done := seq >= conversation.end.last_seq:
-                await messages.set_chain(connection, tenant, conversation_id, chain)
+                await messages.set_chain(tx, conversation_id, chain)
     runtime.caches.forget_conversation(tenant, conversation_id)
 
 
-async def _chain_some(
-    connection: Connection, tenant: UUID, conversation: Conversation, after: int, chain: bytes
-) -> tuple[int, bytes]:
+async def _chain_some(tx: Tx, conversation: Conversation, after: int, chain: bytes) -> tuple[int, bytes]:
     """Return how far it came, and the chain there."""
-    rows = await messages.history(connection, tenant, conversation.id, after, BATCH, newest_first=False)
+    rows = await messages.history(tx, conversation.id, after, BATCH, newest_first=False)
     archived = [uuid for row in rows for uuid in row["archive_ids"]]
-    texts = await messages.archived_texts(connection, tenant, archived) if archived else {}
+    texts = await messages.archived_texts(tx, archived) if archived else {}
     chains = []
     for row in rows:
         if row["seq"] != after + 1:
@@ -51,5 +49,5 @@ async def _chain_some(
             chain = link(chain, digest(draft))
         chains.append((after, digest(draft), chain))
     if chains:
-        await messages.set_chains(connection, tenant, conversation.id, chains)
+        await messages.set_chains(tx, conversation.id, chains)
     return (after if rows else conversation.end.last_seq), chain

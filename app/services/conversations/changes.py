@@ -7,13 +7,12 @@ what every window is laid out by, so it begins a generation and needs the conver
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 from app.core.calibration import risen
 from app.core.conversation import Conversation
 from app.core.history.preparation import spoken_language
 from app.core.messages import FRAME_TOKENS
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import refused
 from app.services.conversations.reading import READER
@@ -31,8 +30,7 @@ def is_due(known: Conversation, request: AppendRequest, selection: Selection) ->
 
 async def make(
     runtime: Runtime,
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     known: Conversation,
     request: AppendRequest,
     selection: Selection,
@@ -40,14 +38,14 @@ async def make(
     """Make the changes to a locked conversation, and return the conversation as it is then."""
     takes_out = refused.leaves(known, request, selection)
     if takes_out:
-        known = await refused.take_out(runtime, connection, tenant, known, request)
+        known = await refused.take_out(runtime, tx, known, request)
     if _changes_system(known, selection):
-        known = await _change_system(runtime, connection, tenant, known, selection.system or "")
+        known = await _change_system(runtime, tx, known, selection.system or "")
     if takes_out or _turns_out_chinese(known, selection):
-        await conversations.begin_generation(connection, tenant, known.id)
+        await conversations.begin_generation(tx, known.id)
         known = _of_next_generation(known)
     if (percent := _token_percent(known, selection)) != known.token_percent:
-        await conversations.calibrate(connection, tenant, known.id, percent)
+        await conversations.calibrate(tx, known.id, percent)
         known = replace(_of_next_generation(known), token_percent=percent)
     return known
 
@@ -67,12 +65,10 @@ def _turns_out_chinese(known: Conversation, selection: Selection) -> bool:
     return was_shown and spoken_language(selection.arrivals, READER) == "zh"
 
 
-async def _change_system(
-    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, system: str
-) -> Conversation:
+async def _change_system(runtime: Runtime, tx: Tx, known: Conversation, system: str) -> Conversation:
     [tokens] = await runtime.tokens.count_many([system])
     changed = replace(conversations.unchanged(known), system=system, system_tokens=tokens + FRAME_TOKENS)
-    await conversations.change(connection, tenant, known, changed)
+    await conversations.change(tx, known, changed)
     return replace(_of_next_generation(known), system=system, system_tokens=changed.system_tokens)
 
 

@@ -260,11 +260,11 @@ async def _epoch(
             return known, again
 
     async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
-        async with database.snapshot(tenant) as connection:
-            current = await conversations.get(connection, tenant, conversation.id, bound_to=request.bound_to)
-            epoch = await epochs.derive(runtime, connection, tenant, current, target)
+        async with database.snapshot(tenant) as tx:
+            current = await conversations.get(tx, conversation.id, bound_to=request.bound_to)
+            epoch = await epochs.derive(runtime, tx, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            body = await windows.load(connection, tenant, conversation.id, layout_of, anthropic=anthropic)
+            body = await windows.load(tx, conversation.id, layout_of, anthropic=anthropic)
             return current, epoch, body
 
     current, epoch, derived = await runtime.read(derive)
@@ -292,10 +292,10 @@ async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation
         return window
 
     async def read(database: Database) -> list[fresh.FreshResult]:
-        async with database.snapshot(tenant) as connection:
-            if not await conversations.is_still(connection, tenant, conversation):
+        async with database.snapshot(tenant) as tx:
+            if not await conversations.is_still(tx, conversation):
                 raise conversations.unknown()
-            return await archives.fresh(connection, tenant, conversation.id, uuids, most)
+            return await archives.fresh(tx, conversation.id, uuids, most)
 
     results = await runtime.read(read)
     size = sum(len(result.text or "") for result in results)

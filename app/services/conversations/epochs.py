@@ -8,7 +8,6 @@ offsets that never change, and a head only on what was known at the layout's rev
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 from app.core import wording
 from app.core.conversation import Conversation
@@ -23,7 +22,7 @@ from app.core.window.summarising import LEFT_OUT
 from app.extractive.subjects import subjects
 from app.extractive.summary import pick_lines
 from app.extractive.tells import tells
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.recall.tools import GUIDE, schemas_text
 from app.runtime import Runtime
 from app.store import conversations, heads, windows
@@ -81,23 +80,19 @@ def is_current(conversation: Conversation, target: Profile) -> bool:
     return same and paging.in_force(layout, conversation.totals, target.shares, target.policy)
 
 
-async def open_epoch(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
-) -> Conversation:
+async def open_epoch(runtime: Runtime, tx: Tx, conversation: Conversation) -> Conversation:
     """Make and store the epoch that is due, in the append's transaction."""
     own = own_profile(runtime, conversation)
-    new = await derive(runtime, connection, tenant, conversation, own)
-    await windows.store_epoch(connection, tenant, conversation.id, own.shares.available, new)
+    new = await derive(runtime, tx, conversation, own)
+    await windows.store_epoch(tx, conversation.id, own.shares.available, new)
     return replace(conversation, epoch=new.layout.number, own=(own.shares.available, new.layout))
 
 
-async def derive(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation, target: Profile
-) -> Epoch:
+async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, target: Profile) -> Epoch:
     """Return the epoch that a conversation is in for a profile: read and decide, by the steps of ``core/window/epoch.py``."""
     reader, language = reader_of(runtime), conversation.language or "en"
-    at = (connection, tenant, conversation.id)
-    entries = await windows.entries(connection, tenant, conversation, paging.ledger_reach(target.shares))
+    at = (tx, conversation.id)
+    entries = await windows.entries(tx, conversation, paging.ledger_reach(target.shares))
     plan = epoch.plan(entries, conversation.totals, language, target)
     draft = epoch.draft(plan, await heads.material(*at, plan), reader)
     return epoch.freeze(draft, await heads.titles(*at, draft.wanted, plan.layout.revision), reader)
@@ -117,9 +112,7 @@ def reader_of(runtime: Runtime) -> Reader:
     return Reader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
 
 
-async def summary_so_far(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
-) -> tuple[list[SummaryLine], int]:
+async def summary_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> tuple[list[SummaryLine], int]:
     """Return an extractive summary of a conversation whose window is whole yet, and the ``seq`` it reaches to."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     totals = conversation.totals
@@ -127,5 +120,5 @@ async def summary_so_far(
         return [], 0
     through = totals.last_seq - LEFT_OUT
     looked_at = head_summary.pages_looked_at(totals.last_page)
-    pages = await windows.lines(connection, tenant, conversation.id, looked_at, through + 1)
+    pages = await windows.lines(tx, conversation.id, looked_at, through + 1)
     return head_summary.extracted(pages, {}, policy.summary_max, reader_of(runtime)), through

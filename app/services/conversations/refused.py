@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 from app.core.conversation import Conversation
 from app.core.history import refused
 from app.core.history.erasure import refused_mark
 from app.core.history.erasure_plan import Line
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations.requests import AppendRequest, ProxyQuestion, SyncedList, origin_of
@@ -27,17 +26,15 @@ def leaves(known: Conversation, request: AppendRequest, selection: Selection) ->
     return refused.leaves(origin_of(request), selection.arrivals[0].draft.role)
 
 
-async def take_out(
-    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, request: AppendRequest
-) -> Conversation:
+async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: AppendRequest) -> Conversation:
     """Take out the refused question of a locked conversation, with all that was made of it. Return the conversation
     as it is then, but for its generation, which is the caller's to begin.
     """
-    first, place = known.asked_from or 0, (tenant, known.id)
-    rows = await stored.question(connection, *place, first)
+    first, place = known.asked_from or 0, (tx.tenant, known.id)
+    rows = await stored.question(tx, *place, first)
     gone = [row for row in rows if row["seq"] >= first]
     unsaid = isinstance(request, SyncedList | ProxyQuestion) and known.chain not in request.messages.chains
-    chain = await stored.chain_before(connection, *place, first) if unsaid else known.chain
+    chain = await stored.chain_before(tx, *place, first) if unsaid else known.chain
     group = [row["shown"] for row in rows if row["seq"] < first and row["kind"] in ("call", "result")]
     answers_calls = bool(group) and gone[0]["kind"] == "result"
     after = replace(
@@ -56,9 +53,9 @@ async def take_out(
     made = Derived(known.id, known.uid, [row["seq"] for row in gone], pages, near=[])
     said = refused_mark(known.language or "en")
     line = Line(said, await runtime.count(said))
-    await erasing.drop_derived(connection, tenant, made)
-    await stored.leave(connection, tenant, after, first, (line.text, line.tokens), unsaid=unsaid)
-    await erasing.settle(connection, tenant, made, line, prompt_tokens=0, open_calls=calls_text(after.end))
+    await erasing.drop_derived(tx, made)
+    await stored.leave(tx, after, first, (line.text, line.tokens), unsaid=unsaid)
+    await erasing.settle(tx, made, line, prompt_tokens=0, open_calls=calls_text(after.end))
     if closed := [enqueue.page(known.id, known.uid, page) for page in pages if page < known.totals.last_page]:
-        await enqueue.enqueue(connection, tenant, closed)
+        await enqueue.enqueue(tx, closed)
     return after

@@ -19,7 +19,7 @@ from app.core.dialects.proxy import leaves_out, meet
 from app.core.history.preparation import Arrival
 from app.core.history.sync import LOOK_BACK, match
 from app.core.messages import Draft
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.lists import CallersList
 from app.services.conversations.requests import (
@@ -91,11 +91,11 @@ class UnchainedError(Exception):
 
 
 async def select_new_messages(
-    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation | None, request: AppendRequest
+    runtime: Runtime, tx: ReadTx, known: Conversation | None, request: AppendRequest
 ) -> Selection:
     """Return what is left to append. Raises Fork, Invalid if it is too much at once, or UnchainedError."""
     if known is None:
-        has_earlier = await conversations.has_any(connection, tenant, new_conversation_user(request))
+        has_earlier = await conversations.has_any(tx, new_conversation_user(request))
         return replace(_select_for_new(request), has_earlier=has_earlier)
     match request:
         case PostedMessages() | ProxyAnswer() | ImportedMessages():
@@ -103,11 +103,11 @@ async def select_new_messages(
         case SyncedList() | ProxyQuestion():
             if known.chain is None:
                 raise UnchainedError
-            system = await _system(connection, tenant, known, request)
+            system = await _system(tx, known, request)
             if isinstance(request, SyncedList):
-                selection = await _of_list(connection, tenant, known, request)
+                selection = await _of_list(tx, known, request)
             else:
-                selection = await _of_question(runtime, connection, tenant, known, request)
+                selection = await _of_question(runtime, tx, known, request)
             return replace(selection, system=system)
         case _:
             assert_never(request)
@@ -161,14 +161,12 @@ def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Seque
     )
 
 
-async def _system(
-    connection: Connection, tenant: UUID, known: Conversation, request: SyncedList | ProxyQuestion
-) -> str | None:
+async def _system(tx: ReadTx, known: Conversation, request: SyncedList | ProxyQuestion) -> str | None:
     """Return the system prompt that the conversation gets; None to leave it as it is. Raises Fork."""
     listed, through = request.messages, known.end.prompt_through
     if isinstance(request, ProxyQuestion) or not through or not listed.lead:
         return _system_of_question(known, listed)
-    if listed.lead_digests == await messages.prompt_digests(connection, tenant, known.id, through):
+    if listed.lead_digests == await messages.prompt_digests(tx, known.id, through):
         return None
     if request.joins_forks:
         return None
@@ -184,15 +182,15 @@ def _system_of_question(known: Conversation, listed: CallersList) -> str | None:
     return None if known.end.prompt_through and listed.lead else listed.system
 
 
-async def _of_list(connection: Connection, tenant: UUID, known: Conversation, request: SyncedList) -> Selection:
+async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Selection:
     """Return what is new of a synced list. Raises Fork."""
     listed = request.messages
-    same, through = await _common_beginning(connection, tenant, known, listed)
+    same, through = await _common_beginning(tx, known, listed)
     digests = listed.digests[same:]
     stored = known.end.last_seq - through
     newest: list[bytes] = []
     if digests and stored:
-        newest = [told.digest for told in await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)]
+        newest = [told.digest for told in await messages.newest_told(tx, known.id, through, LOOK_BACK)]
     matched = match(digests, newest, stored=stored, joins_forks=request.joins_forks)
     index, seq = listed.lead + same, through + 1
     if matched is None:
@@ -207,20 +205,18 @@ async def _of_list(connection: Connection, tenant: UUID, known: Conversation, re
     )
 
 
-async def _of_question(
-    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, request: ProxyQuestion
-) -> Selection:
+async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, request: ProxyQuestion) -> Selection:
     """Return what is new of a proxy's list, and where the question ends if nothing is."""
     listed, end = request.messages, len(request.messages.digests)
-    if (awaited := _awaited(runtime, tenant, known, request)) is not None:
+    if (awaited := _awaited(runtime, tx.tenant, known, request)) is not None:
         return replace(_from(listed, end), asked_before=AskedBefore(awaited))
     if request.follows is None:
-        alike, through = await _common_beginning(connection, tenant, known, listed)
+        alike, through = await _common_beginning(tx, known, listed)
     else:
         alike, through = 0, request.follows.seq
     newest: list[Told] = []
     if known.end.last_seq > through:
-        newest = await messages.newest_told(connection, tenant, known.id, through, LOOK_BACK)
+        newest = await messages.newest_told(tx, known.id, through, LOOK_BACK)
     sent = list(zip(listed.roles, listed.digests, strict=True))
     stored = [(told.role, told.digest) for told in newest]
     met = meet(sent, alike, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
@@ -228,11 +224,11 @@ async def _of_question(
     if selection.arrivals:
         if request.follows is not None and request.follows.is_last and leaves_out(sent, stored):
             raise errors.Invalid(errors=[CONTINUED])
-        return replace(selection, reported_usage=_reported(runtime, tenant, known))
+        return replace(selection, reported_usage=_reported(runtime, tx.tenant, known))
     if met.asked:
         asked_through = newest[met.asked - 1].seq
     else:
-        asked_through = await messages.last_told(connection, tenant, known.id, through)
+        asked_through = await messages.last_told(tx, known.id, through)
     return replace(selection, asked_before=AskedBefore(asked_through, tuple(newest[i].seq for i in met.answers)))
 
 
@@ -251,9 +247,7 @@ def same_question(tenant: UUID, conversation: Conversation, digest: bytes) -> tu
     return (tenant, conversation.uid, conversation.totals.generation, digest)
 
 
-async def _common_beginning(
-    connection: Connection, tenant: UUID, known: Conversation, listed: CallersList
-) -> tuple[int, int]:
+async def _common_beginning(tx: ReadTx, known: Conversation, listed: CallersList) -> tuple[int, int]:
     """Return with how many of its messages the list begins as the conversation does, and up to which seq that is so.
 
     Chains are found by what they are, since a message that is in no caller's list has that of the one before it.
@@ -266,7 +260,7 @@ async def _common_beginning(
     while high - low > 1:
         step = max(1, (high - low - 1) // PROBES)
         probes = [*range(low + 1, high - 1, step), high - 1]
-        there = await messages.chains(connection, tenant, known.id, probes)
+        there = await messages.chains(tx, known.id, probes)
         agree = [probe for probe in probes if there.get(probe) in place]
         if agree:
             low = max(agree)

@@ -21,7 +21,8 @@ from app.core.quote import archive_text, day_heading, passage_line
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.assemble import free_for_tail
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import Loaded, Wanted
@@ -94,8 +95,8 @@ async def gather(
     search = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)
 
     async def read(database: Database) -> _Found:
-        async with database.search_snapshot(tenant) as connection:
-            return await _find(connection, tenant, search, free)
+        async with database.search_snapshot(tenant) as tx:
+            return await _find(tx, search, free)
 
     results = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
     archives, of_archives = await _archives(runtime, results.loaded, language)
@@ -144,7 +145,7 @@ def _is_in_view(hit: Hit, search: _Asked) -> bool:
     return hit.conversation_id == search.conversation.id and hit.seq in search.in_view
 
 
-async def _find(connection: Connection, tenant: UUID, search: _Asked, free: int) -> _Found:
+async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
     """Load each named archive within its share of the free tokens, and search for the query."""
     loaded: list[tuple[UUID, Loaded | None]] = []
     names = search.request.load
@@ -152,20 +153,20 @@ async def _find(connection: Connection, tenant: UUID, search: _Asked, free: int)
         room = max(1, free // len(names) - LOAD_FRAME)
         part = Wanted(query=search.query, max_tokens=room)
         scope = search.conversation.scope
-        loaded.append((uuid, await archiving.load(connection, tenant, scope, uuid, part)))
+        loaded.append((uuid, await archiving.load(tx, scope, uuid, part)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    relevant = await _relevant(connection, tenant, search, search.query, most) if search.query and most else []
+    relevant = await _relevant(tx, search, search.query, most) if search.query and most else []
     return _Found(loaded, relevant)
 
 
-async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query: Query, most: int) -> list[SearchHit]:
+async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list[SearchHit]:
     """Return the results that answer the query and are not in view, best first; none if nothing answers it."""
     if not has_subject(query.text):
         return []
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
-        connection, tenant, own.scope, query, most + len(search.in_view), sensitive=sensitive,
+        tx, own.scope, query, most + len(search.in_view), sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
     least = relevance.needed(results.memories, query.weight, len(query.terms))
@@ -177,7 +178,7 @@ async def _relevant(connection: Connection, tenant: UUID, search: _Asked, query:
         if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
         and not _is_in_view(hit, search)
     ]
-    found = await searching.with_texts(connection, tenant, good, sensitive=sensitive)
+    found = await searching.with_texts(tx, good, sensitive=sensitive)
     size = sum(len(hit.text) for hit in found)
     hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
@@ -202,10 +203,10 @@ async def _pages(
         return [], []
 
     async def read(database: Database) -> dict[int, Sequence[Record]]:
-        async with database.snapshot(tenant) as connection:
-            if not await conversations.is_still(connection, tenant, conversation):
+        async with database.snapshot(tenant) as tx:
+            if not await conversations.is_still(tx, conversation):
                 raise conversations.unknown()
-            return {n: await messages.page_messages(connection, tenant, conversation.id, n) for n in request.pages}
+            return {n: await messages.page_messages(tx, conversation.id, n) for n in request.pages}
 
     items: list[TailItem] = []
     missing: list[WindowWarning] = []

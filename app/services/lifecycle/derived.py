@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from app.core.conversation import Conversation
 from app.core.neutral import flat
 from app.errors import Invalid
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
 from app.services.lifecycle.lines import NoteLine, PageLine, RecallLine, SummaryLine
 from app.store import conversations, messages, notes, page_index, portable, summaries
@@ -18,28 +16,27 @@ from app.store.summaries import Summary
 
 async def insert(
     runtime: Runtime,
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     known: Conversation,
     line: PageLine | SummaryLine | RecallLine | NoteLine,
 ) -> bool:
     """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
     match line:
         case PageLine():
-            return await _page(runtime, connection, tenant, known, line)
+            return await _page(runtime, tx, known, line)
         case SummaryLine():
-            return await _summary(runtime, connection, tenant, known, line)
+            return await _summary(runtime, tx, known, line)
         case RecallLine():
-            has = await connection.fetchrow(portable.HAS_RECALL, tenant, known.id, line.page, line.count)
-            return has is None and await messages.count_recall(connection, tenant, known.id, line.page)
+            has = await tx.fetchrow(portable.HAS_RECALL, known.id, line.page, line.count)
+            return has is None and await messages.count_recall(tx, known.id, line.page)
         case NoteLine():
-            return await _note(runtime, connection, tenant, known, line)
+            return await _note(runtime, tx, known, line)
 
 
-async def _page(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, line: PageLine) -> bool:
+async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -> bool:
     if line.page >= known.totals.last_page and known.end.last_seq == 0:
         raise Invalid("The page is not imported yet.", errors=[{"loc": ["page"], "msg": "precedes its messages"}])
-    if await page_index.exists(connection, tenant, known.id, line.page):
+    if await page_index.exists(tx, known.id, line.page):
         return False
     seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
     title = flat(line.title) if line.title is not None else None
@@ -52,7 +49,7 @@ async def _page(runtime: Runtime, connection: Connection, tenant: UUID, known: C
     )  # fmt: skip
     mentions = list(dict.fromkeys(map(flat, line.mentions)))
     place = (known.id, known.uid, known.totals.generation)
-    revision, is_stored = await page_index.index(connection, tenant, *place, new, mentions)
+    revision, is_stored = await page_index.index(tx, *place, new, mentions)
     assert revision is not None, "it is locked"
     if not is_stored:
         raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
@@ -60,15 +57,13 @@ async def _page(runtime: Runtime, connection: Connection, tenant: UUID, known: C
         (uuid7(), note.seq, text, weight)
         for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
     ]
-    replaced = await portable.named_notes(connection, tenant, known.id, [(n.seq, n.text) for n in line.replaces])
-    await notes.find_more(connection, tenant, known.id, revision, found, replaced)
+    replaced = await portable.named_notes(tx, known.id, [(n.seq, n.text) for n in line.replaces])
+    await notes.find_more(tx, known.id, revision, found, replaced)
     return True
 
 
-async def _summary(
-    runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, line: SummaryLine
-) -> bool:
-    has = await connection.fetchrow(portable.HAS_SUMMARY, tenant, known.id, line.version)
+async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: SummaryLine) -> bool:
+    has = await tx.fetchrow(portable.HAS_SUMMARY, known.id, line.version)
     if has is not None:
         return False
     if line.through_seq > known.totals.last_seq:
@@ -77,21 +72,21 @@ async def _summary(
     text = "\n".join(flat(part) for part in line.text.split("\n"))
     (tokens,) = await runtime.tokens.count_many([text])
     new = Summary(line.version, line.through_seq, text, tokens, line.model)
-    revision = await _revision(connection, tenant, known)
-    return await summaries.insert(connection, tenant, known.id, new, revision)
+    revision = await _revision(tx, known)
+    return await summaries.insert(tx, known.id, new, revision)
 
 
-async def _note(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, line: NoteLine) -> bool:
-    if await connection.fetchrow(portable.HAS_NOTE, tenant, known.id, line.id) is not None:
+async def _note(runtime: Runtime, tx: Tx, known: Conversation, line: NoteLine) -> bool:
+    if await tx.fetchrow(portable.HAS_NOTE, known.id, line.id) is not None:
         return False
     text = flat(line.text)
-    await notes.insert(connection, tenant, known.id, line.id, text, await runtime.count(text))
-    await conversations.begin_generation(connection, tenant, known.id)
+    await notes.insert(tx, known.id, line.id, text, await runtime.count(text))
+    await conversations.begin_generation(tx, known.id)
     return True
 
 
-async def _revision(connection: Connection, tenant: UUID, known: Conversation) -> int:
+async def _revision(tx: ReadTx, known: Conversation) -> int:
     generation = known.totals.generation
-    revision = await page_index.begin_revision(connection, tenant, known.id, known.uid, generation)
+    revision = await page_index.begin_revision(tx, known.id, known.uid, generation)
     assert revision is not None, "it is locked"
     return revision

@@ -26,7 +26,7 @@ from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of
 from app.extractive.lines import result_line
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
@@ -53,11 +53,11 @@ class Transaction:
     """A transaction of a tenant that erases something."""
 
     runtime: Runtime
-    connection: Connection
+    connection: Tx
     tenant: UUID
 
     @property
-    def at(self) -> tuple[Connection, UUID]:
+    def at(self) -> tuple[ReadTx, UUID]:
         return self.connection, self.tenant
 
     @property
@@ -72,13 +72,11 @@ class Transaction:
 # --- Gather -------------------------------------------------------------------------------------------
 
 
-async def lock(
-    connection: Connection, tenant: UUID, conversation_id: str, *, bound_to: str | None = None
-) -> Conversation:
+async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:
     """Lock a conversation's owner and then the conversation, to erase something of it. Raises NotFound."""
-    before = await conversations.get(connection, tenant, conversation_id, bound_to=bound_to)
-    await locks.lock_owner(connection, tenant, _owner(before))
-    conversation = await conversations.lock(connection, tenant, conversation_id, bound_to=bound_to)
+    before = await conversations.get(tx, conversation_id, bound_to=bound_to)
+    await locks.lock_owner(tx, _owner(before))
+    conversation = await conversations.lock(tx, conversation_id, bound_to=bound_to)
     if conversation is None or conversation.uid != before.uid:
         raise conversations.unknown()
     return conversation
@@ -319,11 +317,11 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
     were. What a model wrote on the pages of their placeholders stays: that it would be written anew every day costs
     more than it is worth.
     """
-    async with runtime.database.snapshot(tenant) as connection:
-        due = await archives.expired(connection, tenant)
+    async with runtime.database.snapshot(tenant) as tx:
+        due = await archives.expired(tx)
     for scope in sorted({row["scope"] for row in due}):
-        async with runtime.database.begin(tenant) as connection:
-            tx = Transaction(runtime, connection, tenant)
+        async with runtime.database.begin(tenant) as tx:
+            tx = Transaction(runtime, tx)
             await locks.lock_owner(*tx.at, owner_of(scope))
             there = await erasing.still_there(*tx.at, [row["id"] for row in due if row["scope"] == scope])
             done = await _erase_expired(tx, scope, [row for row in due if row["id"] in there])

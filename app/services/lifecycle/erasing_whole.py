@@ -62,31 +62,31 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
         _add(runtime, tenant, done, one)
     while (one := await _erase_memories(runtime, tenant, owner_of(scope))) is not None:
         _add(runtime, tenant, done, one)
-    async with runtime.database.begin(tenant) as connection:
-        if gone := await keys.delete_of_user(connection, tenant, user_id):
+    async with runtime.database.begin(tenant) as tx:
+        if gone := await keys.delete_of_user(tx, user_id):
             done.counts["keys"] += gone
     return done
 
 
 async def _erase_next(runtime: Runtime, tenant: UUID, user_id: str, since: datetime) -> Erasure | None:
     """Erase one of a user's conversations that were there at a time; None if none is left."""
-    async with runtime.database.begin(tenant) as connection:
-        name = await connection.fetchval(stored.CONVERSATION_OF, tenant, user_id, since)
+    async with runtime.database.begin(tenant) as tx:
+        name = await tx.fetchval(stored.CONVERSATION_OF, user_id, since)
         if name is None:
             return None
         try:
-            conversation = await erasing.lock(connection, tenant, name, bound_to=user_id)
+            conversation = await erasing.lock(tx, name, bound_to=user_id)
         except errors.NotFound:  # another request has just erased it
             return Erasure()
-        return await erase_conversation(Transaction(runtime, connection, tenant), conversation, alone=False)
+        return await erase_conversation(Transaction(runtime, tx), conversation, alone=False)
 
 
 async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:
     one = Erasure()
-    async with runtime.database.begin(tenant) as connection:
-        tx = Transaction(runtime, connection, tenant)
+    async with runtime.database.begin(tenant) as tx:
+        tx = Transaction(runtime, tx)
         await locks.lock_owner(*tx.at, owner_of(scope))
-        rows = await connection.fetch(stored.ARCHIVES_OF, tenant, scope, ARCHIVES_AT_ONCE)
+        rows = await tx.fetch(stored.ARCHIVES_OF, scope, ARCHIVES_AT_ONCE)
         if not rows:
             return None
         await archives.lock_contents(*tx.at, [row["id"] for row in rows])
@@ -99,13 +99,13 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure
 
 async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasure | None:
     one = Erasure()
-    async with runtime.database.begin(tenant) as connection:
-        tx = Transaction(runtime, connection, tenant)
+    async with runtime.database.begin(tenant) as tx:
+        tx = Transaction(runtime, tx)
         await locks.lock_owner(*tx.at, owner)
-        gone = await connection.fetch(stored.FORGET_OWNED, tenant, owner, MEMORIES_AT_ONCE)
+        gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)
         one.counts["memories"] += len(gone)
         if not gone:
-            await connection.execute(stored.DROP_EMBEDDING, tenant, str(owner))
+            await tx.execute(stored.DROP_EMBEDDING, str(owner))
         await erasing.redact(tx, owner, Redaction(erased=erasing.names(row["id"] for row in gone)), (), one)
     return one if gone else None
 

@@ -24,7 +24,7 @@ from app.core.originals import as_sent
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.views import inspect
@@ -38,18 +38,18 @@ FIRST_ID = UUID(int=0)
 
 
 @asynccontextmanager
-async def _snapshot(runtime: Runtime, tenant: UUID) -> AsyncIterator[Connection]:
+async def _snapshot(runtime: Runtime, tenant: UUID) -> AsyncIterator[ReadTx]:
     """Take a connection, with several tries: a response that has begun could only be cut off."""
     async with AsyncExitStack() as stack:
-        left, connection = CONNECTION_TRIES, None
-        while connection is None:
+        left, tx = CONNECTION_TRIES, None
+        while tx is None:
             left -= 1
             try:
-                connection = await stack.enter_async_context(runtime.database.snapshot(tenant))
+                tx = await stack.enter_async_context(runtime.database.snapshot(tenant))
             except StorageUnavailable:
                 if not left:
                     raise
-        yield connection
+        yield tx
 
 
 def header(**of: str) -> str:
@@ -61,8 +61,8 @@ async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool)
     yield header(user_id=user_id)
     after = ""
     while True:
-        async with _snapshot(runtime, tenant) as connection:
-            rows = await connection.fetch(portable.CONVERSATIONS, tenant, user_id, after, OTHERS_AT_ONCE)
+        async with _snapshot(runtime, tenant) as tx:
+            rows = await tx.fetch(portable.CONVERSATIONS, user_id, after, OTHERS_AT_ONCE)
         for row in rows:
             async for line in _conversation(runtime, tenant, row["id"], user_id, sensitive=sensitive):
                 yield line
@@ -84,16 +84,16 @@ async def conversation(
 async def _conversation(
     runtime: Runtime, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
 ) -> AsyncIterator[str]:
-    async with _snapshot(runtime, tenant) as connection:
-        conversation = await conversations.find(connection, tenant, conversation_id, bound_to=bound_to)
+    async with _snapshot(runtime, tenant) as tx:
+        conversation = await conversations.find(tx, conversation_id, bound_to=bound_to)
     if conversation is None:  # erased meanwhile; perhaps another user's now
         return
     yield dumps(_conversation_line(conversation))
     after, revision = 0, 0
     while after < conversation.totals.last_seq:
-        async with _snapshot(runtime, tenant) as connection:
+        async with _snapshot(runtime, tenant) as tx:
             last = conversation.totals.last_seq
-            rows = await connection.fetch(portable.MESSAGES, tenant, conversation.id, after, last, MESSAGES_AT_ONCE)
+            rows = await tx.fetch(portable.MESSAGES, conversation.id, after, last, MESSAGES_AT_ONCE)
         if not rows:
             return
         for row in rows:
@@ -108,8 +108,8 @@ async def _conversation(
         yield line
     async for line in _beside(runtime, tenant, conversation.id, conversation.user_id, sensitive=sensitive):
         yield line
-    async with _snapshot(runtime, tenant) as connection:
-        stored = await notes.browse(connection, tenant, conversation.id, replaced=True)
+    async with _snapshot(runtime, tenant) as tx:
+        stored = await notes.browse(tx, conversation.id, replaced=True)
     for note in stored:
         if note["source"] == "person":
             place = {"type": "note", "conversation_id": conversation.id}
@@ -130,9 +130,9 @@ async def _archived(
     """Return the texts and the cards of a message's archives; most messages have none."""
     if not archive_ids:
         return {}, ()
-    async with _snapshot(runtime, tenant) as connection:
-        texts = await messages.archived_texts(connection, tenant, archive_ids)
-        return texts, await connection.fetch(portable.CARDS, tenant, archive_ids)
+    async with _snapshot(runtime, tenant) as tx:
+        texts = await messages.archived_texts(tx, archive_ids)
+        return texts, await tx.fetch(portable.CARDS, archive_ids)
 
 
 def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
@@ -186,33 +186,33 @@ async def _learnt(
     """Yield what was learned between two revisions."""
     if after >= through:
         return
-    async with _snapshot(runtime, tenant) as connection:
-        events = await connection.fetch(portable.LEARNT, tenant, conversation.id, after, through)
+    async with _snapshot(runtime, tenant) as tx:
+        events = await tx.fetch(portable.LEARNT, conversation.id, after, through)
     for event in events:
-        async with _snapshot(runtime, tenant) as connection:
-            line = await _event(connection, tenant, conversation.id, event)
+        async with _snapshot(runtime, tenant) as tx:
+            line = await _event(tx, conversation.id, event)
         if line is not None:
             yield dumps({"type": event["kind"], "conversation_id": conversation.id, **line})
 
 
-async def _event(connection: Connection, tenant: UUID, name: str, event: Record) -> dict[str, Any] | None:
+async def _event(tx: ReadTx, name: str, event: Record) -> dict[str, Any] | None:
     if event["kind"] == "recall":
         return {"page": event["n"], "count": event["m"]}
     if event["kind"] == "summary":
-        row = await connection.fetchrow(portable.SUMMARY, tenant, name, event["n"])
+        row = await tx.fetchrow(portable.SUMMARY, name, event["n"])
         return dict(row) if row else None
-    row = await connection.fetchrow(portable.PAGE, tenant, name, event["n"])
+    row = await tx.fetchrow(portable.PAGE, name, event["n"])
     if row is None:
         return None
     values = dict(row)
     seqs = values.pop("seqs")
-    mentions = await connection.fetch(portable.MENTIONS, tenant, name, event["n"], event["revision"])
+    mentions = await tx.fetch(portable.MENTIONS, name, event["n"], event["revision"])
     return {
         **values,
         "lines": dict(zip(map(str, seqs), values["lines"], strict=True)),
         "mentions": [m["topic"] for m in mentions],
-        "notes": _named(await connection.fetch(portable.FOUND, tenant, name, event["revision"])),
-        "replaces": _named(await connection.fetch(portable.REPLACED, tenant, name, event["revision"])),
+        "notes": _named(await tx.fetch(portable.FOUND, name, event["revision"])),
+        "replaces": _named(await tx.fetch(portable.REPLACED, name, event["revision"])),
     }
 
 
@@ -229,8 +229,8 @@ async def _beside(
     after = FIRST_ID
     while True:
         arguments = (conversation_id, owner_of(scope), after, sensitive, OTHERS_AT_ONCE)
-        async with _snapshot(runtime, tenant) as connection:
-            rows = await connection.fetch(portable.MEMORIES, tenant, *arguments)
+        async with _snapshot(runtime, tenant) as tx:
+            rows = await tx.fetch(portable.MEMORIES, *arguments)
         for row in rows:
             yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
         if len(rows) < OTHERS_AT_ONCE:
@@ -238,11 +238,11 @@ async def _beside(
         after = rows[-1]["id"]
     after = FIRST_ID
     while True:
-        async with _snapshot(runtime, tenant) as connection:
-            rows = await connection.fetch(portable.ARCHIVES, tenant, conversation_id, scope, after, OTHERS_AT_ONCE)
+        async with _snapshot(runtime, tenant) as tx:
+            rows = await tx.fetch(portable.ARCHIVES, conversation_id, scope, after, OTHERS_AT_ONCE)
         for row in rows:
-            async with _snapshot(runtime, tenant) as connection:
-                text = (await messages.archived_texts(connection, tenant, [row["id"]])).get(row["id"])
+            async with _snapshot(runtime, tenant) as tx:
+                text = (await messages.archived_texts(tx, [row["id"]])).get(row["id"])
             if text is not None:
                 line = {"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)}
                 yield await run_in_thread_if_large(len(text), dumps, line)

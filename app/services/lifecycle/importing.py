@@ -27,7 +27,7 @@ from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations.append import append
@@ -181,11 +181,11 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     new = NewConversation(
         line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
     )  # fmt: skip
-    async with runtime.database.begin(job.tenant) as connection:
-        made = await conversations.create(connection, job.tenant, new)
+    async with runtime.database.begin(job.tenant) as tx:
+        made = await conversations.create(tx, new)
         if made and line.created_at is not None:
-            await portable.date(connection, job.tenant, line.id, line.created_at)
-        known = await conversations.get(connection, job.tenant, line.id)
+            await portable.date(tx, line.id, line.created_at)
+        known = await conversations.get(tx, line.id)
     if known.user_id != user_id:
         raise Conflict("The conversation id is taken by another user.")
     (job.done if made else job.matched)["conversations"] += 1
@@ -220,8 +220,8 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
         return False
     if line.seq is None and draft.client_id is None:
         return False
-    async with job.runtime.database.snapshot(job.tenant) as connection:
-        stored = await portable.stored(connection, job.tenant, into.id, line.seq, draft.client_id)
+    async with job.runtime.database.snapshot(job.tenant) as tx:
+        stored = await portable.stored(tx, into.id, line.seq, draft.client_id)
     if stored is None:
         return False
     same = line.id == stored["id"] if line.id is not None else draft.client_id == stored["client_id"]
@@ -273,9 +273,9 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
     wanted = [(number, card.uuid) for number, line, _ in waiting for card in line.archives.values()]
     if not wanted:
         return
-    async with job.runtime.database.snapshot(job.tenant) as connection:
+    async with job.runtime.database.snapshot(job.tenant) as tx:
         for number, uuid in wanted:
-            if await connection.fetchrow(portable.PLACE_OF_ARCHIVE, job.tenant, uuid) is not None:
+            if await tx.fetchrow(portable.PLACE_OF_ARCHIVE, uuid) is not None:
                 raise Conflict(
                     "The archive uuid is taken.",
                     errors=[{"loc": ["line", number, "archives"], "msg": f"{uuid} is taken"}],
@@ -287,11 +287,11 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
 
 async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteLine) -> None:
     into, tenant = _in(job, line.conversation_id), job.tenant
-    async with job.runtime.database.begin(tenant) as connection:
-        known = await conversations.lock(connection, tenant, into.id, bound_to=job.limit.user_id)
+    async with job.runtime.database.begin(tenant) as tx:
+        known = await conversations.lock(tx, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased during the import.")
-        made = await derived.insert(job.runtime, connection, tenant, known, line)
+        made = await derived.insert(job.runtime, tx, known, line)
     names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made
@@ -303,21 +303,21 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
     into, runtime, tenant = job.into, job.runtime, job.tenant
     if into is None:
         return
-    async with runtime.database.begin(tenant) as connection:
-        known = await conversations.lock(connection, tenant, into.id)
+    async with runtime.database.begin(tenant) as tx:
+        known = await conversations.lock(tx, into.id)
         if known is None or known.uid != into.uid:
             return
         if into.fresh and found_notes is not None:
             left = [(note.seq, note.text) for note in found_notes]
-            if await portable.drop_other_notes(connection, tenant, into.id, left):
-                await conversations.begin_generation(connection, tenant, into.id)
-        rows = await connection.fetch(portable.UNINDEXED_PAGES, tenant, into.id)
+            if await portable.drop_other_notes(tx, into.id, left):
+                await conversations.begin_generation(tx, into.id)
+        rows = await tx.fetch(portable.UNINDEXED_PAGES, into.id)
         work = [enqueue.page(known.id, known.uid, row["page"]) for row in rows]
         enough = known.totals.last_seq >= runtime.defaults.summary_threshold
         if runtime.chat is not None and into.fresh and enough:
             work.append(enqueue.summary(known.id, known.uid))
         if work:
-            await enqueue.enqueue(connection, tenant, work)
+            await enqueue.enqueue(tx, work)
     runtime.caches.forget_conversation(tenant, into.id)
 
 
@@ -325,7 +325,7 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
 
 
 async def _scope(
-    job: _Import, connection: Connection, user_id: str | None, conversation_id: str | None
+    job: _Import, tx: ReadTx, user_id: str | None, conversation_id: str | None
 ) -> tuple[str, Conversation | None]:
     """Return the scope, and the conversation if one is named."""
     if conversation_id is None:
@@ -333,7 +333,7 @@ async def _scope(
             where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
             raise Invalid("The line needs `user_id` or `conversation_id`.", errors=where)
         return scope_of(_user(job, user_id), None), None
-    known = await conversations.hold(connection, job.tenant, conversation_id, bound_to=job.limit.user_id)
+    known = await conversations.hold(tx, conversation_id, bound_to=job.limit.user_id)
     if known is None:
         raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "does not exist"}])
     _user(job, known.user_id)
@@ -346,9 +346,9 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     read_by = searchable(line.content, tuple(line.keywords)) if line.source == "person" else line.content
     found = await anyio.to_thread.run_sync(all_vectors, read_by)
     ids = [line.id, *(uuid7() for _ in found[1:])]
-    async with runtime.database.begin(tenant) as connection:
-        scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
-        owner = await connection.fetchval(portable.OWNER_OF_MEMORY, tenant, line.id)
+    async with runtime.database.begin(tenant) as tx:
+        scope, known = await _scope(job, tx, line.user_id, line.conversation_id)
+        owner = await tx.fetchval(portable.OWNER_OF_MEMORY, line.id)
         if owner is not None and owner != owner_of(scope):
             raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
         if owner is None:
@@ -361,7 +361,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
                 conversation_id=known.id if known else None, conversation_uid=known.uid if known else None,
                 seq=line.seq, page=line.page,
             )  # fmt: skip
-            await insertion.insert_remembered(runtime, connection, tenant, [new])
+            await insertion.insert_remembered(runtime, tx, [new])
     (job.done if owner is None else job.matched)["memories"] += 1
 
 
@@ -370,16 +370,16 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
     (tokens,) = await runtime.tokens.count_many([line.result])
     found = await anyio.to_thread.run_sync(vectors, line.result)
     card = replace(line.card.value(), tool_name=line.tool_name, created_at=line.created_at, length=len(line.result))
-    async with runtime.database.begin(tenant) as connection:
-        scope, known = await _scope(job, connection, line.user_id, line.conversation_id)
-        place = await connection.fetchrow(portable.PLACE_OF_ARCHIVE, tenant, card.uuid)
+    async with runtime.database.begin(tenant) as tx:
+        scope, known = await _scope(job, tx, line.user_id, line.conversation_id)
+        place = await tx.fetchrow(portable.PLACE_OF_ARCHIVE, card.uuid)
         if place is not None and (place["scope"] != scope or place["seq"] is not None):
             raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
         if place is None:
             where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
             new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)
-            await archives.insert(connection, tenant, new, line.created_at)
+            await archives.insert(tx, new, line.created_at)
             rows = [
                 NewMemory(
                     id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where.conversation_id,
@@ -388,6 +388,6 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
                 )
                 for start, length, terms in found
             ]  # fmt: skip
-            await insertion.insert_memories(runtime, connection, tenant, rows)
-            await enqueue.enqueue(connection, tenant, [enqueue.archive_passages(card.uuid, where.conversation_id)])
+            await insertion.insert_memories(runtime, tx, rows)
+            await enqueue.enqueue(tx, [enqueue.archive_passages(card.uuid, where.conversation_id)])
     (job.done if place is None else job.matched)["archives"] += 1

@@ -13,7 +13,7 @@ from app.core.canonical import dumps
 from app.core.neutral import flat
 from app.core.times import time_text
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
@@ -41,17 +41,17 @@ async def write(runtime: Runtime, noting: Noting, text: str, key: IdempotencyKey
     tokens = await runtime.count(line)
     tenant, conversation_id = noting.tenant, noting.conversation_id
 
-    async def work(connection: Connection) -> StoredResponse:
-        conversation = await conversations.lock(connection, tenant, conversation_id, bound_to=noting.bound_to)
+    async def work(tx: Tx) -> StoredResponse:
+        conversation = await conversations.lock(tx, conversation_id, bound_to=noting.bound_to)
         if conversation is None:
             raise conversations.unknown()
         if noting.note is None:
-            row: Record | None = await notes.insert(connection, tenant, conversation_id, uuid7(), line, tokens)
+            row: Record | None = await notes.insert(tx, conversation_id, uuid7(), line, tokens)
         else:
-            row = await notes.change(connection, tenant, conversation_id, noting.note, line, tokens)
+            row = await notes.change(tx, conversation_id, noting.note, line, tokens)
         if row is None:
             raise errors.NotFound("There is no such note.")
-        await conversations.begin_generation(connection, tenant, conversation_id)
+        await conversations.begin_generation(tx, conversation_id)
         return StoredResponse.about(dumps(view(row)), conversation)
 
     response = await run_idempotently(runtime.database, tenant, key, work)
@@ -64,9 +64,9 @@ async def erase(runtime: Runtime, noting: Noting, key: IdempotencyKey | None = N
     tenant, note = noting.tenant, noting.note
     assert note is not None, "a new note cannot be erased"
 
-    async def work(connection: Connection) -> StoredResponse:
-        conversation = await erasing.lock(connection, tenant, noting.conversation_id, bound_to=noting.bound_to)
-        done = await erasing.erase_note(Transaction(runtime, connection, tenant), conversation, note)
+    async def work(tx: Tx) -> StoredResponse:
+        conversation = await erasing.lock(tx, noting.conversation_id, bound_to=noting.bound_to)
+        done = await erasing.erase_note(Transaction(runtime, tx), conversation, note)
         return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
     response = await run_idempotently(runtime.database, tenant, key, work)

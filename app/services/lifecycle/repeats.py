@@ -19,7 +19,7 @@ from app.core.history.erasure import Repeats
 from app.core.history.erasure_plan import Place
 from app.core.quote import plain_text
 from app.core.scope import owner_of, scope_of
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.store import erasing, kept_answers
 
 MESSAGES_AT_ONCE = 200
@@ -50,12 +50,12 @@ def source_of(texts: Sequence[str]) -> Source:
 
 
 async def texts(
-    connection: Connection, tenant: UUID, conversation_id: str, first: int, last: int, seqs: set[int] | None = None
+    tx: ReadTx, conversation_id: str, first: int, last: int, seqs: set[int] | None = None
 ) -> AsyncIterator[str]:
     """Yield what messages say, and what is archived of them."""
     after = first - 1
     while after < last:
-        rows = await erasing.texts(connection, tenant, conversation_id, after, MESSAGES_AT_ONCE)
+        rows = await erasing.texts(tx, conversation_id, after, MESSAGES_AT_ONCE)
         for row in rows:
             if row["seq"] <= last and (seqs is None or row["seq"] in seqs):
                 yield plain_text([json.loads(row["body"])])
@@ -68,18 +68,18 @@ async def texts(
         after = rows[-1]["seq"]
 
 
-async def find(connection: Connection, tenant: UUID, scope: str | UUID, source: Source) -> Repeated:
+async def find(tx: ReadTx, scope: str | UUID, source: Source) -> Repeated:
     """Find what repeats some texts in the conversations of a scope, by its name or its hash, and in its answers."""
     return Repeated(
-        messages=await _messages(connection, tenant, scope, source),
-        answers=await answers(connection, tenant, scope if isinstance(scope, UUID) else owner_of(scope), source),
+        messages=await _messages(tx, scope, source),
+        answers=await answers(tx, scope if isinstance(scope, UUID) else owner_of(scope), source),
     )
 
 
-async def _messages(connection: Connection, tenant: UUID, scope: str | UUID, source: Source) -> list[Place]:
+async def _messages(tx: ReadTx, scope: str | UUID, source: Source) -> list[Place]:
     places: list[Place] = []
     after = ("", 0)
-    while rows := await erasing.loaded(connection, tenant, scope, after, LOADED_AT_ONCE):
+    while rows := await erasing.loaded(tx, scope, after, LOADED_AT_ONCE):
         after = (rows[-1]["conversation_id"], rows[-1]["seq"])
         by_place: dict[Hashable, str] = {
             (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"]))
@@ -90,11 +90,11 @@ async def _messages(connection: Connection, tenant: UUID, scope: str | UUID, sou
     return sorted(places)
 
 
-async def answers(connection: Connection, tenant: UUID, owner: UUID, source: Source) -> set[str]:
+async def answers(tx: ReadTx, owner: UUID, source: Source) -> set[str]:
     """Find the keys of an owner's kept answers that repeat some texts."""
     keys: set[str] = set()
     by_key: dict[str, Record] = {}
-    async for answer in kept_answers.answers_said(connection, tenant, owner):
+    async for answer in kept_answers.answers_said(tx, owner):
         by_key[answer["key"]] = answer
         if len(by_key) == ANSWERS_AT_ONCE:
             keys |= await _answers(by_key, source)

@@ -26,7 +26,7 @@ from app.core.model import UNSENT
 from app.core.nul import without_nul
 from app.core.quote import plain_text
 from app.core.window.profile import policy_of
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import Transaction
@@ -42,8 +42,8 @@ async def retain(runtime: Runtime, tenant: UUID, *, dry_run: bool = False) -> Co
     keep = runtime.retention.messages_max
     after = ""
     while keep:
-        async with runtime.database.snapshot(tenant) as connection:
-            rows = await pruning.long(connection, tenant, keep, after, CONVERSATIONS_AT_ONCE)
+        async with runtime.database.snapshot(tenant) as tx:
+            rows = await pruning.long(tx, keep, after, CONVERSATIONS_AT_ONCE)
         for row in rows:
             done["pruned"] += await _prune(runtime, tenant, row["id"], keep, dry_run=dry_run)
         if len(rows) < CONVERSATIONS_AT_ONCE:
@@ -59,29 +59,27 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
         return done
     since = datetime.now(UTC) - timedelta(days=days)
     if dry_run:
-        async with runtime.database.snapshot(tenant) as connection:
-            done["conversations"] = await pruning.count_old(connection, tenant, since)
+        async with runtime.database.snapshot(tenant) as tx:
+            done["conversations"] = await pruning.count_old(tx, since)
         return done
     while True:
-        async with runtime.database.snapshot(tenant) as connection:
-            rows = await pruning.old(connection, tenant, since, CONVERSATIONS_AT_ONCE)
+        async with runtime.database.snapshot(tenant) as tx:
+            rows = await pruning.old(tx, since, CONVERSATIONS_AT_ONCE)
         for row in rows:
-            async with runtime.database.begin(tenant) as connection:
-                known = await _lock_if_old(connection, tenant, row["id"], since)
+            async with runtime.database.begin(tenant) as tx:
+                known = await _lock_if_old(tx, row["id"], since)
                 if known is None:
                     continue
-                one = await erasing_whole.erase_conversation(Transaction(runtime, connection, tenant), known)
+                one = await erasing_whole.erase_conversation(Transaction(runtime, tx), known)
             runtime.forget_erased(tenant, one.touched)
             done.update(one.counts)
         if len(rows) < CONVERSATIONS_AT_ONCE:
             return done
 
 
-async def _lock_if_old(
-    connection: Connection, tenant: UUID, conversation_id: str, since: datetime
-) -> Conversation | None:
+async def _lock_if_old(tx: Tx, conversation_id: str, since: datetime) -> Conversation | None:
     try:
-        known = await erasing.lock(connection, tenant, conversation_id)
+        known = await erasing.lock(tx, conversation_id)
     except errors.NotFound:
         return None
     return known if known.updated_at < since else None
@@ -94,32 +92,32 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
     """
     total, bounds = 0, None
     while True:
-        async with runtime.database.begin(tenant) as connection:
-            known = await conversations.lock(connection, tenant, conversation_id)
+        async with runtime.database.begin(tenant) as tx:
+            known = await conversations.lock(tx, conversation_id)
             if known is not None and known.own is not None and bounds is None:
                 bounds = _bounds(runtime, known)
             if known is None or bounds is None:  # nothing has left its window
                 return total
             limit = known.totals.last_seq if dry_run else MESSAGES_AT_ONCE
-            rows = await pruning.ready(connection, tenant, conversation_id, keep, *bounds[:2], limit)
+            rows = await pruning.ready(tx, conversation_id, keep, *bounds[:2], limit)
             wanted = [row for row in rows if row["kind"] != "prompt" and row["seq"] != bounds[2]]
             total += len(wanted)
             if dry_run or not rows:
                 return total
             for row in wanted:
-                await _prune_one(runtime, connection, tenant, known, row)
-            await pruning.advance(connection, tenant, conversation_id, rows[-1]["seq"])
-            await conversations.begin_generation(connection, tenant, conversation_id)
+                await _prune_one(runtime, tx, known, row)
+            await pruning.advance(tx, conversation_id, rows[-1]["seq"])
+            await conversations.begin_generation(tx, conversation_id)
         runtime.forget_erased(tenant, [conversation_id])
 
 
-async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, known: Conversation, row: Record) -> None:
+async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: Record) -> None:
     """Let the message's passages keep their text, and a mark its place."""
     seen = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
     text = plain_text(chat_messages(seen))
-    for passage in await pruning.passages(connection, tenant, known.id, row["seq"]):
+    for passage in await pruning.passages(tx, known.id, row["seq"]):
         part, offsets = without_nul(text[passage["start"] : passage["start"] + passage["length"]])
-        await pruning.keep(connection, tenant, passage["id"], part, offsets)
+        await pruning.keep(tx, passage["id"], part, offsets)
     said = pruned_mark(known.language or "en")
     view = [] if row["kind"] == "orphan" else chat_messages(seen)
     anthropic = json.loads(row["anthropic"]) if row["anthropic"] else None
@@ -128,7 +126,7 @@ async def _prune_one(runtime: Runtime, connection: Connection, tenant: UUID, kno
     if row["kind"] == "orphan":
         forms = replace(forms, view="")
     weight = 0 if row["kind"] in UNSENT else weigh_view(chat_messages(forms.view or forms.body), runtime.tokens.count)
-    await pruning.prune(connection, tenant, known.id, row["seq"], forms, weight)
+    await pruning.prune(tx, known.id, row["seq"], forms, weight)
 
 
 def _bounds(runtime: Runtime, known: Conversation) -> tuple[int, int, int]:

@@ -32,7 +32,7 @@ from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
@@ -122,15 +122,13 @@ def ends(passages: Sequence[tuple[int, int, str]]) -> int:
     return passages[-1][0] + passages[-1][1] if passages else 0
 
 
-async def archive(
-    runtime: Runtime, connection: Connection, tenant: UUID, request: ArchiveRequest
-) -> tuple[dict[str, Any], Conversation | None]:
+async def archive(runtime: Runtime, tx: Tx, request: ArchiveRequest) -> tuple[dict[str, Any], Conversation | None]:
     """Archive a result, or pass it through when it is short; what is answered, and its conversation. In the caller's
     transaction.
     """
     conversation = None
     if request.conversation_id is not None:
-        conversation = await conversations.hold(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(tx, request.conversation_id, bound_to=request.bound_to)
         if conversation is None:
             raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
@@ -145,12 +143,12 @@ async def archive(
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
     expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
     prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
-    await archives.insert(connection, tenant, prepared.archive, prepared.created_at)
-    await insertion.insert_memories(runtime, connection, tenant, prepared.memories)
+    await archives.insert(tx, prepared.archive, prepared.created_at)
+    await insertion.insert_memories(runtime, tx, prepared.memories)
     if prepared.indexed_through < prepared.archive.length:
         left = enqueue.archive_passages(prepared.archive.id, request.conversation_id)
-        await enqueue.enqueue(connection, tenant, [left])
-    row = await archives.read(connection, tenant, None, prepared.archive.id, 0, 0)
+        await enqueue.enqueue(tx, [left])
+    row = await archives.read(tx, None, prepared.archive.id, 0, 0)
     assert row is not None
     return view(row), conversation
 
@@ -260,17 +258,17 @@ class Loaded:
     """The passages that match the query, best first."""
 
 
-async def load(connection: Connection, tenant: UUID, scope: str | None, uuid: UUID, part: Wanted) -> Loaded | None:
+async def load(tx: ReadTx, scope: str | None, uuid: UUID, part: Wanted) -> Loaded | None:
     """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it."""
     length = 0 if part.query is not None else 2**31 - 1 - part.offset
     if part.query is None and part.length is not None:
         length = min(length, part.length)
     if part.max_tokens is not None:
         length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
-    row = await archives.read(connection, tenant, scope, uuid, part.offset, length)
+    row = await archives.read(tx, scope, uuid, part.offset, length)
     if row is None:
         return None
-    passages = await _passages(connection, tenant, row, part.query) if part.query is not None else ()
+    passages = await _passages(tx, row, part.query) if part.query is not None else ()
     return Loaded(row, part, passages)
 
 
@@ -296,16 +294,14 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
     return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
 
 
-async def _passages(connection: Connection, tenant: UUID, row: Record, query: Query) -> list[tuple[Hit, str]]:
+async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, str]]:
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
     where = memories.Filter(among=[row["id"]])
-    hits, *_ = await memories.search(
-        connection, tenant, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX, every_passage=True
-    )
+    hits, *_ = await memories.search(tx, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX, every_passage=True)
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
-    texts = await archives.passages(connection, tenant, [(row["id"], hit.start, hit.length) for hit in hits])
+    texts = await archives.passages(tx, [(row["id"], hit.start, hit.length) for hit in hits])
     return [(hit, texts[row["id"], hit.start][1]) for hit in hits]
 
 

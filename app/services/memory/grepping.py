@@ -22,7 +22,8 @@ from app.core.scope import scope_of
 from app.core.search import grep
 from app.core.search.grep import Line, Pattern, Span
 from app.core.times import time_text
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import recalling
 from app.services.memory.searching import REPLICA_WAIT_SECONDS
@@ -139,24 +140,24 @@ async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> Lines:
 
 async def _find(run: _Run) -> None:
     request = run.request
-    async with run.database.snapshot(run.tenant) as connection:
-        await stored.limit(connection, run.seconds)
+    async with run.database.snapshot(run.tenant) as tx:
+        await stored.limit(tx, run.seconds)
         if request.pattern.expression is not None:
-            await stored.check(connection, request.pattern.expression)
-        scope, spans = await _scope(connection, run)
-        archives = await stored.archives(connection, run.tenant, scope, request.conversation_id)
+            await stored.check(tx, request.pattern.expression)
+        scope, spans = await _scope(tx, run)
+        archives = await stored.archives(tx, scope, request.conversation_id)
     await _messages(run, spans)
     for start in range(0, len(archives), ARCHIVES):
         await _results(run, archives[start : start + ARCHIVES])
 
 
-async def _scope(connection: Connection, run: _Run) -> tuple[str, list[Span]]:
+async def _scope(tx: ReadTx, run: _Run) -> tuple[str, list[Span]]:
     """Return the scope of the archives, and the messages to read."""
     request = run.request
     if request.conversation_id is None:
         assert request.user_id is not None
-        return scope_of(request.user_id, None), await stored.spans(connection, run.tenant, request.user_id)
-    conversation = await conversations.get(connection, run.tenant, request.conversation_id)
+        return scope_of(request.user_id, None), await stored.spans(tx, request.user_id)
+    conversation = await conversations.get(tx, request.conversation_id)
     if request.user_id is not None and conversation.user_id != request.user_id:
         raise conversations.unknown()
     return conversation.scope, [Span(conversation.id, 1, conversation.totals.last_seq)]
@@ -170,11 +171,9 @@ async def _messages(run: _Run, spans: list[Span]) -> None:
             run.found.is_complete = False
             return
         now, spans = grep.take(spans, STRETCH if request.pattern.needles else STRETCH_UNFILTERED)
-        async with run.database.snapshot(run.tenant) as connection:
-            await stored.limit(connection, run.seconds)
-            rows = await stored.messages(
-                connection, run.tenant, now, request.pattern.needles, request.since, request.until
-            )
+        async with run.database.snapshot(run.tenant) as tx:
+            await stored.limit(tx, run.seconds)
+            rows = await stored.messages(tx, now, request.pattern.needles, request.since, request.until)
         if len(rows) == stored.ROWS:
             spans = [*grep.below(now, rows[-1]["conversation_id"], rows[-1]["seq"]), *spans]
         rows_read += len(rows)
@@ -183,9 +182,9 @@ async def _messages(run: _Run, spans: list[Span]) -> None:
 
 async def _results(run: _Run, ids: Sequence[UUID]) -> None:
     request = run.request
-    async with run.database.snapshot(run.tenant) as connection:
-        await stored.limit(connection, run.seconds)
-        rows = await stored.results(connection, run.tenant, ids, request.pattern.needles, request.since, request.until)
+    async with run.database.snapshot(run.tenant) as tx:
+        await stored.limit(tx, run.seconds)
+        rows = await stored.results(tx, ids, request.pattern.needles, request.since, request.until)
     await _match(run, rows, _result)
 
 
@@ -198,9 +197,9 @@ async def _match(run: _Run, rows: Sequence[Record], text_of: Callable[[Record], 
         run.found.add(await anyio.to_thread.run_sync(lambda: list(_literal(map(text_of, rows), pattern.text))))
         return
     lines = await anyio.to_thread.run_sync(lambda: [line for row in rows for line in _split(text_of(row))])
-    async with run.database.snapshot(run.tenant) as connection:
-        await stored.limit(connection, run.seconds)
-        places = await stored.matches(connection, [line for *_, line in lines], pattern)
+    async with run.database.snapshot(run.tenant) as tx:
+        await stored.limit(tx, run.seconds)
+        places = await stored.matches(tx, [line for *_, line in lines], pattern)
     run.found.add([_hit(*lines[place], start, stop) for place, start, stop in places])
 
 

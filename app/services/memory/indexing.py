@@ -17,7 +17,7 @@ from app.core.rows import NewMemory
 from app.core.scope import owner_of, scope_of
 from app.core.times import dated
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
 from app.services.memory import insertion, recalling
 from app.services.memory.archiving import ends, vectors
@@ -36,46 +36,45 @@ class Text:
 
 async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
     """Index the passages that are left. Does nothing where the text is gone, or none is left."""
-    async with runtime.database.snapshot(tenant) as connection:
-        row = await _row(connection, tenant, of)
-        text = await _text(connection, tenant, row) if row else ""
+    async with runtime.database.snapshot(tenant) as tx:
+        row = await _row(tx, of)
+        text = await _text(tx, row) if row else ""
         speaker = recalling.speaker(row) if row and of.archive is None else None
-        start = await _indexed(connection, tenant, of)
+        start = await _indexed(tx, of)
     while start < len(text):
         passages = await anyio.to_thread.run_sync(vectors, text, start, speaker)
-        async with runtime.database.begin(tenant) as connection:
+        async with runtime.database.begin(tenant) as tx:
             if row and row["conversation_id"] is not None:
-                await conversations.hold(connection, tenant, row["conversation_id"])
-            row = await _row(connection, tenant, of, locked=True)
-            if row is None or await _indexed(connection, tenant, of) != start:
+                await conversations.hold(tx, row["conversation_id"])
+            row = await _row(tx, of, locked=True)
+            if row is None or await _indexed(tx, of) != start:
                 return
-            await _insert(runtime, connection, tenant, row, of, passages)
+            await _insert(runtime, tx, row, of, passages)
         start = ends(passages)
 
 
-async def _row(connection: Connection, tenant: UUID, of: Text, *, locked: bool = False) -> Record | None:
+async def _row(tx: Tx, of: Text, *, locked: bool = False) -> Record | None:
     if of.archive is not None:
-        return await archives.whole(connection, tenant, of.archive, locked=locked)
+        return await archives.whole(tx, of.archive, locked=locked)
     assert of.uid is not None
-    return await messages.whole(connection, tenant, of.conversation_id, of.uid, of.seq, locked=locked)
+    return await messages.whole(tx, of.conversation_id, of.uid, of.seq, locked=locked)
 
 
-async def _text(connection: Connection, tenant: UUID, row: Record) -> str:
+async def _text(tx: ReadTx, row: Record) -> str:
     if "digest" in row.keys():  # noqa: SIM118 - a Record's own `in` looks at values
-        return await archives.content(connection, tenant, row["scope"], row["digest"])
+        return await archives.content(tx, row["scope"], row["digest"])
     return recalling.searchable_text(row)
 
 
-async def _indexed(connection: Connection, tenant: UUID, of: Text) -> int:
+async def _indexed(tx: ReadTx, of: Text) -> int:
     if of.archive is not None:
-        return await memories.archive_indexed(connection, tenant, of.archive)
-    return await memories.message_indexed(connection, tenant, of.conversation_id, of.seq)
+        return await memories.archive_indexed(tx, of.archive)
+    return await memories.message_indexed(tx, of.conversation_id, of.seq)
 
 
 async def _insert(
     runtime: Runtime,
-    connection: Connection,
-    tenant: UUID,
+    tx: Tx,
     row: Record,
     of: Text,
     passages: list[tuple[int, int, str]],
@@ -91,4 +90,4 @@ async def _insert(
         )
         for start, length, terms in passages
     ]  # fmt: skip
-    await insertion.insert_memories(runtime, connection, tenant, rows)
+    await insertion.insert_memories(runtime, tx, rows)

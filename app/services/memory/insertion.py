@@ -9,36 +9,32 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from app.core.rows import NewMemory
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime
 from app.store import appending, remembered
 from app.store.remembered import Remembered
 
 
-async def insert_memories(
-    runtime: Runtime, connection: Connection, tenant: UUID, memories: Sequence[NewMemory]
-) -> None:
+async def insert_memories(runtime: Runtime, tx: Tx, memories: Sequence[NewMemory]) -> None:
     """Store episodes or passages of one owner."""
-    await appending.remember(connection, tenant, memories, embeds=runtime.embedder is not None)
+    await appending.remember(tx, memories, embeds=runtime.embedder is not None)
     if memories:
-        await enqueue_embedding(runtime, connection, tenant, memories[0].owner)
+        await enqueue_embedding(runtime, tx, memories[0].owner)
 
 
-async def insert_remembered(
-    runtime: Runtime, connection: Connection, tenant: UUID, memories: Sequence[Remembered]
-) -> None:
+async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembered]) -> None:
     """Store explicit memories of one owner, with their texts."""
     for memory in memories:
-        await remembered.insert(connection, tenant, memory, embeds=runtime.embedder is not None)
+        await remembered.insert(tx, memory, embeds=runtime.embedder is not None)
     if memories:
-        await enqueue_embedding(runtime, connection, tenant, memories[0].owner)
+        await enqueue_embedding(runtime, tx, memories[0].owner)
 
 
-async def enqueue_embedding(runtime: Runtime, connection: Connection, tenant: UUID, owner: UUID) -> None:
+async def enqueue_embedding(runtime: Runtime, tx: Tx, owner: UUID) -> None:
     """Enqueue the embedding of an owner's memories, if there is a model.
 
     Enqueue other work after it: rows of `work` are locked in the order of their kinds.
     """
     if runtime.embedder is not None:
-        await enqueue.enqueue(connection, tenant, [enqueue.embed(owner)])
+        await enqueue.enqueue(tx, [enqueue.embed(owner)])

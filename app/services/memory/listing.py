@@ -12,7 +12,7 @@ from asyncpg import Record
 from app.core.scope import owner_of, scope_of
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.store import conversations, remembered
 
@@ -21,8 +21,7 @@ BEGINNING_CHARACTERS = 4 * PREVIEW_CHARACTERS
 
 
 async def browse(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     user_id: str | None,
     conversation_id: str | None,
     among: Narrowing,
@@ -37,12 +36,12 @@ async def browse(
     """
     scope, uid = scope_of(user_id, None), None
     if conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, conversation_id)
+        conversation = await conversations.get(tx, conversation_id)
         if user_id is not None and conversation.user_id != user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
     return await remembered.browse(
-        connection, tenant, owner_of(scope), among, sensitive=sensitive, conversation_uid=uid, after=after,
+        tx, owner_of(scope), among, sensitive=sensitive, conversation_uid=uid, after=after,
         limit=limit, characters=BEGINNING_CHARACTERS,
     )  # fmt: skip
 

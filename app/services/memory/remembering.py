@@ -13,7 +13,7 @@ from app.core.conversation import Conversation
 from app.core.nul import without_nul
 from app.core.scope import owner_of, scope_of
 from app.ids import uuid7
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
@@ -37,16 +37,14 @@ class MemoryRequest:
     """The one user whose conversations are there."""
 
 
-async def remember(
-    runtime: Runtime, connection: Connection, tenant: UUID, request: MemoryRequest
-) -> tuple[SearchHit, Conversation | None]:
+async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[SearchHit, Conversation | None]:
     """Store a memory, in the caller's transaction; it, and its conversation. Raises NotFound for a conversation that
     is not there.
     """
     scope, uid = scope_of(request.user_id, None), None
     conversation: Conversation | None = None
     if request.conversation_id is not None:
-        conversation = await conversations.hold(connection, tenant, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(tx, request.conversation_id, bound_to=request.bound_to)
         if conversation is None:
             raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
@@ -56,10 +54,10 @@ async def remember(
             )
         scope, uid = conversation.scope, conversation.uid
     new = await anyio.to_thread.run_sync(prepared, request, owner_of(scope), uid)
-    await insertion.insert_remembered(runtime, connection, tenant, [new])
-    hit = await memories.find(connection, tenant, new.id)
+    await insertion.insert_remembered(runtime, tx, [new])
+    hit = await memories.find(tx, new.id)
     assert hit is not None
-    (found,) = await searching.with_texts(connection, tenant, [hit], sensitive=True)
+    (found,) = await searching.with_texts(tx, [hit], sensitive=True)
     return found, conversation
 
 

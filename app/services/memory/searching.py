@@ -27,7 +27,8 @@ from app.core.search.when import days_named
 from app.core.times import time_text
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory import reranking
@@ -194,8 +195,8 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
     async def read(database: Database) -> list[_Answer]:
-        async with database.search_snapshot(tenant) as connection:
-            return [await _search(connection, tenant, wide, query, keywords) for query in queries]
+        async with database.search_snapshot(tenant) as tx:
+            return [await _search(tx, wide, query, keywords) for query in queries]
 
     answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
     hits = answers[0].hits
@@ -234,12 +235,10 @@ class _Answer:
 KEPT_BACK = _Answer([], 0, is_kept_back=True)
 
 
-async def _search(
-    connection: Connection, tenant: UUID, request: SearchRequest, query: Query, keywords: Sequence[int]
-) -> _Answer:
+async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int]) -> _Answer:
     scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
-        conversation = await conversations.get(connection, tenant, request.conversation_id)
+        conversation = await conversations.get(tx, request.conversation_id)
         if request.user_id is not None and conversation.user_id != request.user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
@@ -257,19 +256,19 @@ async def _search(
         parts=query.parts,
     )
     where = memories.Filter(
-        among=await narrowing.among(connection, tenant, owner_of(scope), request.narrowing),
+        among=await narrowing.among(tx, owner_of(scope), request.narrowing),
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
-        results = await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit)
+        results = await memories.search(tx, owner_of(scope), asked, where, limit=limit)
         total = results.total
-        found = await with_texts(connection, tenant, results.hits, sensitive=request.sensitive)
+        found = await with_texts(tx, results.hits, sensitive=request.sensitive)
         if known and found and not _may_answer(query, results, found):
             ids = [hit.id for hit in results.hits]
-            waiting = await embeddings.any_waiting(connection, tenant, owner_of(scope), ids)
+            waiting = await embeddings.any_waiting(tx, owner_of(scope), ids)
             if not waiting:  # by words alone it cannot be told
                 return KEPT_BACK
         size = sum(len(hit.text) for hit in found)
@@ -301,8 +300,7 @@ def answer(result_set: Found, query: str) -> dict[str, Any]:
 
 
 async def find(
-    connection: Connection,
-    tenant: UUID,
+    tx: ReadTx,
     scope: str,
     query: Query,
     limit: int,
@@ -315,34 +313,30 @@ async def find(
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
-    among = await narrowing.among(connection, tenant, owner_of(scope), within)
+    among = await narrowing.among(tx, owner_of(scope), within)
     where = memories.Filter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
-    return await memories.search(connection, tenant, owner_of(scope), asked, where, limit=limit, every_passage=True)
+    return await memories.search(tx, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
 
-async def memory(
-    connection: Connection, tenant: UUID, key: UUID, scope: str | None = None, *, sensitive: bool
-) -> SearchHit | None:
+async def memory(tx: ReadTx, key: UUID, scope: str | None = None, *, sensitive: bool) -> SearchHit | None:
     """Return a memory with its text; with a scope, only if it belongs to that scope."""
-    hit = await memories.find(connection, tenant, key, owner_of(scope) if scope is not None else None)
-    matches = await with_texts(connection, tenant, [hit], sensitive=sensitive) if hit else []
+    hit = await memories.find(tx, key, owner_of(scope) if scope is not None else None)
+    matches = await with_texts(tx, [hit], sensitive=sensitive) if hit else []
     return matches[0] if matches else None
 
 
-async def with_texts(connection: Connection, tenant: UUID, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
+async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
     """Return the hits with their texts, in the same order.
 
     Hits that no longer exist are left out, and so are sensitive ones unless ``sensitive``.
     """
     places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
-    rows_by_place = {
-        (row["conversation_id"], row["seq"]): row for row in await messages.by_place(connection, tenant, [*places])
-    }
+    rows_by_place = {(row["conversation_id"], row["seq"]): row for row in await messages.by_place(tx, [*places])}
     passages = await archives.passages(
-        connection, tenant, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
+        tx, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
     own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
-    contents = await remembered.contents(connection, tenant, own, sensitive=sensitive)
+    contents = await remembered.contents(tx, own, sensitive=sensitive)
     wholes = {row["key"]: row for row in contents.values()}
     size = sum(len(row["body"]) for row in rows_by_place.values()) + sum(len(row["content"]) for row in wholes.values())
     return await run_in_thread_if_large(size, _told, hits, rows_by_place, passages, contents, wholes)

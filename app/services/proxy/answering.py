@@ -72,10 +72,8 @@ async def _stored(runtime: Runtime, asked: Asked) -> Turn | None:
         return None
     if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
         return None
-    async with runtime.database.snapshot(asked.tenant) as connection:
-        rows = await messages.history(
-            connection, asked.tenant, asked.conversation.id, asked.answers[-1] - 1, 1, newest_first=False
-        )
+    async with runtime.database.snapshot(asked.tenant) as tx:
+        rows = await messages.history(tx, asked.conversation.id, asked.answers[-1] - 1, 1, newest_first=False)
     return given_again(asked.request.question, rows[0])
 
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from asyncpg import Record
 
@@ -23,7 +22,7 @@ from app.core.edge.caller import Caller
 from app.core.history.sync import digest
 from app.core.messages import Draft, read
 from app.core.originals import as_sent
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
@@ -60,8 +59,8 @@ def unknown_item() -> errors.NotFound:
 
 async def conversation_of(runtime: Runtime, caller: Caller, user_id: str | None, name: str) -> Conversation:
     """Return a conversation that a request may see. Raises NotFound."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        found = await conversations.get(connection, caller.tenant, name, bound_to=caller.user_id)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        found = await conversations.get(tx, name, bound_to=caller.user_id)
     return of_user(found, user_id)
 
 
@@ -86,19 +85,19 @@ async def add(
     if not rows:
         done = await append(runtime, caller.tenant, conversation.id, request, key)
         seqs = [message["seq"] for message in json.loads(done.response)["messages"]]
-        async with runtime.database.snapshot(caller.tenant) as connection:
-            rows = await proxied.told(connection, caller.tenant, conversation.id, seqs[0] - 1, len(seqs))
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        return await items_of_rows(connection, caller.tenant, conversation, rows)
+        async with runtime.database.snapshot(caller.tenant) as tx:
+            rows = await proxied.told(tx, conversation.id, seqs[0] - 1, len(seqs))
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        return await items_of_rows(tx, conversation, rows)
 
 
 async def _stored_before(
     runtime: Runtime, caller: Caller, conversation: Conversation, drafts: Sequence[Draft]
 ) -> list[Record]:
     """Return the newest messages if they are those of the request."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.told(
-            connection, caller.tenant, conversation.id, LAST, len(drafts), newest_first=True
+            tx, conversation.id, LAST, len(drafts), newest_first=True
         )  # fmt: skip
     same = [row["digest"] for row in reversed(rows)] == [digest(draft) for draft in drafts]
     return rows[::-1] if same else []
@@ -107,19 +106,17 @@ async def _stored_before(
 async def page(runtime: Runtime, caller: Caller, conversation: Conversation, wanted: Wanted) -> Page:
     """Return a page of items. Raises NotFound if there is no item that it is to follow."""
     found: list[Json] = []
-    async with runtime.database.snapshot(caller.tenant) as connection:
+    async with runtime.database.snapshot(caller.tenant) as tx:
         at = LAST if wanted.newest_first else 0
         if wanted.after is not None:
-            row, place = await named_row(connection, caller.tenant, conversation, wanted.after)
-            items = await items_of_rows(connection, caller.tenant, conversation, [row])
+            row, place = await named_row(tx, conversation, wanted.after)
+            items = await items_of_rows(tx, conversation, [row])
             found += items[:place][::-1] if wanted.newest_first else items[place + 1 :]
             at = row["seq"]
         while len(found) <= wanted.limit:
-            rows = await proxied.told(
-                connection, caller.tenant, conversation.id, at, ROWS_AT_ONCE, newest_first=wanted.newest_first
-            )
+            rows = await proxied.told(tx, conversation.id, at, ROWS_AT_ONCE, newest_first=wanted.newest_first)
             for row in rows:
-                items = await items_of_rows(connection, caller.tenant, conversation, [row])
+                items = await items_of_rows(tx, conversation, [row])
                 found += items[::-1] if wanted.newest_first else items
             if len(rows) < ROWS_AT_ONCE:
                 break
@@ -129,36 +126,32 @@ async def page(runtime: Runtime, caller: Caller, conversation: Conversation, wan
 
 async def item(runtime: Runtime, caller: Caller, conversation: Conversation, item_id: str) -> Json:
     """Return an item. Raises NotFound."""
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        row, place = await named_row(connection, caller.tenant, conversation, item_id)
-        return (await items_of_rows(connection, caller.tenant, conversation, [row]))[place]
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        row, place = await named_row(tx, conversation, item_id)
+        return (await items_of_rows(tx, conversation, [row]))[place]
 
 
-async def named_row(
-    connection: Connection, tenant: UUID, conversation: Conversation, item_id: str
-) -> tuple[Record, int]:
+async def named_row(tx: ReadTx, conversation: Conversation, item_id: str) -> tuple[Record, int]:
     """Return the message of an item, and the item's place in it. Raises NotFound."""
     if (named := named_item(item_id)) is None:
         raise unknown_item()
     name, place = named
     if name.response_id is not None:
-        row = await proxied.told_answer(connection, tenant, conversation.id, name.response_id)
+        row = await proxied.told_answer(tx, conversation.id, name.response_id)
     else:
-        row = next(iter(await proxied.told(connection, tenant, conversation.id, name.seq - 1, 1)), None)
+        row = next(iter(await proxied.told(tx, conversation.id, name.seq - 1, 1)), None)
     if row is None or MessageName.of(row["id"], row["seq"], row["client_id"]) != name:
         raise unknown_item()
-    items = await items_of_rows(connection, tenant, conversation, [row])
+    items = await items_of_rows(tx, conversation, [row])
     if place >= len(items) or items[place]["id"] != item_id:
         raise unknown_item()
     return row, place
 
 
-async def items_of_rows(
-    connection: Connection, tenant: UUID, conversation: Conversation, rows: Sequence[Record]
-) -> list[Json]:
+async def items_of_rows(tx: ReadTx, conversation: Conversation, rows: Sequence[Record]) -> list[Json]:
     """Return the items of messages, in the messages' order."""
     archive_ids = [uuid for row in rows for uuid in row["archive_ids"]]
-    texts = await messages.archived_texts(connection, tenant, archive_ids) if archive_ids else {}
+    texts = await messages.archived_texts(tx, archive_ids) if archive_ids else {}
     language = conversation.language or "en"
 
     def made() -> list[Json]:

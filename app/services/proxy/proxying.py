@@ -121,8 +121,6 @@ async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) ->
     ends = answered_prefixes(listed.roles, listed.chains)
     if not ends and not request.retried:
         return None
-    async with runtime.database.snapshot(request.caller.tenant) as connection:
-        known = await proxied.candidates(
-            connection, request.caller.tenant, request.new_user_id, ends, listed.chains[-1]
-        )
+    async with runtime.database.snapshot(request.caller.tenant) as tx:
+        known = await proxied.candidates(tx, request.new_user_id, ends, listed.chains[-1])
     return continued(known, listed.chains, system=listed.system, retried=request.retried)

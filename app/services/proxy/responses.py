@@ -65,8 +65,8 @@ async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item
     found = opened(item.get("encrypted_content"))
     if found is None:
         raise errors.Invalid(errors=[FORGED])
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        known = await conversations.find(connection, caller.tenant, found.conversation_id, bound_to=caller.user_id)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        known = await conversations.find(tx, found.conversation_id, bound_to=caller.user_id)
     if known is None or not found.is_of(known.uid) or not _is_theirs(known, user_id):
         raise errors.Invalid(errors=[FORGED])
     return Place(known, Follows(found.through))
@@ -75,11 +75,11 @@ async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item
 async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response_id: str) -> Place:
     if not RESPONSE_ID.fullmatch(response_id):
         raise _unknown()
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        found = await proxied.response_place(connection, caller.tenant, response_id)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        found = await proxied.response_place(tx, response_id)
         if found is None:
             raise _unknown()
-        known = await conversations.find(connection, caller.tenant, found[0], bound_to=caller.user_id)
+        known = await conversations.find(tx, found[0], bound_to=caller.user_id)
     if known is None or not _is_theirs(known, user_id):
         raise _unknown()
     return Place(known, Follows(found[1], is_last=True))
@@ -103,29 +103,25 @@ def _bare(place: Place) -> Question:
 
 
 async def _row(runtime: Runtime, caller: Caller, place: Place) -> Record:
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await messages.history(
-            connection, caller.tenant, place.conversation.id, place.follows.seq - 1, 1, newest_first=False
-        )
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        rows = await messages.history(tx, place.conversation.id, place.follows.seq - 1, 1, newest_first=False)
     return rows[0]
 
 
 async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
     """Forget a response's id; its message stays in the conversation. Raises NotFound."""
     place = await _place(runtime, caller, None, response_id)
-    async with runtime.database.begin(caller.tenant) as connection:
-        if not await proxied.forget_response(
-            connection, caller.tenant, place.conversation.id, place.follows.seq, response_id
-        ):
+    async with runtime.database.begin(caller.tenant) as tx:
+        if not await proxied.forget_response(tx, place.conversation.id, place.follows.seq, response_id):
             raise _unknown()
 
 
 async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:
     """Return what a response answers, newest first. Raises NotFound."""
     place = await _place(runtime, caller, None, response_id)
-    async with runtime.database.snapshot(caller.tenant) as connection:
-        rows = await proxied.question_before(connection, caller.tenant, place.conversation.id, place.follows.seq)
-        return list(reversed(await items_of_rows(connection, caller.tenant, place.conversation, rows[::-1])))
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        rows = await proxied.question_before(tx, place.conversation.id, place.follows.seq)
+        return list(reversed(await items_of_rows(tx, place.conversation, rows[::-1])))
 
 
 async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:
@@ -136,9 +132,7 @@ async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:
     else:
         if request.conversation_id is None:
             raise errors.Invalid(errors=[{"loc": ["body", "input"], "msg": "must have something to compact"}])
-        async with runtime.database.snapshot(request.caller.tenant) as connection:
-            conversation = await conversations.get(
-                connection, request.caller.tenant, request.conversation_id, bound_to=request.caller.user_id
-            )
+        async with runtime.database.snapshot(request.caller.tenant) as tx:
+            conversation = await conversations.get(tx, request.conversation_id, bound_to=request.caller.user_id)
     content = sealed(conversation.id, conversation.end.last_seq, conversation.uid)
     return {"id": f"cmp_{uuid7().hex}", "type": COMPACTION, "encrypted_content": content}

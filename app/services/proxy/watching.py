@@ -79,10 +79,10 @@ async def record(runtime: Runtime, asked: Asked, watch: Watch, failure: Exceptio
         window_tokens=watch.window_tokens, usage=usage, error=_told(failure),
     )  # fmt: skip
     try:
-        async with runtime.database.begin(asked.tenant) as connection:
+        async with runtime.database.begin(asked.tenant) as tx:
             if watch.calls:
-                await spending.add(connection, asked.tenant, asked.conversation.id, "proxy", spent)
-            await proxied_requests.record(connection, asked.tenant, asked.conversation.id, done)
+                await spending.add(tx, asked.conversation.id, "proxy", spent)
+            await proxied_requests.record(tx, asked.conversation.id, done)
     except errors.QuireError as error:
         _logger.warning("what became of a proxied request is not recorded: %s", type(error).__name__)
 

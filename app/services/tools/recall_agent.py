@@ -297,8 +297,8 @@ async def _latest(runtime: Runtime, tenant: UUID, asking: Asker, count: int) -> 
     """Return the conversation's latest messages, oldest first; none without a conversation."""
     if asking.conversation is None:
         return []
-    async with runtime.database.snapshot(tenant) as connection:
-        if not await conversations.is_still(connection, tenant, asking.conversation):
+    async with runtime.database.snapshot(tenant) as tx:
+        if not await conversations.is_still(tx, asking.conversation):
             raise conversations.unknown()
-        rows = await messages.history(connection, tenant, asking.conversation.id, 2**31 - 1, count, newest_first=True)
+        rows = await messages.history(tx, asking.conversation.id, 2**31 - 1, count, newest_first=True)
     return [Said(row["seq"], row["role"], said_text(row)[:2_000]) for row in reversed(rows)]

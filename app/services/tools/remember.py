@@ -10,7 +10,7 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.nul import replace_nul
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.runtime import Runtime
@@ -39,8 +39,8 @@ async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[st
         keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
     )
 
-    async def work(connection: Connection) -> StoredResponse:
-        await remembering.remember(runtime, connection, tenant, request)
+    async def work(tx: Tx) -> StoredResponse:
+        await remembering.remember(runtime, tx, request)
         return StoredResponse.about('"remembered"', asking.conversation, asking.user_id)
 
     digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()

@@ -26,7 +26,7 @@ from app.core.scope import scope_of
 from app.core.search.grep import Refused
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.profile import policy_of
-from app.postgres.database import Connection
+from app.postgres.transactions import Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.recall.tools import Tool
@@ -110,8 +110,8 @@ async def asker(
     """Return the asker. Raises NotFound for a conversation that is unknown or not the user's."""
     if conversation_id is None:
         return Asker(user_id, sensitive=sensitive)
-    async with runtime.database.snapshot(tenant) as connection:
-        conversation = await conversations.get(connection, tenant, conversation_id, bound_to=user_id)
+    async with runtime.database.snapshot(tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=user_id)
     return Asker(conversation.user_id, conversation, sensitive)
 
 
@@ -151,12 +151,12 @@ async def keep(
     if idempotency is None and (not pages or conversation is None):
         return response
 
-    async def count(connection: Connection) -> StoredResponse:
+    async def count(tx: Tx) -> StoredResponse:
         if pages and conversation is not None:
-            if await conversations.lock(connection, tenant, conversation.id, bound_to=conversation.user_id) is None:
+            if await conversations.lock(tx, conversation.id, bound_to=conversation.user_id) is None:
                 raise conversations.unknown()
             for page in pages:
-                await messages.count_recall(connection, tenant, conversation.id, page)
+                await messages.count_recall(tx, conversation.id, page)
         return StoredResponse.about(response, conversation, asking.user_id)
 
     stored = await run_idempotently(runtime.database, tenant, idempotency, count)
@@ -197,9 +197,9 @@ async def _recall_page(
     text = None
     if asking.conversation is not None:
         rows: Sequence[Record] = ()
-        async with runtime.database.snapshot(tenant) as connection:
-            if await conversations.is_still(connection, tenant, asking.conversation):
-                rows = await messages.page_messages(connection, tenant, asking.conversation.id, page)
+        async with runtime.database.snapshot(tenant) as tx:
+            if await conversations.is_still(tx, asking.conversation):
+                rows = await messages.page_messages(tx, asking.conversation.id, page)
         text = await recalling.page(runtime, rows, page, language, most)
     if text is None:
         no_page = wording.NO_PAGE.say(language, page=page)
@@ -231,8 +231,8 @@ async def _load_tool_history(
             offset=arguments.get("offset", 0),
             length=length,
         )
-        async with runtime.database.snapshot(tenant) as connection:
-            loaded_archive = await archiving.load(connection, tenant, asking.scope, uuid, request_part)
+        async with runtime.database.snapshot(tenant) as tx:
+            loaded_archive = await archiving.load(tx, asking.scope, uuid, request_part)
     if loaded_archive is None:
         return Answer(wording.NO_ARCHIVE.say(language), is_error=True)
     view = await archiving.shown(runtime, loaded_archive)
@@ -355,8 +355,8 @@ async def _get_memory_detail(
     key = _uuid(arguments["memory_key"])
     found = None
     if key is not None:
-        async with runtime.database.snapshot(tenant) as connection:
-            found = await searching.memory(connection, tenant, key, asking.scope, sensitive=asking.sensitive)
+        async with runtime.database.snapshot(tenant) as tx:
+            found = await searching.memory(tx, key, asking.scope, sensitive=asking.sensitive)
     if found is None:
         return Answer(wording.NO_MEMORY.say(language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}

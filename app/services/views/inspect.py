@@ -19,7 +19,7 @@ from app.core.window.contents import Line, PageEntry, PageNames, renamed
 from app.core.window.head_summary import EXTRACTIVE
 from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
-from app.postgres.database import Connection
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.store import conversations, messages, page_index, summaries, windows
@@ -50,12 +50,10 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-async def message_views(
-    connection: Connection, tenant: UUID, rows: Sequence[Record], language: Language
-) -> list[dict[str, Any]]:
+async def message_views(tx: ReadTx, rows: Sequence[Record], language: Language) -> list[dict[str, Any]]:
     """Return stored messages as they were sent, with Quire's own fields."""
     archive_ids = [uuid for row in rows for uuid in row["archive_ids"]]
-    texts = await messages.archived_texts(connection, tenant, archive_ids) if archive_ids else {}
+    texts = await messages.archived_texts(tx, archive_ids) if archive_ids else {}
     size = sum(len(row["body"]) for row in rows)
     return await run_in_thread_if_large(size, lambda: [_message_view(row, texts, language) for row in rows])
 
@@ -82,24 +80,22 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
     }
 
 
-async def own_epoch(runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation) -> Epoch:
+async def own_epoch(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> Epoch:
     """Return the epoch of the conversation's own budget: the stored one, or the one that the next append will store."""
     if conversation.own is not None and not epochs.is_due(runtime, conversation):
-        head = await windows.stored_head(connection, tenant, conversation.id, conversation.epoch)
+        head = await windows.stored_head(tx, conversation.id, conversation.epoch)
         return Epoch(conversation.own[1], head)
     own = epochs.own_profile(runtime, conversation)
-    return await epochs.derive(runtime, connection, tenant, conversation, own)
+    return await epochs.derive(runtime, tx, conversation, own)
 
 
-async def contents_view(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
-) -> dict[str, Any]:
+async def contents_view(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     """Return the contents page as the window shows it, and its entries with up-to-date recall counts."""
-    epoch = await own_epoch(runtime, connection, tenant, conversation)
+    epoch = await own_epoch(runtime, tx, conversation)
     listed = list(epoch.head.listed)
-    rows = await messages.pages(connection, tenant, conversation.id, some=listed)
-    lines = await windows.lines(connection, tenant, conversation.id, listed, epoch.layout.condensed_from)
-    names = await page_index.names(connection, tenant, conversation.id, listed, epoch.layout.revision)
+    rows = await messages.pages(tx, conversation.id, some=listed)
+    lines = await windows.lines(tx, conversation.id, listed, epoch.layout.condensed_from)
+    names = await page_index.names(tx, conversation.id, listed, epoch.layout.revision)
     return {
         "text": epoch.head.contents,
         "tokens": epoch.head.contents_tokens,
@@ -137,28 +133,26 @@ def page_item(row: Record, names: PageNames | None) -> dict[str, Any]:
     }
 
 
-async def page_view(connection: Connection, tenant: UUID, conversation: Conversation, page: int) -> dict[str, Any]:
-    rows = await messages.pages(connection, tenant, conversation.id, some=[page])
+async def page_view(tx: ReadTx, conversation: Conversation, page: int) -> dict[str, Any]:
+    rows = await messages.pages(tx, conversation.id, some=[page])
     if not rows:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
-    stored = await messages.page_messages(connection, tenant, conversation.id, page)
-    lines = await windows.lines(connection, tenant, conversation.id, [page], ALL)
-    names = await page_index.names(connection, tenant, conversation.id, [page], ALL)
+    stored = await messages.page_messages(tx, conversation.id, page)
+    lines = await windows.lines(tx, conversation.id, [page], ALL)
+    names = await page_index.names(tx, conversation.id, [page], ALL)
     return {
         **_entry(rows[0], lines.get(page, ()), names),
-        "messages": await message_views(connection, tenant, stored, conversation.language or "en"),
+        "messages": await message_views(tx, stored, conversation.language or "en"),
     }
 
 
-async def summary_view(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
-) -> dict[str, Any]:
+async def summary_view(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     """Return the newest summary, with earlier versions.
 
     Until a model has written one, it is the extractive summary in the window's head, or of the messages so far.
     """
-    versions = await summaries.browse(connection, tenant, conversation.id, VERSIONS_SHOWN)
-    newest = _version(versions[0]) if versions else await _extractive_summary(runtime, connection, tenant, conversation)
+    versions = await summaries.browse(tx, conversation.id, VERSIONS_SHOWN)
+    newest = _version(versions[0]) if versions else await _extractive_summary(runtime, tx, conversation)
     threshold = runtime.defaults.summary_threshold
     is_wanted = policy_of(runtime.defaults, conversations.policy_overrides(conversation)).summary_enabled
     return {
@@ -180,13 +174,11 @@ def _version(row: Record) -> dict[str, Any]:
     }
 
 
-async def _extractive_summary(
-    runtime: Runtime, connection: Connection, tenant: UUID, conversation: Conversation
-) -> dict[str, Any]:
-    epoch = await own_epoch(runtime, connection, tenant, conversation)
+async def _extractive_summary(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
+    epoch = await own_epoch(runtime, tx, conversation)
     if epoch.head.summary:
         text, tokens, through = epoch.head.summary, epoch.head.summary_tokens, epoch.head.summary_through_seq
     else:
-        lines, through = await epochs.summary_so_far(runtime, connection, tenant, conversation)
+        lines, through = await epochs.summary_so_far(runtime, tx, conversation)
         text, tokens = "\n".join(line.text for line in lines), sum(line.tokens + 3 for line in lines)
     return {"text": text, "tokens": tokens, "through_seq": through, "source": "extractive", "model": None}

@@ -13,8 +13,8 @@ from app.core.conversation import Conversation
 from app.core.scope import owner_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable
-from app.postgres.database import Connection
 from app.postgres.tenants import tenants
+from app.postgres.transactions import ReadTx
 from app.queue import depths
 from app.queue.depths import Depth
 from app.runtime import Runtime
@@ -22,27 +22,27 @@ from app.store import spending, unindexed
 from app.store.spending import Spent
 
 
-async def jobs_view(runtime: Runtime, connection: Connection, tenant: UUID) -> dict[str, Any]:
+async def jobs_view(runtime: Runtime, tx: ReadTx) -> dict[str, Any]:
     """Return a tenant's work in numbers."""
-    lanes = await depths.by_lane(connection, tenant)
-    count, more = await unindexed.count(connection, tenant)
+    lanes = await depths.by_lane(tx)
+    count, more = await unindexed.count(tx)
     return {
         **_numbers(lanes.values()),
         "unindexed": count,
         "unindexed_at_least": more,
         "lanes": {lane: {**asdict(depth), "stopped": runtime.lanes_stopped.get(lane)} for lane, depth in lanes.items()},
-        "spent": _spent(await spending.totals(connection, tenant)),
+        "spent": _spent(await spending.totals(tx)),
     }
 
 
-async def status_view(connection: Connection, tenant: UUID, conversation: Conversation) -> dict[str, Any]:
+async def status_view(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     """Return a conversation's work in numbers."""
-    depth, pages = await depths.of_conversation(connection, tenant, conversation.id)
+    depth, pages = await depths.of_conversation(tx, conversation.id)
     owner = owner_of(conversation.scope)
     return {
         **_numbers([depth]),
-        "unindexed": pages + await unindexed.without_vector(connection, tenant, owner, conversation.id),
-        "spent": _spent(await spending.totals_of(connection, tenant, conversation.id)),
+        "unindexed": pages + await unindexed.without_vector(tx, owner, conversation.id),
+        "spent": _spent(await spending.totals_of(tx, conversation.id)),
     }
 
 
@@ -119,9 +119,9 @@ async def measure(runtime: Runtime) -> None:
 
 async def _measure_work(runtime: Runtime, tenant: UUID) -> None:
     metrics = runtime.metrics
-    async with runtime.database.snapshot(tenant) as connection:
-        lanes = await depths.by_lane(connection, tenant)
-        spent = await spending.totals(connection, tenant)
+    async with runtime.database.snapshot(tenant) as tx:
+        lanes = await depths.by_lane(tx)
+        spent = await spending.totals(tx)
     for lane, depth in lanes.items():
         for state in ("pending", "running", "dead"):
             metrics.jobs.labels(lane, state).inc(getattr(depth, state))
