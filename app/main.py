@@ -22,7 +22,9 @@ from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
 from app.api.http.request_heads import SoundHeads
-from app.api.v1 import chat, conversations, messages, responses
+from app.api.v1 import chat, responses
+from app.api.v1 import conversations as v1_conversations
+from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
 from app.core.dialects.usage import Prices
@@ -60,8 +62,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     conversations.router,
     tools.router,
     chat.router,
-    conversations.router,
-    messages.router,
+    v1_conversations.router,
+    v1_messages.router,
     responses.router,
     hooks.router,
     notes.router,

@@ -31,7 +31,7 @@ from app.core.canonical import dumps
 from app.core.scope import owner_of
 from app.core.search import relevance
 from app.postgres.tenants import DEFAULT_TENANT
-from app.postgres.transactions import Tx
+from app.postgres.transactions import Connection
 from app.services.memory.searching import named_in
 from app.store.memories import Filter, Meaning, Scoring, search_statement
 from app.text import bm25
@@ -107,9 +107,9 @@ def create_app(dsn: str, known: Known) -> Starlette:
         async with asyncpg.create_pool(dsn, min_size=1, max_size=POOL, reset=_keep_session) as app.state.pool:
             yield
 
-    async def window_of(tx: Tx, conversation: str) -> str:
+    async def window_of(connection: Connection, conversation: str) -> str:
         before, after, condensed, verbatim = known.windows[conversation]
-        texts = await tx.connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, condensed, verbatim)
+        texts = await connection.fetchval(TEXTS, DEFAULT_TENANT, conversation, condensed, verbatim)
         return before + str(texts) + after
 
     async def window(request: Request) -> Response:
@@ -158,12 +158,12 @@ def create_app(dsn: str, known: Known) -> Starlette:
     )
 
 
-async def _store(tx: Tx, conversation: str, messages: list[dict[str, str]]) -> list[dict[str, object]]:
+async def _store(connection: Connection, conversation: str, messages: list[dict[str, str]]) -> list[dict[str, object]]:
     ids = [uuid4() for _ in messages]
-    async with tx.transaction():
-        last = await tx.connection.fetchval(PLACE, DEFAULT_TENANT, conversation, len(messages))
+    async with connection.transaction():
+        last = await connection.fetchval(PLACE, DEFAULT_TENANT, conversation, len(messages))
         seqs = list(range(last - len(messages) + 1, last + 1))
-        await tx.connection.execute(INSERT, DEFAULT_TENANT, conversation, *_columns(seqs, ids, messages))
+        await connection.execute(INSERT, DEFAULT_TENANT, conversation, *_columns(seqs, ids, messages))
     return [{"id": str(one), "seq": seq} for one, seq in zip(ids, seqs, strict=True)]
 
 

@@ -60,7 +60,7 @@ async def _connect(job: Job) -> Connection:
     return await asyncio.open_connection("127.0.0.1", job.port, limit=1 << 20)
 
 
-async def _client(job: Job, i: int, tx: Tx) -> list[float]:
+async def _client(job: Job, i: int, connection: Connection) -> list[float]:
     latencies: list[float] = []
     requests = _requests(job, i)
     until = time.perf_counter() + job.seconds
@@ -68,15 +68,15 @@ async def _client(job: Job, i: int, tx: Tx) -> list[float]:
         while time.perf_counter() < until and (sent := list(islice(requests, job.pipelined))):
             begun = time.perf_counter()
             if job.reconnects and latencies:
-                tx[1].close()
-                tx = await _connect(job)
-            tx[1].write(b"".join(sent))
+                connection[1].close()
+                connection = await _connect(job)
+            connection[1].write(b"".join(sent))
             for request in sent:
-                await _answered(tx[0], request)
+                await _answered(connection[0], request)
                 latencies.append(time.perf_counter() - begun)
         return latencies
     finally:
-        tx[1].close()
+        connection[1].close()
 
 
 async def _answered(reader: asyncio.StreamReader, request: bytes) -> None:

@@ -26,7 +26,7 @@ from rich.console import Console
 from app.core.scope import owner_of
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.postgres.transactions import Tx
+from app.postgres.transactions import Connection, ReadTx
 from app.store import embeddings, memories
 from app.store.memories import Meaning, Scoring
 from app.store.search_statement import BY_WORDS, SEARCH
@@ -47,7 +47,7 @@ WIDTH = 140
 class Statements:
     """A connection that runs a tree's statement in place of this one's."""
 
-    connection: Tx
+    connection: Connection
     sql: dict[str, str]
     spent_ms: list[float] = field(default_factory=list)
 
@@ -103,12 +103,14 @@ async def _pair(
 ) -> list[str]:
     rng, same = Random(size), True
     async with database.search_snapshot(DEFAULT_TENANT) as one, database.search_snapshot(DEFAULT_TENANT) as two:
-        both = Statements(one, {sql: sql for sql in other}), Statements(two, other)
+        both = Statements(one.connection, {sql: sql for sql in other}), Statements(two.connection, other)
         for turn in range(min(max(PAIRS_MIN, LOOKED_AT // size), PAIRS_MAX) + 1):
             scoring = _scoring(rng, words, mode, model)
             found = {}
             for side in both[:: 1 if turn % 2 else -1]:
-                found[side is both[0]] = await memories.search(cast("Connection", side), DEFAULT_TENANT, owner, scoring)
+                found[side is both[0]] = await memories.search(
+                    ReadTx(cast("Connection", side), DEFAULT_TENANT), owner, scoring
+                )
             same = same and found[True] == found[False]
     after, before = (side.spent_ms[1:] for side in both)
     low, middle, high = quantiles([new / old for new, old in zip(after, before, strict=True)], n=4)

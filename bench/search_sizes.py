@@ -17,7 +17,6 @@ from app.core.scope import owner_of
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.postgres.transactions import Tx
 from app.store import embeddings, memories
 from app.store.memories import Meaning, Scoring
 from app.text import bm25
@@ -59,7 +58,7 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
             meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
             for mode in MODES:
                 scoring = Scoring(terms, None if mode == "keyword" else meaning, only_meaning=mode == "semantic")
-                search = partial(memories.search, tenant=DEFAULT_TENANT, owner=owner, scoring=scoring)
+                search = partial(memories.search, owner=owner, scoring=scoring)
                 wall, server = await _timed(database, opened, size, search)
                 rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
                 lines[mode].append((size, 1000 * server))
@@ -74,13 +73,13 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
 
 
 async def _timed(
-    database: Database, opened: Harness, size: int, search: Callable[[Tx], Awaitable[object]]
+    database: Database, opened: Harness, size: int, search: Callable[[ReadTx], Awaitable[object]]
 ) -> tuple[float, float]:
     walls: list[float] = []
     rounds = min(max(ROUNDS, LOOKED_AT // size), ROUNDS_MAX)
     postmaster: psutil.Process = opened.quire.postmaster
     async with database.snapshot(DEFAULT_TENANT) as tx:
-        backend = next(p for p in postmaster.children(recursive=True) if p.pid == tx.get_server_pid())
+        backend = next(p for p in postmaster.children(recursive=True) if p.pid == tx.connection.get_server_pid())
         before = backend.cpu_times()
         for round_ in range(rounds + 2):
             if round_ == 2:  # the first two plan and warm up

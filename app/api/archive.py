@@ -26,7 +26,7 @@ from app.core.messages import Limits
 from app.postgres.transactions import Tx
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
-from app.services.lifecycle.erasing import Transaction
+from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import ArchiveRequest, Wanted
 from app.store import archives
@@ -156,8 +156,7 @@ async def delete_archive(
     """
 
     async def work(tx: Tx) -> StoredResponse:
-        tx = Transaction(runtime, tx)
-        owner, done = await erasing.erase_archive(tx, uuid, caller.scope)
+        owner, done = await erasing.erase_archive(ErasingTx(runtime, tx), uuid, caller.scope)
         touched.update(done.touched)
         return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 

@@ -35,7 +35,7 @@ from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, erasing_whole
-from app.services.lifecycle.erasing import Erasure, Transaction
+from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
 from app.services.views.requests import request_view
 from app.store import archives, conversation_list, conversations, messages, page_index, proxied_requests
@@ -212,7 +212,7 @@ async def delete_conversation(
     Text that recall tools brought into the user's other conversations goes too.
     """
 
-    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+    async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, conversation)
 
     return await erased(request, runtime, caller, conversation_id, key, erase)
@@ -232,7 +232,7 @@ async def delete_message(
     The summary, topics, memories and notes of its page are rebuilt from what remains.
     """
 
-    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+    async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         seq, done = await erasing.erase_message(tx, conversation, message)
         return {"id": conversation_id, "seq": seq}, done
 
@@ -252,7 +252,7 @@ async def delete_page(
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
 
-    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+    async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, conversation, page)
 
     return await erased(request, runtime, caller, conversation_id, key, erase)
@@ -264,14 +264,14 @@ async def erased(
     caller: Caller,
     conversation_id: str,
     key: str | None,
-    erase: Callable[[Transaction, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
+    erase: Callable[[ErasingTx, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
 ) -> Response:
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
     async def work(tx: Tx) -> StoredResponse:
         conversation = await erasing.lock(tx, conversation_id, bound_to=caller.user_id)
-        what, done = await erase(Transaction(runtime, tx), conversation)
+        what, done = await erase(ErasingTx(runtime, tx), conversation)
         touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
 

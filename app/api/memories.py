@@ -31,7 +31,7 @@ from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
-from app.services.lifecycle.erasing import Transaction
+from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import expanding, grepping, listing, remembering, searching
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
@@ -141,8 +141,8 @@ async def forget(
     """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
     async def work(tx: Tx) -> StoredResponse:
-        tx = Transaction(runtime, tx)
-        owner, done = await erasing.erase_memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
+        forgetting = ErasingTx(runtime, tx)
+        owner, done = await erasing.erase_memory(forgetting, memory_key, caller.scope, sensitive=caller.sensitive)
         touched.update(done.touched)
         return StoredResponse(
             dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner

@@ -22,7 +22,8 @@ from typing import TypeVar
 import asyncpg
 
 from app import errors
-from app.postgres.database import Connection, Database
+from app.postgres.database import Database
+from app.postgres.transactions import Connection
 
 T = TypeVar("T")
 

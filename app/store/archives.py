@@ -111,7 +111,7 @@ SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at,
 CONTENT = "SELECT content FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3"
 
 
-async def whole(tx: Tx, uuid: UUID, *, locked: bool) -> Record | None:
+async def whole(tx: ReadTx, uuid: UUID, *, locked: bool) -> Record | None:
     return await tx.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, uuid)
 
 

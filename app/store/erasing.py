@@ -188,16 +188,15 @@ class Derived:
 async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     """Delete all that was made of messages and of their pages; rows by table."""
     conversation_id, seqs, pages, near = of.conversation_id, of.seqs, of.pages, of.near
-    place = (tx.tenant, conversation_id)
-    gone = {"memories": len(await tx.connection.fetch(FORGET, *place, seqs, pages))}
-    await tx.connection.execute(UNEMBED, *place, near)
-    revisions = [row["revision"] for row in await tx.connection.fetch(DROP_NOTES, *place, seqs, pages)]
-    await tx.connection.execute(RESTORE_NOTES, *place, [r for r in revisions if r])
+    gone = {"memories": len(await tx.fetch(FORGET, conversation_id, seqs, pages))}
+    await tx.execute(UNEMBED, conversation_id, near)
+    revisions = [row["revision"] for row in await tx.fetch(DROP_NOTES, conversation_id, seqs, pages)]
+    await tx.execute(RESTORE_NOTES, conversation_id, [r for r in revisions if r])
     gone["notes"] = len(revisions)
-    gone["page_index"] = _count(await tx.connection.execute(DROP_INDEX, *place, pages))
-    gone["topic_mentions"] = _count(await tx.connection.execute(DROP_TOPICS, *place, pages))
-    gone["summaries"] = _count(await tx.connection.execute(DROP_SUMMARIES, *place, min(seqs or near)))
-    await tx.connection.execute(DROP_PASSAGES, *place, [f"{of.uid}:{seq}" for seq in seqs])
+    gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
+    gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))
+    gone["summaries"] = _count(await tx.execute(DROP_SUMMARIES, conversation_id, min(seqs or near)))
+    await tx.execute(DROP_PASSAGES, conversation_id, [f"{of.uid}:{seq}" for seq in seqs])
     return gone
 
 

@@ -1,4 +1,4 @@
-"""Read what heads are made of, as known at a revision: a statement for each of the three steps of ``core/window/epoch.py``."""
+"""Read what heads are made of, as known at a revision: a statement for each step of ``core/window/epoch.py``."""
 
 from __future__ import annotations
 

@@ -77,10 +77,10 @@ SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 AND user_id = $4 ORDE
 
 
 async def browse(tx: ReadTx, bound_to: str | None, after: UUID | None, limit: int) -> Sequence[Record]:
-    page = (tx.tenant, after or UUID(int=2**128 - 1), limit)
+    page = (after or UUID(int=2**128 - 1), limit)
     if bound_to is None:
-        return await tx.connection.fetch(LIST, *page)
-    return await tx.connection.fetch(LIST_OF_USER, *page, bound_to)
+        return await tx.fetch(LIST, *page)
+    return await tx.fetch(LIST_OF_USER, *page, bound_to)
 
 
 REVOKE = f"""

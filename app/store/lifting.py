@@ -1,6 +1,7 @@
 """Raise a message's score by the turns around it, and by what a query names: a part of the search statement.
 
-See ``core/search/relevance.py``. It reads ``scored`` (id, coverage, score) and makes ``every`` (id, coverage, own, score).
+See ``core/search/relevance.py``. It reads ``scored`` (id, coverage, score) and makes ``every`` (id, coverage, own,
+score).
 """
 
 from app.core.search.relevance import AROUND, AROUND_TURNS, DIALOGUE_MESSAGES_A_PAGE, NEIGHBOUR, NEXT_BUT_ONE, SPOKEN

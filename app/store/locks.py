@@ -21,15 +21,15 @@ from uuid import UUID
 
 from app.postgres.transactions import Tx
 
-LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 0))"
-SHARE_OWNER = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1::text || $2::text, 0))"
+LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text || $2::text, 0))"
+SHARE_OWNER = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1::uuid::text || $2::text, 0))"
 
 
 async def lock_owner(tx: Tx, owner: UUID) -> None:
     """Let nobody else erase anything of an owner until the transaction ends."""
-    await tx.connection.execute(LOCK_OWNER, str(tx.tenant), str(owner))
+    await tx.execute(LOCK_OWNER, str(owner))
 
 
 async def share_owner(tx: Tx, owner: UUID) -> None:
     """Let nobody erase anything of an owner until the transaction ends."""
-    await tx.connection.execute(SHARE_OWNER, str(tx.tenant), str(owner))
+    await tx.execute(SHARE_OWNER, str(owner))

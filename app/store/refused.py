@@ -70,9 +70,9 @@ async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], 
     """Take the messages from ``first`` on out; ``after`` is the conversation then. ``unsaid``: its callers' lists do
     not have them.
     """
-    totals, place = after.totals, (tx.tenant, after.id)
-    await tx.connection.execute(
-        LEAVE, *place, first, totals.full, totals.short, *line, unsaid, INNER, after.chain if unsaid else None
+    totals = after.totals
+    await tx.execute(
+        LEAVE, after.id, first, totals.full, totals.short, *line, unsaid, INNER, after.chain if unsaid else None
     )
     end: ConversationEnd = after.end
-    await tx.connection.execute(WITHOUT, *place, totals.full, totals.short, end.group, calls_text(end), after.chain)
+    await tx.execute(WITHOUT, after.id, totals.full, totals.short, end.group, calls_text(end), after.chain)

@@ -150,7 +150,7 @@ async def load(
     if isinstance(database, Database):
         row = await database.fetch_row(WINDOW, *arguments)
     else:
-        row = await database.fetchrow(WINDOW, *arguments)
+        row = await database.connection.fetchrow(WINDOW, *arguments)
     return _parts(row)
 
 

@@ -17,7 +17,7 @@ from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
 from app.core.search.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing, erasing_whole, noting, rewording
-from app.services.lifecycle.erasing import Transaction
+from app.services.lifecycle.erasing import ErasingTx
 from app.services.lifecycle.noting import Noting
 from app.services.memory import searching
 from app.store import conversations
@@ -56,7 +56,7 @@ async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation
     _require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as tx:
         found = await erasing.lock(tx, conversation_id, bound_to=viewer.user_id)
-        done = await erasing_whole.erase_conversation(Transaction(runtime, tx), found)
+        done = await erasing_whole.erase_conversation(ErasingTx(runtime, tx), found)
     runtime.forget_erased(viewer.tenant, {conversation_id, *done.touched})
     return RedirectResponse(addresses(request)(), 303)
 
@@ -114,8 +114,8 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
     content = form.get("content", "").replace("\r\n", "\n")
     if not content.strip():
         raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
-    async with runtime.database.begin(viewer.tenant) as tx:
-        tx = Transaction(runtime, tx)
+    async with runtime.database.begin(viewer.tenant) as opened:
+        tx = ErasingTx(runtime, opened)
         key, done = await rewording.reword(tx, memory_key, viewer.scope, content, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("memories", key), 303)
@@ -125,8 +125,8 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
 async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     await read_form(request)
     _require_write(viewer)
-    async with runtime.database.begin(viewer.tenant) as tx:
-        tx = Transaction(runtime, tx)
+    async with runtime.database.begin(viewer.tenant) as opened:
+        tx = ErasingTx(runtime, opened)
         _, done = await erasing.erase_memory(tx, memory_key, viewer.scope, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("search"), 303)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import asyncpg
 import pytest
@@ -23,6 +23,7 @@ from app.doctor.examine import examine
 from app.postgres import migrate
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
+from app.postgres.transactions import Connection, Tx
 from app.settings import Settings
 from app.signals import Stopping
 from app.store import embeddings
@@ -179,7 +180,7 @@ def test_a_reranker_is_asked_where_one_is_configured(postgres: EmbeddedPostgres,
 
 async def adopt(dsn: str) -> None:
     connection = await asyncpg.connect(dsn)
-    await embeddings.adopt(connection, DEFAULT_TENANT, "e", 7)  # type: ignore[arg-type]
+    await embeddings.adopt(Tx(cast("Connection", connection), DEFAULT_TENANT), "e", 7)
     await connection.close()
 
 

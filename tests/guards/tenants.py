@@ -61,7 +61,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         for name, user in (("proxied", "u"), ("nobodys", None)):
             await tx.execute(
                 "INSERT INTO conversations (tenant_id, id, uid, user_id, system, chain, asked, answered)"
-                " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user, f"prompt of {tenant}",
+                " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user,
+                f"prompt of {tenant}",
             )  # fmt: skip
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)

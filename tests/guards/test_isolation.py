@@ -20,6 +20,7 @@ from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.memory import remembering
 from app.settings import Settings
@@ -314,17 +315,17 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
         assert await memories.message_indexed(tx, "c", 4)
         assert await messages.whole(tx, "c", whole["uid"], 4, locked=True)
     async with made.database.begin(ANN) as tx:
-        for tenant in (ANN, BOB):
-            assert await archives.whole(tx, row["id"], locked=False) is None
-            assert await archives.fresh(tx, "c", [row["id"]], 1_000_000) == []
-            assert await tx.fetchval(archives.CONTENT, whole["scope"], b"d") is None
-            assert await memories.archive_indexed(tx, row["id"]) == 0
-            assert await messages.whole(tx, "c", whole["uid"], 4, locked=False) is None
+        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
+            assert await archives.whole(named, row["id"], locked=False) is None
+            assert await archives.fresh(named, "c", [row["id"]], 1_000_000) == []
+            assert await named.fetchval(archives.CONTENT, whole["scope"], b"d") is None
+            assert await memories.archive_indexed(named, row["id"]) == 0
+            assert await messages.whole(named, "c", whole["uid"], 4, locked=False) is None
         assert await tx.fetchval(archives.CONTENT, whole["scope"], whole["digest"]) is None
         assert await memories.message_indexed(tx, "c", 4) == 0
-        for tenant in (ANN, BOB):
-            assert await archives.read(tx, row["scope"], row["id"], 0, 10) is None
-            assert await messages.archived_texts(tx, [row["id"]]) == {}
+        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
+            assert await archives.read(named, row["scope"], row["id"], 0, 10) is None
+            assert await messages.archived_texts(named, [row["id"]]) == {}
         counted = await tx.fetchrow(conversations.COUNT_ROWS, "c")
         assert set(dict(counted or {}).values()) == {0}
         assert await tx.fetchval(conversation_list.COUNT) == 0
@@ -343,15 +344,15 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
         assert (await memories.search(tx, passage["owner"], memories.Scoring(terms)))[1]
         assert await memories.find(tx, passage["id"])
     async with made.database.begin(ANN) as tx:
-        for tenant in (ANN, BOB):
-            assert await archives.passages(tx, wanted) == {}
+        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
+            assert await archives.passages(named, wanted) == {}
             for statement in (erasing.CARDS, portable.CARDS):
-                assert await tx.fetch(statement, [archive["id"]]) == []
-            assert await tx.fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
-            assert await memories.find(tx, passage["id"]) is None
-            assert await notes.change(tx, "c", note["id"], "forged", 1) is None
-            assert not await notes.delete(tx, "c", note["id"])
-            gone = await archives.delete(tx, archive["id"], archive["scope"])
+                assert await named.fetch(statement, [archive["id"]]) == []
+            assert await named.fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
+            assert await memories.find(named, passage["id"]) is None
+            assert await notes.change(named, "c", note["id"], "forged", 1) is None
+            assert not await notes.delete(named, "c", note["id"])
+            gone = await archives.delete(named, archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
         assert await memories.search(tx, passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
         assert await archives.expired(tx) == []
@@ -368,13 +369,13 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         assert set(await remembered.contents(tx, [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
     async with made.database.begin(ANN) as tx:
-        for tenant in (ANN, BOB):
-            assert await remembered.contents(tx, [key], sensitive=True) == {}
-            assert await remembered.delete(tx, key, sensitive=True) is None
-            assert await tx.fetch(portable.OWNER_OF_MEMORY, key) == []
-            assert await tx.fetch(portable.MEMORIES, None, owner_of("u:u"), UUID(int=0), True, 9) == []
-            assert await remembered.owners_of_expired(tx) == []
-            assert await remembered.delete_expired(tx, owner_of("u:u")) == 0
+        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
+            assert await remembered.contents(named, [key], sensitive=True) == {}
+            assert await remembered.delete(named, key, sensitive=True) is None
+            assert await named.fetch(portable.OWNER_OF_MEMORY, key) == []
+            assert await named.fetch(portable.MEMORIES, None, owner_of("u:u"), UUID(int=0), True, 9) == []
+            assert await remembered.owners_of_expired(named) == []
+            assert await remembered.delete_expired(named, owner_of("u:u")) == 0
     async with made.database.begin(BOB) as tx:
         assert await remembered.delete_expired(tx, owner_of("u:u")) == 1
 
@@ -401,9 +402,9 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert not await embeddings.any_waiting(tx, memory["owner"], [memory["id"]])
         assert await embeddings.nul_offsets(tx, [memory["id"]]) == {}
         assert (await embeddings.mark(tx, model, first, 10)).owners == ()
-        for tenant in (ANN, BOB):
+        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
             vectors = [(memory["id"], [1.0, 0.0])]
-            await embeddings.write(tx, memory["owner"], model, vectors, [memory["id"]])
+            await embeddings.write(named, memory["owner"], model, vectors, [memory["id"]])
         await tx.execute(embeddings.RETIRE, UUID(int=1))
     assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
     with pytest.raises(asyncpg.InsufficientPrivilegeError):

@@ -224,7 +224,7 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
 
 async def _nodes(tx: Tx, sql: str) -> set[str]:
     """What the plan of an append is made of. The rows that it would store are NULLs; what it looks up is not."""
-    kinds = [kind.name for kind in (await tx.prepare(sql)).get_parameters()]
+    kinds = [kind.name for kind in (await tx.connection.prepare(sql)).get_parameters()]
     arguments = (str(ANN), *map(_some, kinds[1:5]), *([None] * len(kinds[5:])))
     text = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) {sql}", *arguments)
     return {step["Node Type"] for step in steps(json.loads(text)[0]["Plan"])}

@@ -9,7 +9,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -54,9 +54,9 @@ def test_the_schema_that_is_expected_is_the_newest_migration() -> None:
 
 @pytest.mark.anyio
 async def test_alembic_finds_nothing_to_migrate(postgres: EmbeddedPostgres) -> None:
-    def difference(tx: Tx) -> list[object]:
+    def difference(connection: Connection) -> list[object]:
         options = {"compare_type": True, "compare_server_default": True}
-        return list(compare_metadata(MigrationContext.configure(tx, opts=options), metadata))
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
 
     async with as_owner(postgres) as connection:
         assert await connection.run_sync(difference) == []

@@ -12,7 +12,7 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.transactions import Tx
+from app.postgres.transactions import ReadTx, Tx
 from app.store import embeddings, memories
 from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memories import Filter, Meaning, Scoring
@@ -34,7 +34,7 @@ ARGUMENTS = (
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
+async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[ReadTx]:
     """A huge owner, a small one and others in one tenant; a huge one of the same name in another."""
     await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
     for tenant, owner, size in (
@@ -120,13 +120,13 @@ async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UU
         assert step["Actual Rows"] <= (HUGE if owner == HUGE_OWNER else SMALL), step
 
 
-async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: Tx) -> None:
+async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: ReadTx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     own = {row["id"] for row in await tx.connection.fetch("SELECT id FROM memories WHERE owner = $1", SMALL_OWNER)}
     terms = bm25.query("green tea")
     for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
         hits, total, *_ = await memories.search(
-            tx, ANN, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), Filter(score_min=-1e9), limit=100
+            tx, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), Filter(score_min=-1e9), limit=100
         )
         assert total == len(hits) == SMALL
         assert {hit.id for hit in hits} == own
@@ -181,8 +181,8 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= size + 5 * looked_up, json.dumps(scans)
 
 
-async def test_an_owner_of_another_tenant_has_nothing_here(tx: Tx) -> None:
+async def test_an_owner_of_another_tenant_has_nothing_here(tx: ReadTx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
     for more in (None, meaning):
-        assert await memories.search(tx, BOB, HUGE_OWNER, Scoring(terms, more)) == ([], 0, 0.0, 0)
+        assert await memories.search(ReadTx(tx.connection, BOB), HUGE_OWNER, Scoring(terms, more)) == ([], 0, 0.0, 0)

@@ -34,7 +34,8 @@ async def work(database: Database) -> dict[UUID, dict[str, dict[str, Any]]]:
                 await tx.execute("INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, $2, $3)", state, uid)
                 await tx.execute(
                     "INSERT INTO work (tenant_id, kind, subject, id, lane, conversation_id, token, claimed, due,"
-                    " failed_at, error) VALUES ($1, 'page', $2, $3, 'llm', $2, $4, 1, now() + $5, $6, $7)", state, uid, uid if state in ("running", "expired") else None,
+                    " failed_at, error) VALUES ($1, 'page', $2, $3, 'llm', $2, $4, 1, now() + $5, $6, $7)", state, uid,
+                    uid if state in ("running", "expired") else None,
                     A_MINUTE if state == "running" else -5 * A_MINUTE,
                     await tx.connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
                 )  # fmt: skip

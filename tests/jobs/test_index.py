@@ -90,8 +90,8 @@ async def test_an_outdated_job_skips_even_the_last_page_it_saw(database: Databas
 
 async def test_indexed_through_never_goes_back(database: Database, conversation: Tx) -> None:
     await add_page(conversation, 3)
-    await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(1, "llm"), ())
-    await page_index.index(conversation, ANN, "c", UID, 0, NewPageIndex(2, "llm"), ())
+    await page_index.index(conversation, "c", UID, 0, NewPageIndex(1, "llm"), ())
+    await page_index.index(conversation, "c", UID, 0, NewPageIndex(2, "llm"), ())
     assert await meanwhile(database, conversation, 1) == (3, False)
     assert await through(database) == 2
 

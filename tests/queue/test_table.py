@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.postgres.database import Database
+from app.postgres.transactions import Tx
 from app.queue import depths, enqueue, table
 from app.queue.table import LeaseLost
 from tests.queue.conftest import Rows
@@ -114,7 +115,7 @@ async def test_a_dead_letter_stays_until_somebody_wants_it(database: Database, j
             found = await table.retry(tx, job.id)
             assert found is not None
             assert found["state"] == "pending"
-        assert await table.retry(tx, BOB, job.id) is None
+        assert await table.retry(Tx(tx.connection, BOB), job.id) is None
         assert await table.retry(tx, ANN) is None
     [again] = await take(database)
     assert again.attempts == 1

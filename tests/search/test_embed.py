@@ -13,7 +13,7 @@ from app.providers import TemporaryError
 from app.queue import table
 from app.queue.table import LeaseLost
 from app.runtime import Runtime
-from app.services.lifecycle.erasing import Transaction, erase_memory
+from app.services.lifecycle.erasing import ErasingTx, erase_memory
 from app.services.memory import searching
 from app.services.memory.remembering import MemoryRequest, remember
 from app.store import embeddings
@@ -144,7 +144,7 @@ async def test_memories_erased_meanwhile_get_no_vector(made: Runtime) -> None:
         found, _ = await remember(made, tx, MemoryRequest("gone", "fact", user_id="u"))
     owner = (await rows(made, "SELECT owner FROM memories"))[0]["owner"]
     async with made.database.begin(DEFAULT_TENANT) as tx:
-        await erase_memory(Transaction(made, tx), found.key, sensitive=True)
+        await erase_memory(ErasingTx(made, tx), found.key, sensitive=True)
     async with made.database.begin(DEFAULT_TENANT) as tx:
         model = embeddings.model_id("meanings", 2)
         await embeddings.write(tx, owner, model, [(found.key, [0.6, 0.8])], [found.key])

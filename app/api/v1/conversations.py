@@ -30,7 +30,7 @@ from app.postgres.transactions import Tx
 from app.services.conversations.requests import PostedMessages
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, erasing_whole
-from app.services.lifecycle.erasing import Erasure, Transaction
+from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.proxy import conversing
 from app.services.proxy.conversing import Wanted, conversation_of
 from app.store import conversations
@@ -123,7 +123,7 @@ async def delete_conversation_of_items(
     """Erase a conversation and everything derived from it."""
     named = _named(caller, user)
 
-    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+    async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {}, await erasing_whole.erase_conversation(tx, conversing.of_user(conversation, named))
 
     await erased(request, runtime, caller, conversation_id, None, erase)
@@ -185,8 +185,8 @@ async def delete_conversation_item(
     named = _named(caller, user)
     found = await conversation_of(runtime, caller, named, conversation_id)
 
-    async def erase(tx: Transaction, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
-        row, _ = await conversing.named_row(*tx.at, conversing.of_user(conversation, named), item_id)
+    async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
+        row, _ = await conversing.named_row(tx, conversing.of_user(conversation, named), item_id)
         return {}, (await erasing.erase_message(tx, conversation, str(row["seq"])))[1]
 
     await erased(request, runtime, caller, conversation_id, None, erase)

@@ -194,7 +194,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
     """Gather, decide and apply in one transaction. ``decided`` is the result of an earlier try."""
     async with task.runtime.database.begin(task.tenant) as tx:
         for _ in range(CREATION_TRIES):
-            known = await conversations.lock(tx, *task.place)
+            known = await conversations.lock(tx, task.place[1])
             check(known, task.request)
             selection = await select_new_messages(task.runtime, tx, known, task.request)
             if known is not None:
@@ -223,7 +223,7 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
         return cached, selection, ""
     async with task.runtime.database.snapshot(task.tenant) as tx:
-        known = await conversations.find(tx, *task.place)
+        known = await conversations.find(tx, task.place[1])
         check(known, request)
         selection = await select_new_messages(task.runtime, tx, known, task.request)
         return known, selection, await _question(task, tx, known, selection)
@@ -355,7 +355,7 @@ async def _open_epoch(task: _Task, tx: Tx, decided: _Decided) -> _Decided:
     return replace(decided, append=appended, response=response)
 
 
-async def _store_nothing(task: _Task, tx: ReadTx, known: Conversation, selection: Selection) -> Appended:
+async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Selection) -> Appended:
     """Answer a request that has nothing new, once for its key."""
     if task.key is not None and (response := await task.key.claim(tx)) is not None:
         return Appended(response, replayed=True)
@@ -383,11 +383,11 @@ def _remember(task: _Task, decided: _Decided) -> Appended:
 async def _taken(task: _Task) -> errors.QuireError:
     """Return what to say when a unique key was broken: a client id of the request is in the conversation already."""
     async with task.runtime.database.snapshot(task.tenant) as tx:
-        known = await conversations.find(tx, *task.place)
+        known = await conversations.find(tx, task.place[1])
         selection = await select_new_messages(task.runtime, tx, known, task.request)
         drafts = [arrival.draft for arrival in selection.arrivals]
         wanted = [draft.client_id for draft in drafts if draft.client_id is not None]
-        taken = await messages.taken_client_ids(tx, *task.place, wanted)
+        taken = await messages.taken_client_ids(tx, task.place[1], wanted)
     if not taken:
         return errors.StorageUnavailable("A concurrent request interfered. Try again.")
     return errors.Conflict(

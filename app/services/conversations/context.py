@@ -264,7 +264,7 @@ async def _epoch(
             current = await conversations.get(tx, conversation.id, bound_to=request.bound_to)
             epoch = await epochs.derive(runtime, tx, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            body = await windows.load(tx, conversation.id, layout_of, anthropic=anthropic)
+            body = await windows.load(tx, tenant, conversation.id, layout_of, anthropic=anthropic)
             return current, epoch, body
 
     current, epoch, derived = await runtime.read(derive)

@@ -89,7 +89,7 @@ async def open_epoch(runtime: Runtime, tx: Tx, conversation: Conversation) -> Co
 
 
 async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, target: Profile) -> Epoch:
-    """Return the epoch that a conversation is in for a profile: read and decide, by the steps of ``core/window/epoch.py``."""
+    """Return the epoch that a conversation is in for a profile, by the steps of ``core/window/epoch.py``."""
     reader, language = reader_of(runtime), conversation.language or "en"
     at = (tx, conversation.id)
     entries = await windows.entries(tx, conversation, paging.ledger_reach(target.shares))

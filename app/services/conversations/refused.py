@@ -30,11 +30,11 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
     """Take out the refused question of a locked conversation, with all that was made of it. Return the conversation
     as it is then, but for its generation, which is the caller's to begin.
     """
-    first, place = known.asked_from or 0, (tx.tenant, known.id)
-    rows = await stored.question(tx, *place, first)
+    first = known.asked_from or 0
+    rows = await stored.question(tx, known.id, first)
     gone = [row for row in rows if row["seq"] >= first]
     unsaid = isinstance(request, SyncedList | ProxyQuestion) and known.chain not in request.messages.chains
-    chain = await stored.chain_before(tx, *place, first) if unsaid else known.chain
+    chain = await stored.chain_before(tx, known.id, first) if unsaid else known.chain
     group = [row["shown"] for row in rows if row["seq"] < first and row["kind"] in ("call", "result")]
     answers_calls = bool(group) and gone[0]["kind"] == "result"
     after = replace(

@@ -26,7 +26,7 @@ from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of
 from app.extractive.lines import result_line
-from app.postgres.transactions import ReadTx, Tx
+from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
@@ -48,17 +48,14 @@ class Erasure:
     """Conversations that this process must not go on remembering."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """A transaction of a tenant that erases something."""
+class ErasingTx(Tx):
+    """A transaction that erases something."""
 
-    runtime: Runtime
-    connection: Tx
-    tenant: UUID
+    __slots__ = ("runtime",)
 
-    @property
-    def at(self) -> tuple[ReadTx, UUID]:
-        return self.connection, self.tenant
+    def __init__(self, runtime: Runtime, tx: Tx) -> None:
+        super().__init__(tx.connection, tx.tenant)
+        self.runtime = runtime
 
     @property
     def rules(self) -> Rules:
@@ -86,47 +83,47 @@ def _owner(conversation: Conversation) -> UUID:
     return owner_of(conversation.scope)
 
 
-async def _gather(tx: Transaction, conversation: Conversation, seqs: Sequence[int]) -> tuple[Erased, Repeated]:
+async def _gather(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> tuple[Erased, Repeated]:
     """Read messages of a locked conversation with all that stands around them. Raises NotFound for none."""
-    stored = await erasing.stored(*tx.at, conversation.id, seqs)
+    stored = await erasing.stored(tx, conversation.id, seqs)
     if not stored:
         raise errors.NotFound("There is no such message.")
     seqs = [message.seq for message in stored]
-    texts = [text async for text in repeats.texts(*tx.at, conversation.id, seqs[0], seqs[-1], set(seqs))]
-    repeated = await repeats.find(*tx.at, conversation.scope, repeats.source_of(texts))
-    results = await erasing.results(*tx.at, conversation.id, [m.seq for m in stored if m.kind == "call"])
-    cards = await erasing.cards(*tx.at, [archive for result in results for archive in result.archive_ids])
+    texts = [text async for text in repeats.texts(tx, conversation.id, seqs[0], seqs[-1], set(seqs))]
+    repeated = await repeats.find(tx, conversation.scope, repeats.source_of(texts))
+    results = await erasing.results(tx, conversation.id, [m.seq for m in stored if m.kind == "call"])
+    cards = await erasing.cards(tx, [archive for result in results for archive in result.archive_ids])
     loaded = await lock_repeats(tx, repeated, {conversation.id})
     return Erased(conversation.end, conversation.language or "en", stored, results, cards, loaded), repeated
 
 
-async def lock_repeats(tx: Transaction, repeated: Repeated, locked: Collection[str] = ()) -> list[StoredMessage]:
+async def lock_repeats(tx: ErasingTx, repeated: Repeated, locked: Collection[str] = ()) -> list[StoredMessage]:
     """Lock the conversations in which something is repeated, and read those messages as they are then."""
     by_conversation: dict[str, list[int]] = {}
     for conversation_id, seq in repeated.messages:
         by_conversation.setdefault(conversation_id, []).append(seq)
     for conversation_id in sorted(by_conversation.keys() - locked):
-        await conversations.lock(*tx.at, conversation_id)
-    stored = [await erasing.stored(*tx.at, name, seqs) for name, seqs in by_conversation.items()]
+        await conversations.lock(tx, conversation_id)
+    stored = [await erasing.stored(tx, name, seqs) for name, seqs in by_conversation.items()]
     return [message for some in stored for message in some if message.is_loaded]
 
 
 # --- Apply --------------------------------------------------------------------------------------------
 
 
-async def put_marks(tx: Transaction, marked: Sequence[Marked], done: Erasure) -> None:
+async def put_marks(tx: ErasingTx, marked: Sequence[Marked], done: Erasure) -> None:
     for message in marked:
-        await erasing.put_mark(*tx.at, message)
+        await erasing.put_mark(tx, message)
     done.counts["messages"] += len(marked)
 
 
-async def begin_generations(tx: Transaction, names: Collection[str], done: Erasure) -> None:
+async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure) -> None:
     for name in sorted(names):
-        done.counts["epochs"] += await conversations.begin_generation(*tx.at, name)
+        done.counts["epochs"] += await conversations.begin_generation(tx, name)
     done.touched |= set(names)
 
 
-async def _enqueue(tx: Transaction, conversation: Conversation, pages: Sequence[int]) -> None:
+async def _enqueue(tx: ErasingTx, conversation: Conversation, pages: Sequence[int]) -> None:
     """Let jobs make again from what is left what they had made of pages."""
     work = [
         enqueue.page(conversation.id, conversation.uid, page) for page in pages if page < conversation.totals.last_page
@@ -137,22 +134,22 @@ async def _enqueue(tx: Transaction, conversation: Conversation, pages: Sequence[
     if tx.embeds:
         work.append(enqueue.embed(_owner(conversation)))
     if work:
-        await enqueue.enqueue(*tx.at, work)
+        await enqueue.enqueue(tx, work)
 
 
-async def redact(tx: Transaction, owner: UUID, redaction: Redaction, whole: Collection[str], done: Erasure) -> None:
+async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collection[str], done: Erasure) -> None:
     """Take what is erased out of an owner's kept answers. ``whole``: keys of answers that speak of nothing else."""
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
-        keys |= {answer["key"] async for answer in kept_answers.answers_naming(*tx.at, owner, ids)}
+        keys |= {answer["key"] async for answer in kept_answers.answers_naming(tx, owner, ids)}
     for archive in redaction.archives:
-        keys |= set(await kept_answers.answers_showing(*tx.at, owner, UUID(archive)))
+        keys |= set(await kept_answers.answers_showing(tx, owner, UUID(archive)))
     in_order = sorted(keys)
     for at in range(0, len(in_order), ANSWERS_AT_ONCE):
-        for row in await kept_answers.lock(*tx.at, in_order[at : at + ANSWERS_AT_ONCE]):
+        for row in await kept_answers.lock(tx, in_order[at : at + ANSWERS_AT_ONCE]):
             corrected = redacted(row["response"], redaction, whole=row["key"] in whole)
             if corrected != row["response"]:
-                await kept_answers.correct(*tx.at, row["key"], corrected)
+                await kept_answers.correct(tx, row["key"], corrected)
                 done.counts["idempotency"] += 1
 
 
@@ -163,7 +160,7 @@ def names(ids: Iterable[UUID]) -> frozenset[str]:
 # --- Messages and pages -------------------------------------------------------------------------------
 
 
-async def erase_message(tx: Transaction, conversation: Conversation, name: str) -> tuple[int, Erasure]:
+async def erase_message(tx: ErasingTx, conversation: Conversation, name: str) -> tuple[int, Erasure]:
     """Erase a message of a conversation that ``lock`` gave, by its seq or id; its seq. Raises NotFound."""
     seq = await _seq(tx, conversation, name)
     if seq is None:
@@ -171,33 +168,33 @@ async def erase_message(tx: Transaction, conversation: Conversation, name: str) 
     return seq, await _erase(tx, conversation, [seq])
 
 
-async def _seq(tx: Transaction, conversation: Conversation, name: str) -> int | None:
+async def _seq(tx: ErasingTx, conversation: Conversation, name: str) -> int | None:
     if name.isascii() and name.isdecimal():
         return int(name) if len(name) < 10 else None
     try:
-        return await erasing.seq_of(*tx.at, conversation.id, UUID(name))
+        return await erasing.seq_of(tx, conversation.id, UUID(name))
     except ValueError:
         return None
 
 
-async def erase_page(tx: Transaction, conversation: Conversation, page: int) -> Erasure:
+async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Erasure:
     """Erase all messages of a page of a conversation that ``lock`` gave. Raises NotFound."""
-    stored = await messages.page_messages(*tx.at, conversation.id, page)
+    stored = await messages.page_messages(tx, conversation.id, page)
     if not stored:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
     return await _erase(tx, conversation, [row["seq"] for row in stored])
 
 
-async def _erase(tx: Transaction, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
+async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
     erased, repeated = await _gather(tx, conversation, seqs)
-    rows = await erasing.archives_of(*tx.at, conversation.id, seqs)
+    rows = await erasing.archives_of(tx, conversation.id, seqs)
     showing = await _lock_showing(tx, rows, {conversation.id})
     plan = erasure_plan.decide(erased, tx.rules)
     return await _apply(tx, conversation, plan, rows, {name for name, _ in showing}, repeated)
 
 
 async def _apply(
-    tx: Transaction,
+    tx: ErasingTx,
     conversation: Conversation,
     plan: Plan,
     rows: Sequence[Record],
@@ -209,11 +206,11 @@ async def _apply(
     done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories")})
     await put_marks(tx, plan.marked, done)
     for result in plan.unasked:
-        await erasing.unask(*tx.at, result)
+        await erasing.unask(tx, result)
     derived = Derived(conversation.id, conversation.uid, plan.seqs, plan.pages, plan.near)
-    done.counts.update(await erasing.drop_derived(*tx.at, derived))
+    done.counts.update(await erasing.drop_derived(tx, derived))
     calls = conversations.calls_text(plan.end)
-    await erasing.settle(*tx.at, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
+    await erasing.settle(tx, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
     await begin_generations(tx, {*plan.conversations, *showing}, done)
     await _enqueue(tx, conversation, plan.pages)
     redaction = Redaction(names(plan.erased), names(plan.changed), replacements)
@@ -225,7 +222,7 @@ async def _apply(
 
 
 async def _lock_copies(
-    tx: Transaction, rows: Sequence[Record], repeated: Repeated, locked: Collection[str] = ()
+    tx: ErasingTx, rows: Sequence[Record], repeated: Repeated, locked: Collection[str] = ()
 ) -> tuple[list[StoredMessage], set[str]]:
     """Lock the conversations in which archives are shown or repeated. Return the messages that repeat them without
     showing them, and the conversations.
@@ -236,41 +233,41 @@ async def _lock_copies(
     return [message for message in loaded if message.place not in showing], repeating | {name for name, _ in showing}
 
 
-async def _lock_showing(tx: Transaction, rows: Sequence[Record], locked: Collection[str]) -> set[Place]:
+async def _lock_showing(tx: ErasingTx, rows: Sequence[Record], locked: Collection[str]) -> set[Place]:
     """Lock the conversations in which archives are shown; where in them."""
-    shown = [message for row in rows for message in await archives.showing(*tx.at, row)]
+    shown = [message for row in rows for message in await archives.showing(tx, row)]
     for name in sorted({message["conversation_id"] for message in shown} - set(locked)):
-        await conversations.lock(*tx.at, name)
+        await conversations.lock(tx, name)
     return {(message["conversation_id"], message["seq"]) for message in shown}
 
 
-async def _erase_archives(tx: Transaction, rows: Sequence[Record]) -> tuple[Counter[str], dict[str, str]]:
+async def _erase_archives(tx: ErasingTx, rows: Sequence[Record]) -> tuple[Counter[str], dict[str, str]]:
     """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
     counts: Counter[str] = Counter()
     replacements: dict[str, str] = {}
     if rows:
-        await archives.lock_contents(*tx.at, [row["id"] for row in rows])
+        await archives.lock_contents(tx, [row["id"] for row in rows])
     for row in rows:
         replacements[str(row["id"])] = erased_placeholder(row["id"], row["language"])
-        for message in await archives.showing(*tx.at, row):
+        for message in await archives.showing(tx, row):
             text = replacements[str(row["id"])]
-            view = await archives.replace_shown(*tx.at, message, row["id"], text, ERASED_TOKENS_MAX)
+            view = await archives.replace_shown(tx, message, row["id"], text, ERASED_TOKENS_MAX)
             if view is not None:
                 again = archiving.passages_of(message, owner_of(row["scope"]), view)
-                await appending.remember(*tx.at, again, embeds=tx.embeds)
+                await appending.remember(tx, again, embeds=tx.embeds)
             counts["messages"] += 1
-        counts.update(archives=1, **await archives.delete(*tx.at, row["id"], row["scope"]))
+        counts.update(archives=1, **await archives.delete(tx, row["id"], row["scope"]))
     return counts, replacements
 
 
-async def erase_archive(tx: Transaction, uuid: UUID, scope: str | None = None) -> tuple[UUID, Erasure]:
+async def erase_archive(tx: ErasingTx, uuid: UUID, scope: str | None = None) -> tuple[UUID, Erasure]:
     """Erase an archive (with a scope, only one of that scope's) and what repeats it; its owner. Its placeholder then
     says so, in every window. Raises NotFound.
     """
     row = await _lock_archive(tx, uuid, scope)
     owner, own = owner_of(row["scope"]), row["conversation_id"]
-    conversation = await conversations.lock(*tx.at, own) if own is not None else None
-    repeated = await repeats.find(*tx.at, row["scope"], repeats.source_of([row["text"]]))
+    conversation = await conversations.lock(tx, own) if own is not None else None
+    repeated = await repeats.find(tx, row["scope"], repeats.source_of([row["text"]]))
     loaded, touched = await _lock_copies(tx, [row], repeated, () if own is None else {own})
     done = Erasure()
     gone, replacements = await _erase_archives(tx, [row])
@@ -281,34 +278,34 @@ async def erase_archive(tx: Transaction, uuid: UUID, scope: str | None = None) -
     if conversation is not None and pages:
         await _enqueue(tx, conversation, pages)
     elif tx.embeds and gone["messages"]:
-        await enqueue.enqueue(*tx.at, [enqueue.embed(owner)])
+        await enqueue.enqueue(tx, [enqueue.embed(owner)])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner, redaction, repeated.answers, done)
     return owner, done
 
 
-async def _lock_archive(tx: Transaction, uuid: UUID, scope: str | None) -> Record:
+async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: str | None) -> Record:
     """Read an archive once nobody else can erase it. Raises NotFound, also where somebody just has."""
-    row = await archives.read(*tx.at, scope, uuid, 0, 0)
+    row = await archives.read(tx, scope, uuid, 0, 0)
     if row is not None:
-        await locks.lock_owner(*tx.at, owner_of(row["scope"]))
-        row = await archives.read(*tx.at, scope, uuid, 0, 2**31 - 1)
+        await locks.lock_owner(tx, owner_of(row["scope"]))
+        row = await archives.read(tx, scope, uuid, 0, 2**31 - 1)
     if row is None:
         raise errors.NotFound("There is no such archive.")
     return row
 
 
-async def _forget_page(tx: Transaction, conversation: Conversation, seq: int | None, done: Erasure) -> list[int]:
+async def _forget_page(tx: ErasingTx, conversation: Conversation, seq: int | None, done: Erasure) -> list[int]:
     """Delete what a model made of the page that an archive's placeholder stands in, which says something of it; the
     page, if there is one.
     """
-    stored = await erasing.stored(*tx.at, conversation.id, [seq]) if seq is not None else []
+    stored = await erasing.stored(tx, conversation.id, [seq]) if seq is not None else []
     for message in stored:
         derived = Derived(conversation.id, conversation.uid, [], [message.page], [message.seq])
-        done.counts.update(await erasing.drop_derived(*tx.at, derived))
+        done.counts.update(await erasing.drop_derived(tx, derived))
         line = erasure_plan.mark_line(conversation.language or "en", tx.runtime.tokens.count)
         calls = conversations.calls_text(conversation.end)
-        await erasing.settle(*tx.at, derived, line, prompt_tokens=0, open_calls=calls)
+        await erasing.settle(tx, derived, line, prompt_tokens=0, open_calls=calls)
     return [message.page for message in stored]
 
 
@@ -320,28 +317,28 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
     async with runtime.database.snapshot(tenant) as tx:
         due = await archives.expired(tx)
     for scope in sorted({row["scope"] for row in due}):
-        async with runtime.database.begin(tenant) as tx:
-            tx = Transaction(runtime, tx)
-            await locks.lock_owner(*tx.at, owner_of(scope))
-            there = await erasing.still_there(*tx.at, [row["id"] for row in due if row["scope"] == scope])
+        async with runtime.database.begin(tenant) as opened:
+            tx = ErasingTx(runtime, opened)
+            await locks.lock_owner(tx, owner_of(scope))
+            there = await erasing.still_there(tx, [row["id"] for row in due if row["scope"] == scope])
             done = await _erase_expired(tx, scope, [row for row in due if row["id"] in there])
         runtime.forget_erased(tenant, done.touched)
     return len(due)
 
 
-async def _erase_expired(tx: Transaction, scope: str, rows: Sequence[Record]) -> Erasure:
+async def _erase_expired(tx: ErasingTx, scope: str, rows: Sequence[Record]) -> Erasure:
     async def contents() -> AsyncIterator[str]:
         for row in rows:
-            yield await archives.content(*tx.at, scope, row["digest"])
+            yield await archives.content(tx, scope, row["digest"])
 
     done = Erasure()
-    repeated = await repeats.find(*tx.at, scope, contents)
+    repeated = await repeats.find(tx, scope, contents)
     loaded, touched = await _lock_copies(tx, rows, repeated)
     gone, replacements = await _erase_archives(tx, rows)
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await begin_generations(tx, touched, done)
     if tx.embeds and gone["messages"]:
-        await enqueue.enqueue(*tx.at, [enqueue.embed(owner_of(scope))])
+        await enqueue.enqueue(tx, [enqueue.embed(owner_of(scope))])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner_of(scope), redaction, repeated.answers, done)
     return done
@@ -350,9 +347,9 @@ async def _erase_expired(tx: Transaction, scope: str, rows: Sequence[Record]) ->
 # --- Notes and memories -------------------------------------------------------------------------------
 
 
-async def erase_note(tx: Transaction, conversation: Conversation, note: UUID) -> Erasure:
+async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> Erasure:
     """Delete a standing note of a conversation that ``lock`` gave, and what was kept of it. Raises NotFound."""
-    if not await notes.delete(*tx.at, conversation.id, note):
+    if not await notes.delete(tx, conversation.id, note):
         raise errors.NotFound("There is no such note.")
     done = Erasure(counts=Counter(notes=1))
     await begin_generations(tx, {conversation.id}, done)
@@ -360,23 +357,21 @@ async def erase_note(tx: Transaction, conversation: Conversation, note: UUID) ->
     return done
 
 
-async def erase_memory(
-    tx: Transaction, key: UUID, scope: str | None = None, *, sensitive: bool
-) -> tuple[UUID, Erasure]:
+async def erase_memory(tx: ErasingTx, key: UUID, scope: str | None = None, *, sensitive: bool) -> tuple[UUID, Erasure]:
     """Delete a memory (with a scope, only one of that scope's) with its vectors, and what repeats it; its owner.
     What it was found in stays. Raises NotFound.
     """
-    owner = await remembered.owner(*tx.at, key)
+    owner = await remembered.owner(tx, key)
     if owner is None:
         raise errors.NotFound("There is no such memory.")
-    await locks.lock_owner(*tx.at, owner)
-    content = (await remembered.contents(*tx.at, [key], sensitive=sensitive)).get(key)
+    await locks.lock_owner(tx, owner)
+    content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
     repeated, loaded = Repeated(), list[StoredMessage]()
     asker = owner_of(scope) if scope is not None else None
     if content is not None and asker in (None, owner):
-        repeated = await repeats.find(*tx.at, owner, repeats.source_of([content["content"]]))
+        repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
         loaded = await lock_repeats(tx, repeated)
-    if await remembered.delete(*tx.at, key, owner=asker, sensitive=sensitive) is None:
+    if await remembered.delete(tx, key, owner=asker, sensitive=sensitive) is None:
         raise errors.NotFound("There is no such memory.")
     done = Erasure(counts=Counter(memories=1))
     if loaded:

@@ -14,7 +14,7 @@ from app.core.history.erasure import Redaction
 from app.core.scope import owner_of, scope_of
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
-from app.services.lifecycle.erasing import Erasure, Transaction
+from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import Repeated
 from app.store import archives, conversations, kept_answers, keys, locks
 from app.store import erasing as stored
@@ -23,7 +23,7 @@ ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
 
 
-async def erase_conversation(tx: Transaction, conversation: Conversation, *, alone: bool = True) -> Erasure:
+async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone: bool = True) -> Erasure:
     """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it. ``alone``: its user
     stays.
     """
@@ -31,20 +31,20 @@ async def erase_conversation(tx: Transaction, conversation: Conversation, *, alo
     owner = owner_of(scope)
 
     def everything() -> AsyncIterator[str]:
-        return repeats.texts(*tx.at, conversation.id, 1, conversation.totals.last_seq)
+        return repeats.texts(tx, conversation.id, 1, conversation.totals.last_seq)
 
     if alone and conversation.user_id is not None:
-        repeated = await repeats.find(*tx.at, scope, everything)
+        repeated = await repeats.find(tx, scope, everything)
     else:
-        repeated = Repeated(answers=await repeats.answers(*tx.at, owner, everything))
+        repeated = Repeated(answers=await repeats.answers(tx, owner, everything))
     elsewhere = Repeated([place for place in repeated.messages if place[0] != conversation.id])
     loaded = await erasing.lock_repeats(tx, elsewhere)
     quoted = dumps(conversation.id)
-    named = {answer["key"] async for answer in kept_answers.answers_of(*tx.at, owner, conversation.id, quoted)}
+    named = {answer["key"] async for answer in kept_answers.answers_of(tx, owner, conversation.id, quoted)}
     done = Erasure(touched={conversation.id})
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
-    done.counts.update(await conversations.erase(*tx.at, conversation))
+    done.counts.update(await conversations.erase(tx, conversation))
     redaction = Redaction(erased=erasing.names(message.id for message in loaded))
     await erasing.redact(tx, owner, redaction, named | set(repeated.answers), done)
     return done
@@ -78,20 +78,20 @@ async def _erase_next(runtime: Runtime, tenant: UUID, user_id: str, since: datet
             conversation = await erasing.lock(tx, name, bound_to=user_id)
         except errors.NotFound:  # another request has just erased it
             return Erasure()
-        return await erase_conversation(Transaction(runtime, tx), conversation, alone=False)
+        return await erase_conversation(ErasingTx(runtime, tx), conversation, alone=False)
 
 
 async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:
     one = Erasure()
-    async with runtime.database.begin(tenant) as tx:
-        tx = Transaction(runtime, tx)
-        await locks.lock_owner(*tx.at, owner_of(scope))
+    async with runtime.database.begin(tenant) as opened:
+        tx = ErasingTx(runtime, opened)
+        await locks.lock_owner(tx, owner_of(scope))
         rows = await tx.fetch(stored.ARCHIVES_OF, scope, ARCHIVES_AT_ONCE)
         if not rows:
             return None
-        await archives.lock_contents(*tx.at, [row["id"] for row in rows])
+        await archives.lock_contents(tx, [row["id"] for row in rows])
         for row in rows:
-            one.counts.update(archives=1, **await archives.delete(*tx.at, row["id"], row["scope"]))
+            one.counts.update(archives=1, **await archives.delete(tx, row["id"], row["scope"]))
         redaction = Redaction(erased=erasing.names(row["id"] for row in rows))
         await erasing.redact(tx, owner_of(scope), redaction, (), one)
     return one
@@ -99,9 +99,9 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure
 
 async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasure | None:
     one = Erasure()
-    async with runtime.database.begin(tenant) as tx:
-        tx = Transaction(runtime, tx)
-        await locks.lock_owner(*tx.at, owner)
+    async with runtime.database.begin(tenant) as opened:
+        tx = ErasingTx(runtime, opened)
+        await locks.lock_owner(tx, owner)
         gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)
         one.counts["memories"] += len(gone)
         if not gone:

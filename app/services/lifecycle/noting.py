@@ -17,7 +17,7 @@ from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
-from app.services.lifecycle.erasing import Transaction
+from app.services.lifecycle.erasing import ErasingTx
 from app.store import conversations, notes
 
 
@@ -66,7 +66,7 @@ async def erase(runtime: Runtime, noting: Noting, key: IdempotencyKey | None = N
 
     async def work(tx: Tx) -> StoredResponse:
         conversation = await erasing.lock(tx, noting.conversation_id, bound_to=noting.bound_to)
-        done = await erasing.erase_note(Transaction(runtime, tx), conversation, note)
+        done = await erasing.erase_note(ErasingTx(runtime, tx), conversation, note)
         return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
     response = await run_idempotently(runtime.database, tenant, key, work)

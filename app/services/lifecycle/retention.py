@@ -29,7 +29,7 @@ from app.core.window.profile import policy_of
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole
-from app.services.lifecycle.erasing import Transaction
+from app.services.lifecycle.erasing import ErasingTx
 from app.store import conversations, pruning
 
 MESSAGES_AT_ONCE = 50
@@ -70,7 +70,7 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
                 known = await _lock_if_old(tx, row["id"], since)
                 if known is None:
                     continue
-                one = await erasing_whole.erase_conversation(Transaction(runtime, tx), known)
+                one = await erasing_whole.erase_conversation(ErasingTx(runtime, tx), known)
             runtime.forget_erased(tenant, one.touched)
             done.update(one.counts)
         if len(rows) < CONVERSATIONS_AT_ONCE:

@@ -53,7 +53,7 @@ async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
         start = ends(passages)
 
 
-async def _row(tx: Tx, of: Text, *, locked: bool = False) -> Record | None:
+async def _row(tx: ReadTx, of: Text, *, locked: bool = False) -> Record | None:
     if of.archive is not None:
         return await archives.whole(tx, of.archive, locked=locked)
     assert of.uid is not None

@@ -1,7 +1,7 @@
 """Handle a proxy client's list: which conversation it belongs to, what is new, and what is already answered.
 
-Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: app.core.dialects.proxy. Apply:
-append what is new before any model is asked, so that the question is stored whatever becomes of the answer.
+Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: app.core.dialects.proxy.
+Apply: append what is new before any model is asked, so that the question is stored whatever becomes of the answer.
 """
 
 from __future__ import annotations
