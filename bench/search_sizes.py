@@ -17,6 +17,7 @@ from app.core.scope import owner_of
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
+from app.postgres.transactions import ReadTx
 from app.store import embeddings, memories
 from app.store.memories import Meaning, Scoring
 from app.text import bm25

@@ -92,7 +92,8 @@ class Layout:
             raise EmbeddedPostgresError(
                 f"PostgreSQL refuses to run as root and runs as the user {user.pw_name}, who cannot enter {closed}."
                 f" Set QUIRE_DATA_DIR to a folder that every user can reach, such as"
-                f" {folder_permissions.DATA_DIR_WHEN_ROOT} (move {self.root.parent} there if it holds your data), or do not run Quire as root."
+                f" {folder_permissions.DATA_DIR_WHEN_ROOT} (move {self.root.parent} there if it holds your data),"
+                f" or do not run Quire as root."
             )
 
     def _own(self, folder: Path) -> None:

@@ -1,8 +1,8 @@
 """The tail of a window: archives and pages that the call names, and memories that answer its query.
 
 Small talk is never searched for, and if the best result does not answer the query (``core/search/relevance.py``) the
-tail stays empty. Results take the free tokens, or as many of them as the request allows. Passages are in order of time, by
-day; a warning names what cannot be shown.
+tail stays empty. Results take the free tokens, or as many of them as the request allows. Passages are in order of
+time, by day; a warning names what cannot be shown.
 """
 
 from __future__ import annotations
