@@ -63,7 +63,7 @@ async def test_waiting_for_a_lock_ends_sooner(database: Database, postgres: Embe
     async with scratch_table(postgres):
         await database.fetch_row("INSERT INTO scratch VALUES (1) RETURNING n")
         async with database.begin(TENANT) as holder:
-            await holder.execute("UPDATE scratch SET n = 2")
+            await holder.connection.execute("UPDATE scratch SET n = 2")
             with pytest.raises(errors.StorageUnavailable):
                 await database.fetch_row("UPDATE scratch SET n = 3 RETURNING n")
 

@@ -20,7 +20,7 @@ from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tables import metadata
-from app.postgres.transactions import Tx
+from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
 from app.services.memory import remembering
 from app.settings import Settings
@@ -63,6 +63,12 @@ STORE = (
 LAST = 2**31 - 1
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
 """The id of a key of each tenant."""
+
+
+def as_tenant(tx: ReadTx, tenant: UUID) -> Tx:
+    """Name a tenant to statements of a transaction that may be another's."""
+    return Tx(tx.connection, tenant)
+
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
 READS: dict[str, tuple[str, tuple[object, ...]]] = {
@@ -267,9 +273,11 @@ async def _populated(found: Runtime) -> Runtime:
     for tenant in (ANN, BOB):
         await populate(found, tenant)
         async with found.database.begin(tenant) as tx:
-            await keys.insert(tx, keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None))
+            await keys.insert(
+                as_tenant(tx, tenant), keys.NewKey(KEY, tenant.bytes * 2, f"{tenant}", ["read"], "u", None)
+            )
             fact = remembering.MemoryRequest(f"fact of {tenant}", "fact", user_id="u")
-            await remembering.remember(found, tx, fact)
+            await remembering.remember(found, as_tenant(tx, tenant), fact)
     return found
 
 
@@ -278,7 +286,7 @@ async def test_a_read_that_names_another_tenant_sees_nothing(shared: Database, n
     sql, arguments = READS[name]
     for own, other in ((ANN, BOB), (BOB, ANN)):
         async with shared.begin(own) as tx:
-            assert str(other) not in str(seen := await tx.fetch(sql, *arguments))
+            assert str(other) not in str(seen := await tx.connection.fetch(sql, own, *arguments))
             assert seen, "it finds its own"
             assert await tx.connection.fetch(sql, other, *arguments) == []
 
@@ -287,7 +295,7 @@ async def test_a_read_that_names_another_tenant_sees_nothing(shared: Database, n
 async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = NONE_OF_ITS_OWN[name]
     async with shared.begin(ANN) as tx:
-        assert await tx.connection.fetch(sql, BOB, *arguments) == []
+        assert await as_tenant(tx, BOB).fetch(sql, *arguments) == []
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -298,65 +306,65 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
     question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
     before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
     async with shared.begin(ANN) as tx:
-        assert (await tx.connection.execute(sql, BOB, *arguments)).endswith(" 0")
+        assert (await as_tenant(tx, BOB).execute(sql, *arguments)).endswith(" 0")
     assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
 
 
 async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtime) -> None:
     async with made.database.begin(BOB) as tx:
         [row] = await tx.connection.fetch("SELECT id, scope FROM archives")
-        assert await archives.read(tx, row["scope"], row["id"], 0, 10)
-        assert len(await messages.archived_texts(tx, [row["id"]])) == 1
-        assert len(await archives.fresh(tx, "c", [row["id"]], 1_000_000)) == 1
-        whole = await archives.whole(tx, row["id"], locked=True)
+        assert await archives.read(as_tenant(tx, BOB), row["scope"], row["id"], 0, 10)
+        assert len(await messages.archived_texts(as_tenant(tx, BOB), [row["id"]])) == 1
+        assert len(await archives.fresh(as_tenant(tx, BOB), "c", [row["id"]], 1_000_000)) == 1
+        whole = await archives.whole(as_tenant(tx, BOB), row["id"], locked=True)
         assert whole
-        assert await tx.fetchval(archives.CONTENT, whole["scope"], whole["digest"])
-        assert await memories.archive_indexed(tx, row["id"])
-        assert await memories.message_indexed(tx, "c", 4)
-        assert await messages.whole(tx, "c", whole["uid"], 4, locked=True)
+        assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole["scope"], whole["digest"])
+        assert await memories.archive_indexed(as_tenant(tx, BOB), row["id"])
+        assert await memories.message_indexed(as_tenant(tx, BOB), "c", 4)
+        assert await messages.whole(as_tenant(tx, BOB), "c", whole["uid"], 4, locked=True)
     async with made.database.begin(ANN) as tx:
-        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
-            assert await archives.whole(named, row["id"], locked=False) is None
-            assert await archives.fresh(named, "c", [row["id"]], 1_000_000) == []
-            assert await named.fetchval(archives.CONTENT, whole["scope"], b"d") is None
-            assert await memories.archive_indexed(named, row["id"]) == 0
-            assert await messages.whole(named, "c", whole["uid"], 4, locked=False) is None
-        assert await tx.fetchval(archives.CONTENT, whole["scope"], whole["digest"]) is None
-        assert await memories.message_indexed(tx, "c", 4) == 0
-        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
-            assert await archives.read(named, row["scope"], row["id"], 0, 10) is None
-            assert await messages.archived_texts(named, [row["id"]]) == {}
-        counted = await tx.fetchrow(conversations.COUNT_ROWS, "c")
+        for tenant in (ANN, BOB):
+            assert await archives.whole(as_tenant(tx, tenant), row["id"], locked=False) is None
+            assert await archives.fresh(as_tenant(tx, tenant), "c", [row["id"]], 1_000_000) == []
+            assert await as_tenant(tx, tenant).fetchval(archives.CONTENT, whole["scope"], b"d") is None
+            assert await memories.archive_indexed(as_tenant(tx, tenant), row["id"]) == 0
+            assert await messages.whole(as_tenant(tx, tenant), "c", whole["uid"], 4, locked=False) is None
+        assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole["scope"], whole["digest"]) is None
+        assert await memories.message_indexed(as_tenant(tx, BOB), "c", 4) == 0
+        for tenant in (ANN, BOB):
+            assert await archives.read(as_tenant(tx, tenant), row["scope"], row["id"], 0, 10) is None
+            assert await messages.archived_texts(as_tenant(tx, tenant), [row["id"]]) == {}
+        counted = await as_tenant(tx, BOB).fetchrow(conversations.COUNT_ROWS, "c")
         assert set(dict(counted or {}).values()) == {0}
-        assert await tx.fetchval(conversation_list.COUNT) == 0
-        found = await windows.stored_head(tx, "c", 31)
+        assert await as_tenant(tx, BOB).fetchval(conversation_list.COUNT) == 0
+        found = await windows.stored_head(as_tenant(tx, BOB), "c", 31)
         assert found == Head()
 
 
 async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
     async with made.database.begin(BOB) as tx:
-        [archive] = await archives.browse(tx, archives.Filter("c"), limit=10)
+        [archive] = await archives.browse(as_tenant(tx, BOB), archives.Filter("c"), limit=10)
         [passage, *_] = await tx.connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
-        [note, *_] = await notes.browse(tx, "c")
+        [note, *_] = await notes.browse(as_tenant(tx, BOB), "c")
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
-        assert await archives.passages(tx, wanted)
-        assert (await memories.search(tx, passage["owner"], memories.Scoring(terms)))[1]
-        assert await memories.find(tx, passage["id"])
+        assert await archives.passages(as_tenant(tx, BOB), wanted)
+        assert (await memories.search(as_tenant(tx, BOB), passage["owner"], memories.Scoring(terms)))[1]
+        assert await memories.find(as_tenant(tx, BOB), passage["id"])
     async with made.database.begin(ANN) as tx:
-        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
-            assert await archives.passages(named, wanted) == {}
+        for tenant in (ANN, BOB):
+            assert await archives.passages(as_tenant(tx, tenant), wanted) == {}
             for statement in (erasing.CARDS, portable.CARDS):
-                assert await named.fetch(statement, [archive["id"]]) == []
-            assert await named.fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
-            assert await memories.find(named, passage["id"]) is None
-            assert await notes.change(named, "c", note["id"], "forged", 1) is None
-            assert not await notes.delete(named, "c", note["id"])
-            gone = await archives.delete(named, archive["id"], archive["scope"])
+                assert await as_tenant(tx, tenant).fetch(statement, [archive["id"]]) == []
+            assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
+            assert await memories.find(as_tenant(tx, tenant), passage["id"]) is None
+            assert await notes.change(as_tenant(tx, tenant), "c", note["id"], "forged", 1) is None
+            assert not await notes.delete(as_tenant(tx, tenant), "c", note["id"])
+            gone = await archives.delete(as_tenant(tx, tenant), archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(tx, passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
-        assert await archives.expired(tx) == []
-        assert await tx.fetch(portable.ARCHIVES, "c", "u:u", UUID(int=0), 10) == []
+        assert await memories.search(as_tenant(tx, BOB), passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
+        assert await archives.expired(as_tenant(tx, BOB)) == []
+        assert await as_tenant(tx, BOB).fetch(portable.ARCHIVES, "c", "u:u", UUID(int=0), 10) == []
 
 
 async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
@@ -364,20 +372,20 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
 ) -> None:
     async with made.database.begin(BOB) as tx:
         wanted = remembering.MemoryRequest("of Bob", "fact", user_id="u")
-        key = (await remembering.remember(made, tx, wanted))[0].key
+        key = (await remembering.remember(made, as_tenant(tx, BOB), wanted))[0].key
     async with made.database.begin(BOB) as tx:
-        assert set(await remembered.contents(tx, [key], sensitive=False)) == {key}
+        assert set(await remembered.contents(as_tenant(tx, BOB), [key], sensitive=False)) == {key}
     await superuser.execute("UPDATE memories SET expires_at = now() - interval '1 hour' WHERE content = 'of Bob'")
     async with made.database.begin(ANN) as tx:
-        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
-            assert await remembered.contents(named, [key], sensitive=True) == {}
-            assert await remembered.delete(named, key, sensitive=True) is None
-            assert await named.fetch(portable.OWNER_OF_MEMORY, key) == []
-            assert await named.fetch(portable.MEMORIES, None, owner_of("u:u"), UUID(int=0), True, 9) == []
-            assert await remembered.owners_of_expired(named) == []
-            assert await remembered.delete_expired(named, owner_of("u:u")) == 0
+        for tenant in (ANN, BOB):
+            assert await remembered.contents(as_tenant(tx, tenant), [key], sensitive=True) == {}
+            assert await remembered.delete(as_tenant(tx, tenant), key, sensitive=True) is None
+            assert await as_tenant(tx, BOB).fetch(portable.OWNER_OF_MEMORY, key) == []
+            assert await as_tenant(tx, BOB).fetch(portable.MEMORIES, None, owner_of("u:u"), UUID(int=0), True, 9) == []
+            assert await remembered.owners_of_expired(as_tenant(tx, BOB)) == []
+            assert await remembered.delete_expired(as_tenant(tx, tenant), owner_of("u:u")) == 0
     async with made.database.begin(BOB) as tx:
-        assert await remembered.delete_expired(tx, owner_of("u:u")) == 1
+        assert await remembered.delete_expired(as_tenant(tx, BOB), owner_of("u:u")) == 1
 
 
 async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
@@ -386,37 +394,37 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
     first, model = UUID(int=0), embeddings.model_id("m", 2)
     async with made.database.begin(BOB) as tx:
         [memory, *_] = await tx.connection.fetch("SELECT id, owner FROM memories ORDER BY id")
-        assert await embeddings.adopt(tx, "m", 2) == model
-        assert (await embeddings.mark(tx, model, first, 1_000)).owners == [memory["owner"]]
-        assert await embeddings.waiting(tx, memory["owner"], 10)
-        assert await embeddings.any_waiting(tx, memory["owner"], [memory["id"]])
-        assert await embeddings.nul_offsets(tx, [memory["id"]]) == {memory["id"]: []}
-        await embeddings.write(tx, memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
+        assert await embeddings.adopt(as_tenant(tx, BOB), "m", 2) == model
+        assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 1_000)).owners == [memory["owner"]]
+        assert await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)
+        assert await embeddings.any_waiting(as_tenant(tx, BOB), memory["owner"], [memory["id"]])
+        assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {memory["id"]: []}
+        await embeddings.write(as_tenant(tx, BOB), memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
     tables = ("embeddings", "embedding_models", "unembedded")
     before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
     async with made.database.begin(ANN) as tx:
-        assert await embeddings.current(tx) is None
-        assert await embeddings.current_name(tx) is None
-        assert list(await embeddings.waiting(tx, memory["owner"], 10)) == []
-        assert not await embeddings.any_waiting(tx, memory["owner"], [memory["id"]])
-        assert await embeddings.nul_offsets(tx, [memory["id"]]) == {}
-        assert (await embeddings.mark(tx, model, first, 10)).owners == ()
-        for named in (Tx(tx.connection, tenant) for tenant in (ANN, BOB)):
+        assert await embeddings.current(as_tenant(tx, BOB)) is None
+        assert await embeddings.current_name(as_tenant(tx, BOB)) is None
+        assert list(await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)) == []
+        assert not await embeddings.any_waiting(as_tenant(tx, BOB), memory["owner"], [memory["id"]])
+        assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {}
+        assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 10)).owners == ()
+        for tenant in (ANN, BOB):
             vectors = [(memory["id"], [1.0, 0.0])]
-            await embeddings.write(named, memory["owner"], model, vectors, [memory["id"]])
-        await tx.execute(embeddings.RETIRE, UUID(int=1))
+            await embeddings.write(as_tenant(tx, tenant), memory["owner"], model, vectors, [memory["id"]])
+        await as_tenant(tx, BOB).execute(embeddings.RETIRE, UUID(int=1))
     assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with made.database.begin(ANN) as tx:
-            await embeddings.adopt(tx, "other", 2)
+            await embeddings.adopt(as_tenant(tx, BOB), "other", 2)
 
 
 async def test_rows_for_another_tenant_cannot_be_inserted(made: Runtime) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with made.database.begin(ANN) as tx:
-                await tx.connection.execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)", BOB)
+                await as_tenant(tx, BOB).execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)")
 
 
 async def test_without_a_tenant_there_are_no_rows(made: Runtime) -> None:
@@ -429,10 +437,10 @@ async def test_the_row_of_another_tenant_cannot_be_changed(made: Runtime) -> Non
     async with made.database.begin(ANN) as tx:
         assert len(await tx.connection.fetch("SELECT FROM tenants")) == 2
         for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
-            assert await tx.connection.execute(f"{statement} WHERE tenant_id = $1", BOB) in ("UPDATE 0", "DELETE 0")
+            assert await as_tenant(tx, BOB).execute(f"{statement} WHERE tenant_id = $1") in ("UPDATE 0", "DELETE 0")
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with made.database.begin(ANN) as tx:
-            await tx.connection.execute(keys.DEMAND, BOB, "forged")
+            await as_tenant(tx, BOB).execute(keys.DEMAND, "forged")
 
 
 async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Runtime) -> None:

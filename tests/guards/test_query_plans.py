@@ -94,7 +94,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
+async def tx(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
     await fill(superuser, BOB, "c", 2000, others=300)
     await fill(superuser, ANN, "c", LENGTH, others=1000)
     await superuser.execute(

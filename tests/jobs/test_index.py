@@ -44,18 +44,16 @@ async def through(database: Database) -> int:
 async def meanwhile(database: Database, other: Tx, page: int) -> object:
     """What indexing a page comes to that waited for the other's commit."""
     waiting = asyncio.create_task(index(database, page))
-    while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
+    while not await other.connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(0)
-    await other.execute("COMMIT; BEGIN")
+    await other.connection.execute("COMMIT; BEGIN")
     return await waiting
 
 
 async def add_page(tx: Tx, number: int) -> None:
     """As an append does, in its statement."""
-    await tx.connection.execute(
-        "UPDATE conversations SET last_page = $2, last_seq = $2 WHERE tenant_id = $1", ANN, number
-    )
-    await tx.connection.execute(f"{PAGES} VALUES ($1, 'c', $2, $2, 't', 1, 0)", ANN, number)
+    await tx.execute("UPDATE conversations SET last_page = $2, last_seq = $2 WHERE tenant_id = $1", number)
+    await tx.execute(f"{PAGES} VALUES ($1, 'c', $2, $2, 't', 1, 0)", number)
 
 
 async def test_an_index_is_kept_once_and_a_models_takes_the_place_of_an_extractive_one(
@@ -97,6 +95,6 @@ async def test_indexed_through_never_goes_back(database: Database, conversation:
 
 
 async def test_a_result_is_dropped_after_the_past_changed(database: Database, conversation: Tx) -> None:
-    await conversation.execute("UPDATE conversations SET generation = generation + 1 WHERE tenant_id = $1", ANN)
+    await conversation.execute("UPDATE conversations SET generation = generation + 1 WHERE tenant_id = $1")
     assert await meanwhile(database, conversation, 1) == (None, False)
     assert await through(database) == 0
