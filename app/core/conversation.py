@@ -7,9 +7,31 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.calibration import OURS
-from app.core.history.ingest import ConversationEnd
 from app.core.model import Language, Layout, Totals
 from app.core.scope import scope_of
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that awaits its result."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEnd:
+    """The end of a conversation, as far as the next message's place depends on it."""
+
+    last_seq: int = 0
+    last_page: int = 0
+    user_seq: int = 0
+    """``seq`` of the last page's user message; 0 while it has none."""
+    prompt_through: int = 0
+    """``seq`` of the last message of the leading prompt."""
+    group: int = 0
+    open_calls: tuple[OpenCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

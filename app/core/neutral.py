@@ -12,8 +12,7 @@ Nothing is deleted, and only indenting makes a text longer; what was sent is sto
 from __future__ import annotations
 
 import re
-
-from app.core.nul import replace_nul
+from collections.abc import Sequence
 
 INDENT = "  "
 """Before each later line of a quoted text."""
@@ -62,3 +61,28 @@ def titled(text: str) -> str:
 def without_ranges(text: str) -> str:
     """Return a passage in which no line looks like the range of another."""
     return _RANGE.sub("［", text)
+
+
+# --- NUL, which PostgreSQL's text does not hold ----------------------------------------------------------
+
+
+def without_nul(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a text that PostgreSQL can hold, and where NUL was in it."""
+    if "\x00" not in text:
+        return text, ()
+    return replace_nul(text), tuple(nul.start() for nul in re.finditer("\x00", text))
+
+
+def replace_nul(text: str) -> str:
+    """Return the text with U+FFFD in the place of NUL."""
+    return text.replace("\x00", "\ufffd") if "\x00" in text else text
+
+
+def with_nul(text: str, offsets: Sequence[int]) -> str:
+    """Return the original of a text, the inverse of ``without_nul``."""
+    if not offsets:
+        return text
+    characters = list(text)
+    for offset in offsets:
+        characters[offset] = "\x00"
+    return "".join(characters)

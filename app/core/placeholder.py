@@ -6,8 +6,10 @@ carries the uuid: even cut to the length of a condensed result it still resolves
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from app.core import wording
@@ -61,3 +63,30 @@ def erased(uuid: UUID, language: Language) -> str:
 
 ERASED_TOKENS_MAX = 64
 """The largest size of either text: a uuid is up to 36 tokens."""
+
+
+# --- What was sent: a stored message keeps a reference where a long result was archived ------------------
+
+
+def as_sent(body: Mapping[str, Any], texts: Mapping[UUID, str], language: Language) -> dict[str, Any]:
+    """Return a stored message with its archived texts in place; an erased one is named as such.
+
+    ``texts`` are the archives' full texts by their UUID.
+    """
+    content = body.get("content")
+    if isinstance(content, dict):
+        return {**body, "content": _original(content, texts, language)}
+    if isinstance(content, list):
+        return {**body, "content": [_original_part(part, texts, language) for part in content]}
+    return dict(body)
+
+
+def _original_part(part: Any, texts: Mapping[UUID, str], language: Language) -> Any:
+    if isinstance(part, dict) and part.get("type") == "tool_result" and isinstance(part.get("content"), dict):
+        return {**part, "content": _original(part["content"], texts, language)}
+    return part
+
+
+def _original(reference: Mapping[str, str], texts: Mapping[UUID, str], language: Language) -> str:
+    uuid = UUID(reference["archive"])
+    return texts.get(uuid) or erased(uuid, language)

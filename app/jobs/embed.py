@@ -22,7 +22,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
-from app.core.nul import with_nul
+from app.core.neutral import with_nul
 from app.core.search.vector_text import Utterance, result_text, turn_text
 from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
 from app.postgres.tenants import tenants

@@ -18,8 +18,7 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.neutral import neutral
-from app.core.nul import without_nul
+from app.core.neutral import neutral, without_nul
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.excerpts import Excerpt, cut, rooms

@@ -44,7 +44,7 @@ from uuid import UUID, uuid4
 import asyncpg
 from asyncpg import Record
 
-from app.core.nul import replace_nul
+from app.core.neutral import replace_nul
 from app.errors import StorageUnavailable
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database, wake_at_commit

@@ -13,8 +13,7 @@ from asyncpg import Record
 
 from app.core.calibration import OURS
 from app.core.canonical import dumps
-from app.core.conversation import Conversation
-from app.core.history.ingest import ConversationEnd, OpenCall
+from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.model import Layout, Totals
 from app.errors import NotFound
 from app.postgres.transactions import ReadTx, Tx

@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.history.sync import DIGEST_BYTES
-from app.core.nul import with_nul
+from app.core.neutral import with_nul
 from app.postgres.transactions import ReadTx, Tx
 
 # Client ids of a request that the conversation has already.

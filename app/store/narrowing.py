@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from app.core.nul import replace_nul
+from app.core.neutral import replace_nul
 from app.core.search.narrowing import Narrowing
 from app.postgres.transactions import ReadTx
 from app.text.language import scalar

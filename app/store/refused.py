@@ -7,8 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.conversation import Conversation
-from app.core.history.ingest import ConversationEnd
+from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.sync import INNER
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx

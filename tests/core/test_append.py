@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 
+from app.core.conversation import ConversationEnd
 from app.core.history.append import Append, decide
-from app.core.history.ingest import ConversationEnd, Placement
+from app.core.history.ingest import Placement
 from app.core.history.preparation import (
     Arrival,
     Basis,

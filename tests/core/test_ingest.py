@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import given
 
-from app.core.history.ingest import ConversationEnd, ShownForms, archived_answers, place, shown_forms
+from app.core.conversation import ConversationEnd
+from app.core.history.ingest import ShownForms, archived_answers, place, shown_forms
 from app.core.messages import Limits, read
 from app.core.model import Language, Policy
 from tests.core.conversations import Message, Transcript, calls, result, sizes, transcripts, user

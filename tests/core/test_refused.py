@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.core.history.ingest import ConversationEnd, place
+from app.core.conversation import ConversationEnd
+from app.core.history.ingest import place
 from app.core.history.preparation import Origin
 from app.core.history.refused import leaves, open_again
 from app.core.messages import Limits, read

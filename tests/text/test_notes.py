@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.history.ingest import ConversationEnd, place
+from app.core.conversation import ConversationEnd
+from app.core.history.ingest import place
 from app.core.messages import Limits, read
 from app.extractive import notes
 from app.extractive.summary import standing_note

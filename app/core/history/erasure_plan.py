@@ -14,9 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from app.core.canonical import dumps
+from app.core.conversation import ConversationEnd
 from app.core.groups import chat_messages
 from app.core.history.erasure import CALL_NAME, Forms, erased_forms, mark, swapped
-from app.core.history.ingest import ConversationEnd
 from app.core.messages import weigh
 from app.core.model import UNZONED, Language
 from app.core.neutral import neutral

@@ -20,38 +20,15 @@ from typing import Any
 
 from app.core import wording
 from app.core.canonical import dumps
+from app.core.conversation import ConversationEnd, OpenCall
 from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
 from app.core.model import UNZONED, Kind, Language, Policy
-from app.core.neutral import neutral
-from app.core.nul import replace_nul
+from app.core.neutral import neutral, replace_nul
 
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
 OPEN_ARGUMENTS_MAX = 4_000
 """Characters of a call's arguments that are kept for its archive while the call is open."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCall:
-    """A call that awaits its result."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationEnd:
-    """The end of a conversation, as far as the next message's place depends on it."""
-
-    last_seq: int = 0
-    last_page: int = 0
-    user_seq: int = 0
-    """``seq`` of the last page's user message; 0 while it has none."""
-    prompt_through: int = 0
-    """``seq`` of the last message of the leading prompt."""
-    group: int = 0
-    open_calls: tuple[OpenCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

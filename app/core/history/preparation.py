@@ -17,18 +17,9 @@ from functools import cached_property
 from typing import Literal, Protocol
 from uuid import UUID
 
-from app.core.conversation import Conversation
+from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.erasure import refused_mark
-from app.core.history.ingest import (
-    AnsweredCall,
-    ConversationEnd,
-    Placement,
-    ShownForms,
-    archived_answers,
-    place,
-    shown_forms,
-    thinking,
-)
+from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
 from app.core.history.sync import digest
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.conversation import OpenCall
 from app.core.groups import chat_messages
-from app.core.history.ingest import OPEN_ARGUMENTS_MAX, OpenCall
+from app.core.history.ingest import OPEN_ARGUMENTS_MAX
 from app.core.history.preparation import Origin
 
 

@@ -19,8 +19,8 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.history.sync import INNER
-from app.core.nul import with_nul
-from app.core.originals import as_sent
+from app.core.neutral import with_nul
+from app.core.placeholder import as_sent
 from app.core.scope import owner_of, scope_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable

@@ -22,7 +22,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.preparation import Arrival, KeptArchive
 from app.core.messages import FRAME_TOKENS, Draft, read
-from app.core.nul import without_nul
+from app.core.neutral import without_nul
 from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError

@@ -23,7 +23,7 @@ from app.core.groups import chat_messages
 from app.core.history.erasure import erased_forms, pruned_mark
 from app.core.history.erasure_plan import weight as weigh_view
 from app.core.model import UNSENT
-from app.core.nul import without_nul
+from app.core.neutral import without_nul
 from app.core.quote import plain_text
 from app.core.window.profile import policy_of
 from app.postgres.transactions import Tx

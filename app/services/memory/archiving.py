@@ -19,8 +19,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.model import Language, Policy
-from app.core.neutral import without_ranges
-from app.core.nul import with_nul
+from app.core.neutral import with_nul, without_ranges
 from app.core.placeholder import ArchiveCard
 from app.core.quote import searchable_text, speaker_of
 from app.core.rows import ArchivePlace, NewArchive, NewMemory, archive_row

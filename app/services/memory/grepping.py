@@ -17,7 +17,7 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.core.groups import chat_messages
-from app.core.nul import replace_nul
+from app.core.neutral import replace_nul
 from app.core.scope import scope_of
 from app.core.search import grep
 from app.core.search.grep import Line, Pattern, Span

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.nul import without_nul
+from app.core.neutral import without_nul
 from app.core.scope import owner_of, scope_of
 from app.ids import uuid7
 from app.postgres.transactions import Tx

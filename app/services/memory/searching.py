@@ -17,7 +17,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
-from app.core.nul import with_nul
+from app.core.neutral import with_nul
 from app.core.scope import owner_of, scope_of
 from app.core.search import relevance as relevances
 from app.core.search.fusion import fused

@@ -21,7 +21,7 @@ from app.core.dialects.question import Json
 from app.core.edge.caller import Caller
 from app.core.history.sync import digest
 from app.core.messages import Draft, read
-from app.core.originals import as_sent
+from app.core.placeholder import as_sent
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append

@@ -9,7 +9,7 @@ from uuid import UUID
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
-from app.core.nul import replace_nul
+from app.core.neutral import replace_nul
 from app.postgres.transactions import Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read

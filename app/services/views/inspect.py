@@ -13,7 +13,7 @@ from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.model import Epoch, Language
-from app.core.originals import as_sent
+from app.core.placeholder import as_sent
 from app.core.times import time_text
 from app.core.window.contents import Line, PageEntry, PageNames, renamed
 from app.core.window.head_summary import EXTRACTIVE
