@@ -60,8 +60,8 @@ PLAIN_WIDTH = 140
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
-@click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories; not for the docs.")
-@click.option("--write", is_flag=True, help="Write the tables and their plots into docs/.")
+@click.option("--quick", is_flag=True, help="Fewer rounds and shorter histories; not to be published.")
+@click.option("--write", is_flag=True, help="Write the tables and their plots into bench/results/.")
 @click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="Messages that `large` fills in.")
 def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> None:
     """Measure Quire. NAMES: which benchmarks; all by default."""
@@ -82,7 +82,7 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
 def keep(console: Console, name: str, found: Sequence[Table], document: Path = tables.DOCUMENT) -> None:
     """Write tables into a document, and their plots beside it."""
     wanted = [plot for table in found for plot in table.plots]
-    drawn = plots.draw(wanted, document.parent / tables.PLOTS)
+    drawn = plots.draw(wanted, document.parent)
     tables.write(name, found, sys.argv[1:], document, drawn)
     if left_out := [plot.name for plot in wanted if plot.name not in drawn]:
         console.print(f"no plots ({', '.join(left_out)}): matplotlib is not installed; install the extra `bench`")

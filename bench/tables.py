@@ -1,4 +1,4 @@
-"""Results as tables: on the terminal, and with their plots in docs/."""
+"""Results as tables: on the terminal, and with their plots in bench/results/."""
 
 import os
 import platform
@@ -16,8 +16,7 @@ from rich.table import Table as RichTable
 
 from bench.plots import Plot
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-PLOTS = "plots"
+DOCUMENT = Path(__file__).parent / "results" / "README.md"
 """Beside the document."""
 OPENING = """\
 # Benchmarks
@@ -80,7 +79,7 @@ def _markdown(table: Table, drawn: Collection[str]) -> str:
     lines += ["", *table.notes]
     for plot in table.plots:
         if plot.name in drawn:
-            lines += ["", f"![{plot.title}]({PLOTS}/{plot.name}.svg)"]
+            lines += ["", f"![{plot.title}]({plot.name}.svg)"]
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 LINES = Lines("sizes", "CPU by size", "messages", "ms", {"append": [(10, 4.5), (1_000, 6.0)], "window": [(10, 1.0)]})
 BARS = Bars("shares", "Shares", "of bare", ["window", "append"], {"1 client": [0.4, None], "8 clients": [0.3, 0.2]})
 TABLE = Table("Sizes", ("operation", "ms"), [("append", "4.50")], ["A note."], [LINES, BARS])
-DRAWN = "![CPU by size](plots/sizes.svg)"
+DRAWN = "![CPU by size](sizes.svg)"
 WITHOUT_MATPLOTLIB = """
 import sys
 sys.modules["matplotlib"] = None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.__main__ import BENCHMARKS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "bench" / "results" / "README.md").read_text("utf-8")
 COMMANDS = [
     command.split()
     for cell in re.findall(r"^\| [^|]*\? [^|]*\| (`[^|]*) \|$", PAGE, re.MULTILINE)

@@ -56,7 +56,7 @@ def _is_room(folder: str, name: str) -> bool:
 
 def rooms(folder: str) -> int:
     places = (ROOT / folder).iterdir()
-    return sum(p.suffix == ".py" and p.name != "__init__.py" or p.is_dir() and any(p.glob("*.py")) for p in places)
+    return sum((p.suffix == ".py" and p.name != "__init__.py") or (p.is_dir() and any(p.glob("*.py"))) for p in places)
 
 
 def measured() -> dict[str, int]:

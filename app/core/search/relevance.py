@@ -48,7 +48,7 @@ MEANING_ENGLISH, MEANING_CHINESE = 1.0, 1.5
 
 PASSAGES = 0.5
 """Factor for the passages of one archive: each has many lines, and a vector tells less about these than words do
-(docs/benchmarks.md).
+(bench/results/README.md).
 """
 
 CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
