@@ -26,7 +26,7 @@ AT_ONCE_SECONDS = 1.0
 """A request that arrives this soon after an answer ended was sent at the same time as the one it answers."""
 
 
-class Turn:
+class Answering:
     """One answer: its parts as they are sent, whether it has ended, and how."""
 
     def __init__(self, through: int = 0) -> None:
@@ -105,11 +105,11 @@ class Turn:
 class Turns:
     """Answers by request, its owner and conversation, and where the request ends there."""
 
-    running: dict[Hashable, Turn] = field(default_factory=dict)
-    given: TTLCache[Hashable, Turn] = field(
+    running: dict[Hashable, Answering] = field(default_factory=dict)
+    given: TTLCache[Hashable, Answering] = field(
         default_factory=lambda: TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda turn: turn.size)
     )
-    newest: WeakValueDictionary[Hashable, Turn] = field(default_factory=WeakValueDictionary)
+    newest: WeakValueDictionary[Hashable, Answering] = field(default_factory=WeakValueDictionary)
     """The newest of those, by the request alone."""
     reported: LRUCache[Hashable, ReportedUsage] = field(default_factory=lambda: LRUCache(REPORTS_KEPT))
     """Token usage that the model's API reported for the newest answer, by tenant and conversation. It is stored with
@@ -117,7 +117,7 @@ class Turns:
     """
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
-    def find(self, request: Hashable, through: int) -> Turn | None:
+    def find(self, request: Hashable, through: int) -> Answering | None:
         key = (request, through)
         return self.running.get(key) or self.given.get(key)
 
@@ -129,10 +129,12 @@ class Turns:
         turn = self.newest.get(request)
         return turn.through if turn is not None and turn.is_awaited(arrived) else None
 
-    def start(self, request: Hashable, through: int, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> Turn:
+    def start(
+        self, request: Hashable, through: int, work: Callable[[Answering], Coroutine[Any, Any, None]]
+    ) -> Answering:
         """Start work on an answer, independent of the request's connection; ``work`` ends the turn in every case."""
         key = (request, through)
-        turn = self.running[key] = self.newest[request] = Turn(through)
+        turn = self.running[key] = self.newest[request] = Answering(through)
         task = asyncio.create_task(self._run(key, turn, work))
         self.hold(task)
         return turn
@@ -142,7 +144,9 @@ class Turns:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def _run(self, key: Hashable, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, None]]) -> None:
+    async def _run(
+        self, key: Hashable, turn: Answering, work: Callable[[Answering], Coroutine[Any, Any, None]]
+    ) -> None:
         try:
             await work(turn)
         except Exception as error:  # noqa: BLE001 - it is raised where the turn is read

@@ -33,7 +33,7 @@ from app.core.search import relevance
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection
 from app.services.memory.searching import named_in
-from app.store.memories import Filter, Meaning, Scoring, search_statement
+from app.store.memories import Meaning, PassageFilter, Scoring, search_statement
 from app.text import bm25
 from app.text.language import script_counts
 from app.text.queries import telling
@@ -95,7 +95,7 @@ def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[obj
     weight, named = relevance.meaning(*script_counts(query)), named_in(query, datetime.now(UTC).date())
     known = telling(query) if meaning else []
     scoring = Scoring(bm25.query(query), meaning, weight, telling=known, named=named)
-    where = Filter(score_min=relevance.score_of(0.0))
+    where = PassageFilter(score_min=relevance.score_of(0.0))
     sql, arguments = search_statement(DEFAULT_TENANT, owner_of(f"u:{user}"), scoring, where, limit=FOUND)
     return [sql, *arguments]
 

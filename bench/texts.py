@@ -18,12 +18,12 @@ import click
 
 from app.core.conversation import Conversation
 from app.core.history.append import Append, decide
-from app.core.history.preparation import Arrival, Basis, Rules, prepare, spoken_language, texts
+from app.core.history.preparation import Arrival, Basis, PreparationRules, prepare, spoken_language, texts
 from app.core.messages import Limits, read
 from app.core.model import Policy
 from app.core.window import head_summary
-from app.core.window.contents import Line
-from app.core.window.head_summary import Reader
+from app.core.window.contents import ContentsLine
+from app.core.window.head_summary import HeadReader
 from app.core.window.topics import Topic, merged, most_telling
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Transcript, load, transcript
@@ -102,11 +102,11 @@ def shown(one: Transcript, half: str = "") -> Shown:
     """Return what is shown of a conversation that was appended at once, all of its pages closed."""
     start = time.process_time()
     append = _appended(one)
-    lines: dict[int, list[Line]] = {}
+    lines: dict[int, list[ContentsLine]] = {}
     for row in append.messages:
         if row.line and row.kind != "prompt" and len(lines.setdefault(row.page, [])) < MESSAGES_A_PAGE:
             lines[row.page].append(
-                Line(row.seq, "tool" if row.kind == "result" else row.role, row.line, row.line_tokens)
+                ContentsLine(row.seq, "tool" if row.kind == "result" else row.role, row.line, row.line_tokens)
             )
     counted: dict[str, Topic] = {}
     for page in append.pages:
@@ -116,7 +116,7 @@ def shown(one: Transcript, half: str = "") -> Shown:
             counted[name] = Topic(name, mentions + 1, page.page)
     looked_at = head_summary.pages_looked_at(append.conversation.totals.last_page)
     pages = {page: lines[page] for page in looked_at if page in lines}
-    reader = Reader(_tokens, pick_lines, subjects, sentences, tells)
+    reader = HeadReader(_tokens, pick_lines, subjects, sentences, tells)
     summary = head_summary.extracted(pages, {}, Policy().summary_max, reader)
     return Shown(
         one.id, half, append.conversation.language or "en", append.conversation.title or "",
@@ -129,7 +129,7 @@ def shown(one: Transcript, half: str = "") -> Shown:
 def _appended(one: Transcript) -> Append:
     arrivals = [Arrival(draft) for draft in read([dict(m) for m in one.messages], Limits(messages=10_000))]
     conversation = Conversation(one.id, UUID(int=1), NOW, NOW)
-    rules = Rules(recall_tools=frozenset(TOOL_NAMES))
+    rules = PreparationRules(recall_tools=frozenset(TOOL_NAMES))
     basis = Basis(conversation, True, arrivals, "caller", Policy(), spoken_language(arrivals, READER), rules, NOW)
     found = prepare(basis, {}, READER, lambda: UUID(int=7))
     return decide(basis, found, {text: _tokens(text) for text in texts(basis, found)}, lambda: UUID(int=7))

@@ -28,9 +28,9 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import archiving, searching
-from app.services.memory.archiving import ArchiveRequest, Wanted
+from app.services.memory.archiving import ArchivePart, ArchiveRequest
 from app.store import archives
-from app.store.archives import Filter
+from app.store.archives import ArchiveFilter
 
 router = APIRouter(tags=["archive"])
 
@@ -102,16 +102,16 @@ def _filter(
     tool_name: Annotated[str | None, Query(max_length=256)] = None,
     since: Time | None = None,
     until: Time | None = None,
-) -> Filter:
+) -> ArchiveFilter:
     require_storable("query", conversation_id=conversation_id, user_id=user_id, tool_name=tool_name)
-    return Filter(conversation_id, user_id, tool_name, since, until)
+    return ArchiveFilter(conversation_id, user_id, tool_name, since, until)
 
 
 @router.get("/archive", response_model=schemas.ArchiveList)
 async def list_archives(
     runtime: Wired,
     caller: Reader,
-    where: Annotated[Filter, Depends(_filter)],
+    where: Annotated[ArchiveFilter, Depends(_filter)],
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
@@ -139,7 +139,7 @@ async def get_archive(
 ) -> Response:
     """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
-    part = Wanted(ready, max_tokens, offset, length)
+    part = ArchivePart(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as tx:
         loaded = await archiving.load(tx, caller.scope, uuid, part)
     if loaded is None:

@@ -21,7 +21,7 @@ from app.api.http.runtime import Wired
 from app.api.policies import policy_text
 from app.api.schemas import conversations as schemas
 from app.api.schemas.narrowing import listed
-from app.api.schemas.parts import Contents, Page, PageList, Summary
+from app.api.schemas.parts import ContentsResponse, PageList, PageResponse, SummaryResponse
 from app.api.schemas.proxy import ProxiedRequestList
 from app.api.schemas.work import Status
 from app.core.canonical import dumps
@@ -51,7 +51,7 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
 @router.post(
     "/conversations",
     status_code=201,
-    response_model=schemas.Conversation,
+    response_model=schemas.ConversationResponse,
     responses=links.CONVERSATION_MADE,
     openapi_extra=json_body(
         schemas.ConversationCreate, {"user_id": "me", "title": "Plans", "model": "gpt-4o", "budget": 8000}
@@ -119,7 +119,7 @@ async def list_conversations(
     require_storable("query", user_id=user_id, q=q)
     user = caller.user(user_id, ("query", "user_id"))
     async with runtime.database.snapshot(caller.tenant) as tx:
-        wanted = conversation_list.Filter(user, q, among)
+        wanted = conversation_list.ConversationFilter(user, q, among)
         rows = await conversation_list.browse(tx, wanted, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
@@ -143,7 +143,7 @@ def _item(row: Any) -> dict[str, Any]:
     }
 
 
-@router.get("/conversations/{conversation_id}", response_model=schemas.Conversation)
+@router.get("/conversations/{conversation_id}", response_model=schemas.ConversationResponse)
 async def get_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get a conversation."""
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -153,7 +153,7 @@ async def get_conversation(runtime: Wired, caller: Reader, conversation_id: Conv
 
 @router.patch(
     "/conversations/{conversation_id}",
-    response_model=schemas.Conversation,
+    response_model=schemas.ConversationResponse,
     openapi_extra=json_body(schemas.ConversationChange, {"title": "Plans for the launch", "budget": 16000}),
 )
 async def change_conversation(
@@ -203,7 +203,9 @@ def _changed(
     return new
 
 
-@router.delete("/conversations/{conversation_id}", response_model=schemas.Erased, responses=links.CONVERSATION_ERASED)
+@router.delete(
+    "/conversations/{conversation_id}", response_model=schemas.ErasureResponse, responses=links.CONVERSATION_ERASED
+)
 async def delete_conversation(
     request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
@@ -281,7 +283,7 @@ async def erased(
     return json_text(response)
 
 
-@router.get("/conversations/{conversation_id}/contents", response_model=Contents)
+@router.get("/conversations/{conversation_id}/contents", response_model=ContentsResponse)
 async def get_contents(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the contents page: archived pages, a line per message, and how often each page was recalled."""
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -305,7 +307,7 @@ async def list_pages(
     return json_value({"items": items, "next_cursor": next_cursor})
 
 
-@router.get("/conversations/{conversation_id}/pages/{page}", response_model=Page)
+@router.get("/conversations/{conversation_id}/pages/{page}", response_model=PageResponse)
 async def get_page(runtime: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
     """Get a page with its messages in full. This does not count as a recall."""
     if not 1 <= page < 2**31:
@@ -316,7 +318,7 @@ async def get_page(runtime: Wired, caller: Reader, conversation_id: Conversation
     return await long_json_value(view)
 
 
-@router.get("/conversations/{conversation_id}/summary", response_model=Summary)
+@router.get("/conversations/{conversation_id}/summary", response_model=SummaryResponse)
 async def get_summary(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the rolling summary and how far it reaches."""
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -329,7 +331,7 @@ async def get_status(runtime: Wired, caller: Reader, conversation_id: Conversati
     """Get the progress of a conversation's background work, and its archived tool results."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await archives.browse(tx, archives.Filter(conversation_id), limit=100)
+        rows = await archives.browse(tx, archives.ArchiveFilter(conversation_id), limit=100)
         work = await progress.status_view(tx, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}

@@ -23,7 +23,7 @@ from app.services.views import progress
 router = APIRouter(tags=["jobs"])
 
 
-@router.get("/jobs", response_model=schemas.Jobs)
+@router.get("/jobs", response_model=schemas.JobsResponse)
 async def list_jobs(
     runtime: Wired,
     caller: Admin,

@@ -37,7 +37,7 @@ FIRST_KEY = (
 @router.post(
     "/keys",
     status_code=201,
-    response_model=schemas.NewKey,
+    response_model=schemas.NewKeyRequest,
     responses=links.KEY_MADE,
     openapi_extra=json_body(schemas.KeyBody, {"name": "the agent", "scopes": ["read", "write", "admin"]}),
 )

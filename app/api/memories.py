@@ -25,7 +25,7 @@ from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
-from app.core.search.grep import Refused
+from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -231,7 +231,7 @@ async def grep_memories(request: Request, runtime: Wired, caller: Reader) -> Res
         pattern = grepping.pattern_of(body.pattern, is_regex=body.regex)
         grep_request = GrepRequest(pattern, user_id, body.conversation_id, since, until, body.limit)
         found = await grepping.find(runtime, caller.tenant, grep_request)
-    except Refused as refused:
+    except RefusedPattern as refused:
         raise errors.Invalid(errors=[{"loc": ["body", "pattern"], "msg": refused.rule}]) from refused
     return json_value(grepping.answer(found))
 

@@ -28,7 +28,7 @@ from app.core.model import Context, RecallScope
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.budget import BUDGET_MAX, model_window
 from app.runtime import Runtime
-from app.services.conversations.append import Appended, append
+from app.services.conversations.append import AppendOutcome, append
 from app.services.conversations.context import context
 from app.services.conversations.lists import read_list
 from app.services.conversations.requests import PostedMessages, SyncedList
@@ -168,7 +168,7 @@ async def _appended(
     runtime: Runtime,
     tenant: UUID,
     conversation_id: str,
-    done: Appended,
+    done: AppendOutcome,
     window_request: ContextRequest | None,
     *,
     status: int,
@@ -242,7 +242,7 @@ class ContextQuery(BaseModel):
 
 @router.get(
     "/conversations/{conversation_id}/context",
-    response_model=windows.Context,
+    response_model=windows.ContextResponse,
     responses={304: {"description": "The window is unchanged (If-None-Match)."}},
     openapi_extra=parameters(CONVERSATION_ID, query=ContextQuery),
 )
@@ -274,7 +274,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
 
 @router.post(
     "/conversations/{conversation_id}/context",
-    response_model=windows.Context,
+    response_model=windows.ContextResponse,
     openapi_extra={
         **json_body(windows.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
         **parameters(CONVERSATION_ID),

@@ -15,7 +15,7 @@ from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas import parts as schemas
-from app.api.schemas.conversations import Erased
+from app.api.schemas.conversations import ErasureResponse
 from app.core.edge.caller import Caller
 from app.core.window.topics import most_mentioned
 from app.runtime import Runtime
@@ -49,7 +49,7 @@ async def list_notes(
 @router.post(
     "/conversations/{conversation_id}/notes",
     status_code=201,
-    response_model=schemas.Note,
+    response_model=schemas.NoteResponse,
     responses=links.NOTE_MADE,
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French."}),
 )
@@ -63,7 +63,7 @@ async def add_note(
 
 @router.put(
     "/conversations/{conversation_id}/notes/{note}",
-    response_model=schemas.Note,
+    response_model=schemas.NoteResponse,
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French or English."}),
 )
 async def change_note(
@@ -79,7 +79,7 @@ async def change_note(
     return json_text(await _write(request, runtime, caller, wanted, key))
 
 
-@router.delete("/conversations/{conversation_id}/notes/{note}", response_model=Erased)
+@router.delete("/conversations/{conversation_id}/notes/{note}", response_model=ErasureResponse)
 async def delete_note(
     request: Request,
     runtime: Wired,

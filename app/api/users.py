@@ -39,7 +39,7 @@ UserId = Annotated[str, Depends(_user_id)]
 OWN = ("path", "user_id")
 
 
-@router.delete("/users/{user_id}", response_model=schemas.Erased)
+@router.delete("/users/{user_id}", response_model=schemas.ErasureResponse)
 async def delete_user(
     request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKeyHeader = None
 ) -> Response:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from app.demo.frame import Frame, Report, read_frame, summarise
 from app.demo.screen import Screen, print_report
-from app.demo.transcript import Message, Step, Transcript, batches, load, steps
+from app.demo.transcript import DemoStep, Message, Transcript, batches, load, steps
 
 APPEND_MESSAGES_MAX = 50
 TIMEOUT_SECONDS = 60
@@ -52,7 +52,7 @@ def replay(
     return reports
 
 
-def play(service: "Service", screen: Screen, transcript: Transcript, plan: list[Step], budget: int) -> Report:
+def play(service: "Service", screen: Screen, transcript: Transcript, plan: list[DemoStep], budget: int) -> Report:
     conversation = service.name(transcript)
     screen.open(conversation)
     frames: list[Frame] = []

@@ -33,7 +33,7 @@ class Transcript:
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """Messages to append before the next window. Turns count from 1."""
 
     turn: int
@@ -132,20 +132,20 @@ def groups(messages: Sequence[Message]) -> Iterator[tuple[Message, ...]]:
         yield tuple(group)
 
 
-def steps(messages: Sequence[Message], every_message: bool = False) -> list[Step]:
+def steps(messages: Sequence[Message], every_message: bool = False) -> list[DemoStep]:
     """Split messages into turns, each up to the next user message, or into single messages and call groups.
 
     Messages before the first user message belong to turn 1.
     """
-    result: list[Step] = []
+    result: list[DemoStep] = []
     turn = 0
     for group in groups(messages):
         turn += group[0]["role"] == "user"
         number = max(turn, 1)
         if result and result[-1].turn == number and not every_message:
-            result[-1] = Step(number, result[-1].messages + group)
+            result[-1] = DemoStep(number, result[-1].messages + group)
         else:
-            result.append(Step(number, group))
+            result.append(DemoStep(number, group))
     return result
 
 

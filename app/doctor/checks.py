@@ -50,7 +50,7 @@ def report(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerFacts:
     """Properties of a PostgreSQL server and of the connected role."""
 
     version: int
@@ -70,7 +70,7 @@ class Server:
     """Seconds that its clock is ahead of ours."""
 
 
-def version(server: Server) -> Check:
+def version(server: ServerFacts) -> Check:
     said = f"PostgreSQL {server.version // 10_000}.{server.version % 10_000} answers."
     if server.version < POSTGRES_MIN:
         return Check("database", "fail", said, f"Use PostgreSQL {POSTGRES_MIN // 10_000} or newer.")
@@ -86,7 +86,7 @@ def version(server: Server) -> Check:
     return Check("database", "ok", said)
 
 
-def role(server: Server) -> Check:
+def role(server: ServerFacts) -> Check:
     passes = [
         word
         for word, is_so in (("is a superuser", server.is_superuser), ("has BYPASSRLS", server.bypasses_rls))
@@ -98,7 +98,7 @@ def role(server: Server) -> Check:
     return Check("role", "ok", f"The role {server.role} cannot bypass row-level security.")
 
 
-def durability(server: Server) -> Check:
+def durability(server: ServerFacts) -> Check:
     off = [
         name
         for name, value in (("fsync", server.fsync), ("full_page_writes", server.full_page_writes))
@@ -113,7 +113,7 @@ def durability(server: Server) -> Check:
     return Check("durability", "ok", f"fsync is on, synchronous_commit is {server.synchronous_commit}.")
 
 
-def vector(server: Server) -> Check:
+def vector(server: ServerFacts) -> Check:
     if server.vector is None and server.vector_available is None:
         return Check("pgvector", "fail", "pgvector is not available on this server.", "Install pgvector on the server.")
     if server.vector is None:
@@ -132,7 +132,7 @@ def _parts(number: str) -> tuple[int, ...]:
     return tuple(int(part) for part in number.split(".") if part.isdecimal())
 
 
-def clock(server: Server) -> Check:
+def clock(server: ServerFacts) -> Check:
     skew = server.skew_seconds
     if abs(skew) <= SKEW_SECONDS:
         return Check("clock", "ok", "The clocks of this machine and the database agree.")
@@ -140,7 +140,7 @@ def clock(server: Server) -> Check:
     return Check("clock", "warn", said, "Expiry uses both clocks. Run a time service on both machines.")
 
 
-def connections(server: Server, pool_size: int) -> Check:
+def connections(server: ServerFacts, pool_size: int) -> Check:
     each = pool_size + 1  # one looks for work
     if each > server.connections_max:
         said = f"A process uses {each} connections (QUIRE_POOL_SIZE + 1); max_connections is {server.connections_max}."
@@ -236,7 +236,7 @@ def jobs(lanes: Mapping[str, Depth], expired: int) -> Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DoctorQuestion:
     """Result of one short call to a model."""
 
     model: str
@@ -247,7 +247,7 @@ class Asked:
     """The provider rejects us; a person has to fix it."""
 
 
-def chat(asked: Asked | None) -> Check:
+def chat(asked: DoctorQuestion | None) -> Check:
     """Check the chat model; None if none is configured."""
     if asked is None:
         said = "No chat model is configured: titles and summaries are extracted."
@@ -257,7 +257,7 @@ def chat(asked: Asked | None) -> Check:
     return _answered("chat model", asked, "MEMORY_LLM_MODEL, MEMORY_LLM_BASE_URL and MEMORY_LLM_API_KEY")
 
 
-def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
+def embeddings(asked: DoctorQuestion | None, current: tuple[str, int] | None) -> Check:
     """Check the embedding model. ``current`` is the model and width of the stored vectors; None if there are none."""
     if asked is None:
         said = "No embedding model is in use: search is by keyword only."
@@ -273,11 +273,11 @@ def embeddings(asked: Asked | None, current: tuple[str, int] | None) -> Check:
     return Check("embeddings", "ok", f"{asked.model} answered in {asked.seconds:.1f} s, {asked.dimensions} dimensions.")
 
 
-def reranker(asked: Asked) -> Check:
+def reranker(asked: DoctorQuestion) -> Check:
     return _answered("reranker", asked, "MEMORY_RERANK_MODEL, MEMORY_RERANK_BASE_URL and MEMORY_RERANK_API_KEY")
 
 
-def _answered(name: str, asked: Asked, settings: str) -> Check:
+def _answered(name: str, asked: DoctorQuestion, settings: str) -> Check:
     if asked.error is None:
         return Check(name, "ok", f"{asked.model} answered in {asked.seconds:.1f} s.")
     said = f"{asked.model}: {asked.error}."

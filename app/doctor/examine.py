@@ -12,7 +12,7 @@ import asyncpg
 
 from app import errors
 from app.doctor import checks, damage, probes, walk
-from app.doctor.checks import Asked, Check
+from app.doctor.checks import Check, DoctorQuestion
 from app.main import providers, reranker_of
 from app.postgres import embedded, followed, migrate, refusals
 from app.postgres.database import Database
@@ -190,7 +190,7 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
                 Check("models", "fail", f"{error}.", MODEL_SETTINGS),
             ]
     try:
-        answers: tuple[Asked | None, Asked | None] = (
+        answers: tuple[DoctorQuestion | None, DoctorQuestion | None] = (
             await probes.ask_chat(chat) if chat else None,
             await probes.ask_embedder(embedder) if embedder else None,
         )

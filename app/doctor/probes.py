@@ -19,7 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from app import healthcheck
-from app.doctor.checks import Asked, Folder, Port, Server, Table
+from app.doctor.checks import DoctorQuestion, Folder, Port, ServerFacts, Table
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.tenants import DEFAULT_TENANT, tenants
@@ -61,14 +61,14 @@ async def connect(dsn: str) -> asyncpg.Connection:
     return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, command_timeout=CONNECT_SECONDS, statement_cache_size=0)
 
 
-async def server(connection: asyncpg.Connection) -> Server:
+async def server(connection: asyncpg.Connection) -> ServerFacts:
     sent_at = time.time()
     row = await connection.fetchrow(SERVER)
     answered = time.time()
     assert row is not None
     values = dict(row)
     now: float = values.pop("now")
-    return Server(**values, skew_seconds=now - (sent_at + answered) / 2)
+    return ServerFacts(**values, skew_seconds=now - (sent_at + answered) / 2)
 
 
 async def revision(connection: asyncpg.Connection) -> str | None:
@@ -120,7 +120,7 @@ async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) 
 # --- Models -----------------------------------------------------------------------------------------
 
 
-async def ask_chat(model: Chat) -> Asked:
+async def ask_chat(model: Chat) -> DoctorQuestion:
     """Send a short prompt to the chat model; costs a few dozen tokens."""
 
     async def ask() -> int:
@@ -130,7 +130,7 @@ async def ask_chat(model: Chat) -> Asked:
     return await _asked(model.model, ask)
 
 
-async def ask_embedder(model: Embedder) -> Asked:
+async def ask_embedder(model: Embedder) -> DoctorQuestion:
     async def ask() -> int:
         vector = await model.embed_query("Is anybody there?")
         return model.dimensions or len(vector)
@@ -138,7 +138,7 @@ async def ask_embedder(model: Embedder) -> Asked:
     return await _asked(model.model, ask)
 
 
-async def ask_reranker(model: Reranker) -> Asked:
+async def ask_reranker(model: Reranker) -> DoctorQuestion:
     async def ask() -> int:
         await model.rank("Is anybody there?", ["Yes.", "No."])
         return 0
@@ -146,16 +146,16 @@ async def ask_reranker(model: Reranker) -> Asked:
     return await _asked(model.model, ask)
 
 
-async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> Asked:
+async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> DoctorQuestion:
     begun = time.monotonic()
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):
             dimensions = await ask()
     except TimeoutError:
-        return Asked(name, error=f"no answer within {PROVIDER_SECONDS:.0f} s")
+        return DoctorQuestion(name, error=f"no answer within {PROVIDER_SECONDS:.0f} s")
     except ProviderError as error:
-        return Asked(name, error=str(error), is_refusal=isinstance(error, RefusedCaller | RefusedInput))
-    return Asked(name, time.monotonic() - begun, dimensions)
+        return DoctorQuestion(name, error=str(error), is_refusal=isinstance(error, RefusedCaller | RefusedInput))
+    return DoctorQuestion(name, time.monotonic() - begun, dimensions)
 
 
 def local_weights() -> str | None:

@@ -76,7 +76,7 @@ _Word = tuple[str, bool]
 
 
 @dataclass(slots=True)
-class _Found:
+class _FoundSubject:
     """A candidate, with what the texts that have it weigh."""
 
     text: str
@@ -104,12 +104,12 @@ def has_subject(text: str) -> bool:
 
 
 def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> list[str]:
-    found: dict[str, _Found] = {}
+    found: dict[str, _FoundSubject] = {}
     for at, (role, text) in enumerate(texts):
         for phrase, words, rare in _phrases(scalar(text[:_LINE_CHARS])):
             if (key := fold(phrase)) in tools:
                 continue
-            one = found.setdefault(key, _Found(phrase, rare, words))
+            one = found.setdefault(key, _FoundSubject(phrase, rare, words))
             if at not in one.texts:
                 one.texts.add(at)
                 one.weight += _WEIGHTS.get(role, 1.0)
@@ -117,11 +117,11 @@ def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> l
     return _distinct(ranked, max(n, 0))
 
 
-def _score(one: _Found) -> float:
+def _score(one: _FoundSubject) -> float:
     return math.log2(1 + one.weight) * (0.5 + one.rarity) * (1.35 if one.words > 1 else 1.0)
 
 
-def _distinct(ranked: Iterable[_Found], n: int) -> list[str]:
+def _distinct(ranked: Iterable[_FoundSubject], n: int) -> list[str]:
     """Return the first ``n``, none of which is part of another."""
     chosen: dict[str, str] = {}
     for one in ranked:

@@ -69,17 +69,17 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Vectors:
     """Vectors of texts, and the texts that the provider refused, each by itself."""
 
     vectors: list[tuple[UUID, Vector]] = field(default_factory=list)
     refused: dict[UUID, RefusedInput] = field(default_factory=dict)
 
-    def __add__(self, other: _Found) -> _Found:
-        return _Found([*self.vectors, *other.vectors], {**self.refused, **other.refused})
+    def __add__(self, other: _Vectors) -> _Vectors:
+        return _Vectors([*self.vectors, *other.vectors], {**self.refused, **other.refused})
 
 
-async def _fault(embedder: Embedder, found: _Found) -> RefusedCaller | None:
+async def _fault(embedder: Embedder, found: _Vectors) -> RefusedCaller | None:
     """Return the fault of a provider that refuses most texts; None if those that it refused are to blame."""
     if not found.refused:
         return None
@@ -100,10 +100,12 @@ async def _takes_harmless(embedder: Embedder) -> bool:
     return True
 
 
-async def _vectors(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool) -> _Found:
+async def _vectors(
+    runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
+) -> _Vectors:
     """Return the vectors of all texts that the provider takes. Raises a ProviderError if it gives no usable ones."""
     if not texts:
-        return _Found()
+        return _Vectors()
     try:
         with runtime.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
             vectors = await embedder.embed_passages([text for _, text in texts])
@@ -111,16 +113,18 @@ async def _vectors(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[U
     except ProviderError as error:
         runtime.metrics.provider_call("embed", type(error).__name__)
         if isinstance(error, RefusedInput) and len(texts) == 1:
-            return _Found(refused={texts[0][0]: error})
+            return _Vectors(refused={texts[0][0]: error})
         if len(texts) > 1 and (isinstance(error, RefusedInput) or (is_last and isinstance(error, UnusableReply))):
             return await _halves(runtime, embedder, texts, is_last=is_last)
         raise
-    return _Found([(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)])
+    return _Vectors([(id_, vector) for (id_, _), vector in zip(texts, vectors, strict=True)])
 
 
-async def _halves(runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool) -> _Found:
+async def _halves(
+    runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
+) -> _Vectors:
     """Embed two halves separately; on the last attempt one may fail if the other has vectors."""
-    found = _Found()
+    found = _Vectors()
     unusable: UnusableReply | None = None
     half = len(texts) // 2
     for part in (texts[:half], texts[half:]):

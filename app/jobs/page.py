@@ -54,7 +54,7 @@ ERROR_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ForModel:
     """The parts of the page that only a model is shown."""
 
     conversation: Conversation
@@ -73,7 +73,7 @@ class _Page:
     uid: UUID
     number: int
     found: Unindexed
-    shown: _Shown | None
+    shown: _ForModel | None
     """None where no model is configured."""
 
 
@@ -117,7 +117,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
     return _Page(name, uid, number, found, shown)
 
 
-async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _Shown | None:
+async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _ForModel | None:
     """Gather what a model is shown; None if the conversation is gone, even if its id is in use again.
 
     Any other change since the page was read is detected when the result is applied.
@@ -128,7 +128,7 @@ async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID,
             return None
         rows = await _ends(tx, conversation_id, page.first_seq, page.last_seq)
         current = await notes.current(tx, conversation_id, NOTES_SHOWN)
-    return _Shown(
+    return _ForModel(
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
@@ -189,7 +189,7 @@ async def _extractive(page: _Page, error: str | None = None, *, topics_max: int 
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
 
 
-async def _by_model(runtime: Runtime, number: int, shown: _Shown, reply: PageReply, model: str) -> _Indexed:
+async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: PageReply, model: str) -> _Indexed:
     texts = [reply.title, *reply.lines.values(), *(note.text for note in reply.notes)]
     tokens = await runtime.tokens.count_many(texts)
     lines = len(reply.lines)
@@ -201,7 +201,7 @@ async def _by_model(runtime: Runtime, number: int, shown: _Shown, reply: PageRep
     return _Indexed(index, reply, memories, tokens[1 + lines :])
 
 
-def _memories(shown: _Shown, page: int, found: Sequence[MemoryFound]) -> list[Remembered]:
+def _memories(shown: _ForModel, page: int, found: Sequence[MemoryFound]) -> list[Remembered]:
     return [_memory(shown.conversation, page, memory, shown.said_at.get(memory.seq)) for memory in found]
 
 

@@ -17,7 +17,7 @@ from app.core.neutral import flat
 from app.core.window import replies, summarising
 from app.core.window.excerpts import Excerpt, cut
 from app.core.window.profile import policy_of
-from app.core.window.summarising import Step
+from app.core.window.summarising import SummaryStep
 from app.extractive.summary import summarize_lines
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, covered_by, excerpts_of, prompt_room, weighed
@@ -26,7 +26,7 @@ from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.store import conversations, messages, page_index, summaries
-from app.store.summaries import Summary
+from app.store.summaries import StoredSummary
 from app.text.language import scalar, script_counts
 
 MESSAGES_AT_ONCE = 100
@@ -46,7 +46,7 @@ class _Due:
     """A refresh that is due."""
 
     conversation: Conversation
-    old: Summary
+    old: StoredSummary
     excerpts: Sequence[Excerpt]
     """The messages after the old summary, a bounded number of them; not weighed yet."""
     through: int
@@ -110,7 +110,7 @@ async def _within(runtime: Runtime, chat: Chat, due: _Due) -> _Due:
 # --- Decide -----------------------------------------------------------------------------------------
 
 
-async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> Summary:
+async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> StoredSummary:
     if not due.excerpts:  # nothing that a model sees: the old one holds on
         return replace(due.old, version=due.old.version + 1, through_seq=due.through)
     try:
@@ -121,7 +121,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> Summary:
     model = model.replace("\x00", "")
     text = "\n".join(summarising.fitting(lines, due.cap, runtime.tokens.count))
     tokens = runtime.tokens.count(text)
-    return Summary(due.old.version + 1, due.through, text, tokens, model)
+    return StoredSummary(due.old.version + 1, due.through, text, tokens, model)
 
 
 def _extractive(due: _Due) -> list[str]:
@@ -135,22 +135,22 @@ def _extractive(due: _Due) -> list[str]:
 async def _written(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
     """Return the new summary's lines, which may be over the cap still, and the model's name. Raises a ProviderError."""
     old, lines, model = due.old.text, list[str](), ""
-    taken: list[Step] = []
+    taken: list[SummaryStep] = []
     while True:
         (tokens,) = await runtime.tokens.count_many(["\n".join(lines)])
         step = summarising.next_step(taken, tokens, due.cap, has_old=bool(old))
         taken.append(step)
         match step:
-            case Step.MERGE:
+            case SummaryStep.MERGE:
                 request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
                 about = [*due.excerpts, _as_excerpt(old)]
                 lines, model = await _lines(runtime, claimed, request, due.cap, about, _content(old))
-            case Step.COMPRESS_OLD:
+            case SummaryStep.COMPRESS_OLD:
                 third = max(THIRD_MIN, due.old.tokens // 3)
                 old = "\n".join((await _compressed(runtime, claimed, old, third, due.language))[0])
-            case Step.COMPRESS:
+            case SummaryStep.COMPRESS:
                 lines, model = await _compressed(runtime, claimed, "\n".join(lines), due.cap, due.language)
-            case Step.CUT | Step.DONE:
+            case SummaryStep.CUT | SummaryStep.DONE:
                 return lines, model
 
 
@@ -194,7 +194,7 @@ def _content(summary: str) -> int:
 # --- Apply ------------------------------------------------------------------------------------------
 
 
-async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: Summary) -> None:
+async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: StoredSummary) -> None:
     tenant, conversation = claimed.tenant, due.conversation
     generation = conversation.totals.generation
     threshold = runtime.defaults.summary_threshold

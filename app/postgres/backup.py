@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from app.postgres import embedded, followed, recovery
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.programs import POSTGRES_MAJOR, SOCKET_NAME, EmbeddedPostgresError, Layout, binary, locked
+from app.postgres.programs import POSTGRES_MAJOR, SOCKET_NAME, DataDirectory, EmbeddedPostgresError, binary, locked
 
 MANIFEST = "backup_manifest"
 SEGMENT_BYTES = 16 * 1024 * 1024
@@ -35,7 +35,7 @@ def back_up(data_dir: Path, folder: Path, *, follows: bool = False) -> int:
     if not embedded.exists(data_dir):
         raise EmbeddedPostgresError(f"{data_dir} holds no database; set QUIRE_DATA_DIR to the folder that does.")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    layout = Layout.under(data_dir)
+    layout = DataDirectory.under(data_dir)
     server = embedded.start(data_dir)
     try:
         if follows:
@@ -61,7 +61,7 @@ def _copy(server: EmbeddedPostgres, folder: Path, finish: Callable[[Path], None]
         raise
 
 
-def _copy_and_follow(layout: Layout, server: EmbeddedPostgres, folder: Path) -> None:
+def _copy_and_follow(layout: DataDirectory, server: EmbeddedPostgres, folder: Path) -> None:
     """Follow the copy before it is begun: until its folder appears the server keeps the log, so that none is missed.
 
     If the copy fails, the server follows what it followed before, and has missed nothing there either.
@@ -81,7 +81,7 @@ def unfollow(data_dir: Path) -> Path | None:
     """Follow no backup any more; return the one that was followed. Raises EmbeddedPostgresError."""
     if not embedded.exists(data_dir):
         raise EmbeddedPostgresError(f"{data_dir} holds no database; set QUIRE_DATA_DIR to the folder that does.")
-    layout = Layout.under(data_dir)
+    layout = DataDirectory.under(data_dir)
     server = embedded.start(data_dir)
     try:
         log = followed.folder(layout)
@@ -97,7 +97,7 @@ def restore(data_dir: Path, folder: Path, to: datetime | Literal["latest"] | Non
     The database appears when it is whole. It is followed by no backup. Raises EmbeddedPostgresError.
     """
     _require_usable(folder)
-    layout = Layout.under(data_dir)
+    layout = DataDirectory.under(data_dir)
     layout.prepare()
     with locked(layout.changing):
         if layout.cluster.exists():

@@ -29,7 +29,7 @@ import psutil
 
 from app.postgres.programs import (
     SOCKET_NAME,
-    Layout,
+    DataDirectory,
     binary,
     locked,
     nobody_uses,
@@ -88,7 +88,7 @@ _logger = logging.getLogger(__name__)
 
 def start(data_dir: Path) -> "EmbeddedPostgres":
     """Start the server of this folder, or join the running one. Blocks for a second the first time."""
-    layout = Layout.under(data_dir)
+    layout = DataDirectory.under(data_dir)
     layout.prepare()
     with locked(layout.changing):
         _initialise(layout)
@@ -102,7 +102,7 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
 def has_crashed(data_dir: Path) -> bool:
     """Return whether this folder's server is gone without having been stopped."""
     try:
-        pid = (Layout.under(data_dir).cluster / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0]
+        pid = (DataDirectory.under(data_dir).cluster / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0]
     except FileNotFoundError:
         return False
     return not pid.isdecimal() or not _is_server(int(pid))  # it is empty if the server was killed while writing it
@@ -110,7 +110,7 @@ def has_crashed(data_dir: Path) -> bool:
 
 def revive(data_dir: Path) -> None:
     """Start a server that has crashed; a share in it stays valid. Blocks until it has recovered."""
-    layout = Layout.under(data_dir)
+    layout = DataDirectory.under(data_dir)
     with locked(layout.changing):
         _ensure_running(layout)
 
@@ -123,7 +123,7 @@ def exists(data_dir: Path) -> bool:
 class EmbeddedPostgres:
     """This process's share of a running server."""
 
-    def __init__(self, layout: "Layout", in_use: int) -> None:
+    def __init__(self, layout: "DataDirectory", in_use: int) -> None:
         self._layout = layout
         self._in_use: int | None = in_use
         self.owner_dsn = layout.dsn("quire_owner")
@@ -142,7 +142,7 @@ class EmbeddedPostgres:
                 _shut_down(self._layout)
 
 
-def _initialise(layout: Layout) -> None:
+def _initialise(layout: DataDirectory) -> None:
     """Make the cluster under another name and move it into place, so that it is whole or absent."""
     if layout.cluster.exists():
         return
@@ -155,7 +155,7 @@ def _initialise(layout: Layout) -> None:
     fresh.rename(layout.cluster)
 
 
-def _ensure_running(layout: Layout) -> None:
+def _ensure_running(layout: DataDirectory) -> None:
     """Start the server, unless one is running or starting.
 
     Processes of a killed server continue their work, and PostgreSQL does not start until they end. A process that
@@ -175,7 +175,7 @@ def _ensure_running(layout: Layout) -> None:
         time.sleep(0.1)
 
 
-def _launch(layout: Layout) -> None:
+def _launch(layout: DataDirectory) -> None:
     sockets = str(layout.sockets).replace("'", "''")
     configuration = layout.cluster / "quire.conf"
     configuration.write_text(CONFIGURATION.format(sockets=sockets), encoding="utf-8")
@@ -198,14 +198,14 @@ def _launch(layout: Layout) -> None:
     )
 
 
-def _shut_down(layout: Layout) -> None:
+def _shut_down(layout: DataDirectory) -> None:
     """Shut down in fast mode: roll back open transactions and write a checkpoint."""
     if not _is_listening(layout):  # it was killed
         return
     run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
 
 
-def _is_listening(layout: Layout) -> bool:
+def _is_listening(layout: DataDirectory) -> bool:
     """Return whether a server accepts connections; wait while one is still recovering from a crash."""
     if not (layout.cluster / "postmaster.pid").exists():
         return False
@@ -225,7 +225,7 @@ def _is_listening(layout: Layout) -> bool:
     return False
 
 
-def _disown_stale_lock_files(layout: Layout) -> None:
+def _disown_stale_lock_files(layout: DataDirectory) -> None:
     """Free the server's two lock files of process ids: after a crash these can belong to any process.
 
     PostgreSQL would take that process, or its own zombie, for a running server and refuse to start. It also refuses

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.postgres import folder_permissions
-from app.postgres.programs import EmbeddedPostgresError, Layout, psql
+from app.postgres.programs import DataDirectory, EmbeddedPostgresError, psql
 
 LOG = "wal"
 SECONDS = 60
@@ -60,7 +60,7 @@ class Following:
 
 def following(data_dir: Path) -> Following | None:
     """Return how the running server follows a backup; None if it follows none. Raises EmbeddedPostgresError."""
-    layout = Layout.under(data_dir)
+    layout = DataDirectory.under(data_dir)
     log = folder_in(psql(layout, STATE).partition("|")[2])
     if log is None:
         return None
@@ -84,7 +84,7 @@ def folder_in(said: str) -> Path | None:
     return Path(shlex.split(before.removeprefix("to="))[0].replace("%%", "%"))
 
 
-def folder(layout: Layout) -> Path | None:
+def folder(layout: DataDirectory) -> Path | None:
     """Return where the running server copies its log. Raises EmbeddedPostgresError if it cannot copy at all."""
     mode, _, said = psql(layout, STATE).partition("|")
     if mode == "off":
@@ -94,7 +94,7 @@ def folder(layout: Layout) -> Path | None:
     return folder_in(said)
 
 
-def follow(layout: Layout, log: Path | None) -> None:
+def follow(layout: DataDirectory, log: Path | None) -> None:
     """Have the running server copy its log to a folder from now on, or nowhere (None)."""
     if log is None:
         psql(layout, DISARM)
@@ -103,7 +103,7 @@ def follow(layout: Layout, log: Path | None) -> None:
     psql(layout, ARM.format(command=quoted, seconds=SECONDS))
 
 
-def make_log_folder(layout: Layout, backup: Path) -> None:
+def make_log_folder(layout: DataDirectory, backup: Path) -> None:
     """Make the folder of the log in a backup, so that the server's user can reach and write it."""
     log = backup / LOG
     log.mkdir(mode=0o700)
@@ -112,7 +112,7 @@ def make_log_folder(layout: Layout, backup: Path) -> None:
         folder_permissions.make_passable(backup)
 
 
-def require_reach(layout: Layout, backup: Path) -> None:
+def require_reach(layout: DataDirectory, backup: Path) -> None:
     """Raise EmbeddedPostgresError if the server's user cannot reach the folders above a backup."""
     if layout.user is None:
         return
@@ -123,7 +123,7 @@ def require_reach(layout: Layout, backup: Path) -> None:
         )
 
 
-def await_log(layout: Layout, log: Path, segment: str) -> None:
+def await_log(layout: DataDirectory, log: Path, segment: str) -> None:
     """Wait until the server has copied a file of its log. Raises EmbeddedPostgresError if it does not in time."""
     psql(layout, END_FILE)
     deadline = time.monotonic() + 2 * SECONDS

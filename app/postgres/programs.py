@@ -31,7 +31,7 @@ class EmbeddedPostgresError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Layout:
+class DataDirectory:
     """The paths, and the user that runs the server (None: the current user)."""
 
     root: Path
@@ -39,7 +39,7 @@ class Layout:
     user: pwd.struct_passwd | None
 
     @classmethod
-    def under(cls, data_dir: Path) -> "Layout":
+    def under(cls, data_dir: Path) -> "DataDirectory":
         root = data_dir.expanduser().resolve() / "postgres"
         user = folder_permissions.server_user()
         sockets = root / "cluster"
@@ -115,7 +115,7 @@ class Layout:
         return f"postgresql://{role}@/quire?host={quote(str(self.sockets), safe='')}"
 
 
-def psql(layout: Layout, script: str) -> str:
+def psql(layout: DataDirectory, script: str) -> str:
     """Run a script as superuser; return the values that it selects, a row a line."""
     command = (
         "-X",
@@ -134,7 +134,7 @@ def psql(layout: Layout, script: str) -> str:
     return run(layout, "psql", *command, stdin=script)
 
 
-def run(layout: Layout, program: str, *arguments: str, stdin: str = "") -> str:
+def run(layout: DataDirectory, program: str, *arguments: str, stdin: str = "") -> str:
     """Run one of PostgreSQL's programs as the server's user, in a session that Ctrl-C does not reach.
 
     Return its output. Raises EmbeddedPostgresError if it fails.
@@ -190,7 +190,7 @@ def _package() -> Path:
     return Path(package.submodule_search_locations[0])
 
 
-def nobody_uses(layout: Layout) -> bool:
+def nobody_uses(layout: DataDirectory) -> bool:
     lock = open_lock(layout.in_use)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.postgres.followed import LOG
-from app.postgres.programs import EmbeddedPostgresError, Layout, run
+from app.postgres.programs import DataDirectory, EmbeddedPostgresError, run
 
 FILES_OF_4_GB = 256
 CHUNK_BYTES = 1 << 20
@@ -33,7 +33,7 @@ log_timezone = 'UTC'
 TARGET = "recovery_target_time = '{to}'\n"
 
 
-def recover(layout: Layout, fresh: Path, backup: Path, to: datetime | Literal["latest"], first: str) -> None:
+def recover(layout: DataDirectory, fresh: Path, backup: Path, to: datetime | Literal["latest"], first: str) -> None:
     """Recover the copy ``fresh``; ``first`` is the log's file in which the backup ends.
 
     Raises EmbeddedPostgresError if the backup is not followed, or its log does not reach back or forth to the time.
@@ -99,7 +99,7 @@ def _is_whole(path: Path) -> bool:
     return True
 
 
-def _replay(layout: Layout, fresh: Path, log: Path, to: datetime | Literal["latest"]) -> None:
+def _replay(layout: DataDirectory, fresh: Path, log: Path, to: datetime | Literal["latest"]) -> None:
     target = "" if to == "latest" else TARGET.format(to=to.astimezone(UTC).isoformat())
     for name, text in (("quire.conf", CONFIGURATION + target), ("recovery.signal", "")):
         (fresh / name).write_text(text, encoding="utf-8")

@@ -47,7 +47,7 @@ class RefusedCaller(ProviderError):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ModelToolCall:
     id: str
     name: str
     arguments: str
@@ -59,7 +59,7 @@ class Reply:
     """A chat completion."""
 
     text: str
-    tool_calls: tuple[ToolCall, ...]
+    tool_calls: tuple[ModelToolCall, ...]
     model: str
     prompt_tokens: int
     completion_tokens: int

@@ -29,7 +29,7 @@ class Clock:
     """Returns a random number from 0 to 1."""
 
 
-class Calls:
+class ProviderCalls:
     def __init__(self, timeout_seconds: float, concurrency: int, policy: breaker.BreakerPolicy, clock: Clock) -> None:
         self._timeout_seconds = timeout_seconds
         self._slots = asyncio.Semaphore(concurrency)

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.providers import ProviderError, Reply
 from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Calls, Clock
+from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
 from app.providers.refusals import RefusedParameters
 from app.providers.replies import prompt_tokens, reply_of, spent
@@ -33,7 +33,7 @@ class OpenAIChat:
         self.context_window = context_window
         self._count = count
         self._dialect = Dialect()
-        self._calls = Calls(
+        self._calls = ProviderCalls(
             timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
         )
         self._wire = Wire(

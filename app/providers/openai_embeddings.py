@@ -5,7 +5,7 @@ from typing import Any
 
 from app.providers import UnusableReply, Vector
 from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Calls, Clock
+from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
 from app.providers.refusals import RefusedParameters
 from app.providers.vectors import WIDTH_MAX, Vectors, reduced, vectors_of
@@ -46,7 +46,7 @@ class OpenAIEmbedder:
         self._width = dimensions or None
         self.dimensions = min(dimensions, WIDTH_MAX)
         self._optional = frozenset(OPTIONAL if dimensions else OPTIONAL[:1])
-        self._calls = Calls(
+        self._calls = ProviderCalls(
             timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
         )
         self._wire = Wire(

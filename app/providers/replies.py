@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from app.providers import RefusedInput, Reply, ToolCall, UnusableReply
+from app.providers import ModelToolCall, RefusedInput, Reply, UnusableReply
 from app.text.language import scalar
 
 MODEL_NAME_CHARACTERS = 200
@@ -93,7 +93,7 @@ def _text(content: object) -> str:
     return scalar(content).replace("\0", "\ufffd") if isinstance(content, str) else ""
 
 
-def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
+def _tool_calls(calls: object) -> tuple[ModelToolCall, ...]:
     if calls is None:
         return ()
     if not isinstance(calls, list):
@@ -101,16 +101,16 @@ def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
     return tuple(map(_tool_call, calls))
 
 
-def _tool_call(call: object) -> ToolCall:
+def _tool_call(call: object) -> ModelToolCall:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(call, Mapping) or not isinstance(function, Mapping):
         raise UnusableReply("a tool call of the answer has no function")
     arguments = function.get("arguments")
     match call.get("id"), function.get("name"), arguments if arguments is not None else "{}":
         case str(id_), str(name), str(text):
-            return ToolCall(id_, name, text)
+            return ModelToolCall(id_, name, text)
         case str(id_), str(name), dict(values):  # as some servers send them
-            return ToolCall(id_, name, json.dumps(values, ensure_ascii=False))
+            return ModelToolCall(id_, name, json.dumps(values, ensure_ascii=False))
         case _:
             raise UnusableReply("a tool call of the answer lacks its id, name or arguments")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.providers import UnusableReply
 from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Calls, Clock
+from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
 from app.providers.wire import Wire
 
@@ -28,7 +28,7 @@ class ApiReranker:
         clock: Clock = Clock(),  # noqa: B008 - a frozen value
     ) -> None:
         self.model = model
-        self._calls = Calls(
+        self._calls = ProviderCalls(
             timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
         )
         self._wire = Wire(

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from app.core.dialects import upstream_chat, upstream_messages, upstream_responses
-from app.core.dialects.question import Asked, Dialect
+from app.core.dialects.question import Dialect, UpstreamRequest
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer
 from app.providers.refusals import INPUT_CODES, refusal_in_200
 from app.text.language import scalar
 
-ASKED: Mapping[Dialect, Asked] = {
+ASKED: Mapping[Dialect, UpstreamRequest] = {
     how.dialect: how for how in (upstream_chat.ASKED, upstream_messages.ASKED, upstream_responses.ASKED)
 }
 FAILED = ("error", "response.failed")

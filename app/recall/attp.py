@@ -21,7 +21,7 @@ from app.core import wording
 from app.core.model import Language
 from app.core.wording import Wording
 from app.recall.arguments import Mistake
-from app.recall.sandbox import Failure, Limits
+from app.recall.sandbox import Failure, SandboxLimits
 from app.recall.tools import Tool
 
 DOCUMENT_MAX = 100_000
@@ -88,7 +88,7 @@ def named(tool: Tool, positional: list[Any], given: dict[str, Any], language: La
     return {**dict(zip(names, positional, strict=False)), **given}
 
 
-def explain(failure: Failure, detail: str, limits: Limits, language: Language) -> str:
+def explain(failure: Failure, detail: str, limits: SandboxLimits, language: Language) -> str:
     """Explain why the code did not finish, and what would help."""
     megabytes = limits.memory_bytes // 1024 // 1024
     texts: dict[Failure, Wording] = {

@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """Limits on a run of code."""
 
     seconds: float = 10.0
@@ -54,7 +54,7 @@ Reply = dict[str, Any]
 Call = Callable[[str, list[Any], dict[str, Any]], Awaitable[Reply]]
 
 
-async def run(code: str, names: Sequence[str], call: Call, limits: Limits) -> Outcome:
+async def run(code: str, names: Sequence[str], call: Call, limits: SandboxLimits) -> Outcome:
     """Run code that sees the functions of these names; each use of one is handed to ``call``."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-I", str(INTERPRETER),

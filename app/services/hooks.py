@@ -16,7 +16,7 @@ import anyio.to_thread
 from app import errors
 from app.core.edge import hooks
 from app.core.edge.caller import Caller
-from app.core.edge.hooks import Event, Plan
+from app.core.edge.hooks import Event, HookPlan
 from app.core.messages import Draft, read
 from app.core.window.render import tail_text
 from app.runtime import Runtime
@@ -57,7 +57,7 @@ class _Session:
 
 
 async def hear(
-    runtime: Runtime, caller: Caller, user_id: str, event: Event, decided: Plan, *, is_large: bool = False
+    runtime: Runtime, caller: Caller, user_id: str, event: Event, decided: HookPlan, *, is_large: bool = False
 ) -> Heard:
     """Store an event and answer it as decided. Raises Invalid, PayloadTooLarge, or NotFound for another user's session.
 
@@ -97,7 +97,7 @@ def _log_late(storing: asyncio.Task[bool]) -> None:
         _logger.warning("an event of a hook is not stored: %s", type(error).__name__)
 
 
-async def _apply(session: _Session, decided: Plan) -> bool:
+async def _apply(session: _Session, decided: HookPlan) -> bool:
     """Store what is new of an event; return whether its conversation is there. Raises NotFound if it is another's."""
     runtime, tenant, name = session.runtime, session.caller.tenant, session.event.conversation_id
     async with runtime.database.snapshot(tenant) as tx:
@@ -127,7 +127,7 @@ async def _are_stored(session: _Session, drafts: list[Draft]) -> bool:
         return bool(await messages.taken_client_ids(tx, session.event.conversation_id, ids))
 
 
-async def _answer(session: _Session, decided: Plan) -> dict[str, Any]:
+async def _answer(session: _Session, decided: HookPlan) -> dict[str, Any]:
     text = await (_recalled(session, decided.query) if decided.reply == "recall" else _head(session))
     tokens = (await session.runtime.tokens.count_many([text]))[0] if text else 0
     return hooks.answer(session.event, text, tokens)

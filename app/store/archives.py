@@ -137,7 +137,7 @@ SELECT {CARD_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ArchiveFilter:
     """The archives of a list; None: any."""
 
     conversation_id: str | None = None
@@ -147,7 +147,7 @@ class Filter:
     until: datetime | None = None
 
 
-async def browse(tx: ReadTx, where: Filter, *, after: UUID | None = None, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, where: ArchiveFilter, *, after: UUID | None = None, limit: int) -> Sequence[Record]:
     """List archives, newest first, without their content."""
     return await tx.fetch(
         LIST, where.conversation_id, where.user_id, where.tool_name, where.since, where.until, after, limit

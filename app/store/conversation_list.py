@@ -33,7 +33,7 @@ ORDERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ConversationFilter:
     """Conversations of a user, with a text in their titles, their pages' titles or their ids, among some."""
 
     user_id: str | None = None
@@ -76,7 +76,7 @@ LIST_OF_USER = _statement(_OF_USER, "activity", ascending=False)
 
 async def browse(
     tx: ReadTx,
-    wanted: Filter,
+    wanted: ConversationFilter,
     after: tuple[datetime | str | int, UUID] | None,
     limit: int,
     order: str = "activity",

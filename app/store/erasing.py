@@ -9,7 +9,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.history.erasure import CALL_NAME
-from app.core.history.erasure_plan import Line, Marked, StoredCard, StoredMessage, Unasked
+from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMessage, Unasked
 from app.core.placeholder import ArchiveCard
 from app.core.scope import user_of
 from app.postgres.transactions import ReadTx, Tx
@@ -203,7 +203,7 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
 TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND first_seq = $3"
 
 
-async def settle(tx: Tx, of: Derived, mark: Line, *, prompt_tokens: int, open_calls: str) -> None:
+async def settle(tx: Tx, of: Derived, mark: MarkLine, *, prompt_tokens: int, open_calls: str) -> None:
     """Rename what was titled after the messages, and move the bounds of derived data. ``mark`` is the mark."""
     conversation_id, seqs, first_page = of.conversation_id, of.seqs, of.pages[0]
     old = await tx.fetchval(TITLE, conversation_id, 1) if 1 in seqs else None

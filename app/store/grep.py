@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 from asyncpg import Record
 
-from app.core.search.grep import MATCHES_EVERYTHING, Pattern, Refused, Span
+from app.core.search.grep import MATCHES_EVERYTHING, MessageSpan, Pattern, RefusedPattern
 from app.core.wording import Wording
 from app.postgres.transactions import ReadTx
 
@@ -20,7 +20,7 @@ CONVERSATIONS_MAX = ARCHIVES_MAX = 10_000
 WRONG = Wording("this: {reason}", "以下写法:{reason}")
 
 
-class TooSlow(Exception):  # noqa: N818 - it is no error of ours
+class GrepTooSlow(Exception):  # noqa: N818 - it is no error of ours
     """A statement took longer than it was given."""
 
 
@@ -31,9 +31,9 @@ SELECT id, last_seq FROM conversations
 """
 
 
-async def spans(tx: ReadTx, user_id: str) -> list[Span]:
+async def spans(tx: ReadTx, user_id: str) -> list[MessageSpan]:
     rows = await tx.fetch(SPANS, user_id, CONVERSATIONS_MAX)
-    return [Span(row["id"], 1, row["last_seq"]) for row in rows]
+    return [MessageSpan(row["id"], 1, row["last_seq"]) for row in rows]
 
 
 # Messages in some stretches that can match, the newest of each first: what search finds too, so neither prompts, nor
@@ -53,7 +53,7 @@ SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m
 
 async def messages(
     tx: ReadTx,
-    within: Sequence[Span],
+    within: Sequence[MessageSpan],
     needles: Sequence[str],
     since: datetime | None,
     until: datetime | None,
@@ -124,9 +124,9 @@ async def check(tx: ReadTx, expression: str) -> None:
         rows = await _fetch(tx, _MATCHES_EMPTY, expression)
     except (asyncpg.InvalidRegularExpressionError, asyncpg.ProgramLimitExceededError) as error:
         reason = str(error).removeprefix("invalid regular expression: ")
-        raise Refused(Wording(*(text.format(reason=reason) for text in WRONG))) from error
+        raise RefusedPattern(Wording(*(text.format(reason=reason) for text in WRONG))) from error
     if rows[0][0]:
-        raise Refused(MATCHES_EVERYTHING)
+        raise RefusedPattern(MATCHES_EVERYTHING)
 
 
 async def matches(tx: ReadTx, lines: Sequence[str], pattern: Pattern) -> list[tuple[int, int, int]]:
@@ -144,4 +144,4 @@ async def _fetch(tx: ReadTx, sql: str, *args: object) -> Sequence[Record]:
     try:
         return await tx.connection.fetch(sql, *args)
     except asyncpg.QueryCanceledError as error:
-        raise TooSlow from error
+        raise GrepTooSlow from error

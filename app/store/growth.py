@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.window.growth import Frozen, Turn
+from app.core.window.growth import Frozen, PageTurn
 from app.postgres.transactions import ReadTx
 from app.store.windows import read_head
 
@@ -32,9 +32,9 @@ SELECT e.number, e.trigger_page, e.head, c.short_before AS condensed_start, v.sh
 """
 
 
-async def turns(tx: ReadTx, conversation_id: str, limit: int) -> list[Turn]:
+async def turns(tx: ReadTx, conversation_id: str, limit: int) -> list[PageTurn]:
     """Return the last turns, in order."""
-    return [Turn(*row) for row in await tx.fetch(TURNS, conversation_id, limit)]
+    return [PageTurn(*row) for row in await tx.fetch(TURNS, conversation_id, limit)]
 
 
 async def epochs(tx: ReadTx, conversation_id: str, limit: int, *, full_total: int, short_total: int) -> list[Frozen]:

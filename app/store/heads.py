@@ -7,8 +7,8 @@ from typing import Any
 
 from asyncpg import Record
 
-from app.core.window.contents import Line, PageEntry, PageNames, Title
-from app.core.window.epoch import Material, Note, Plan
+from app.core.window.contents import ContentsLine, PageEntry, PageNames, Title
+from app.core.window.epoch import EpochPlan, Material, StandingNote
 from app.core.window.head_summary import EXTRACTIVE, Written
 from app.core.window.topics import counted
 from app.postgres.transactions import ReadTx
@@ -119,7 +119,7 @@ SELECT p.page, coalesce(nullif(i.title, ''), p.title) AS title,
 """
 
 
-async def material(tx: ReadTx, conversation_id: str, plan: Plan) -> Material:
+async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Material:
     """Return what is stored for the head of a plan."""
     at = (tx, conversation_id, plan)
     row = await _texts(*at)
@@ -128,13 +128,13 @@ async def material(tx: ReadTx, conversation_id: str, plan: Plan) -> Material:
         pages=[_entry(page) for page in pages],
         listable=frozenset(page["page"] for page in pages if page["is_listable"]),
         names={page["page"]: _names(page) for page in pages if page["is_named"]},
-        notes=[Note(*note) for note in _columns(row, "note_seqs", "note_texts", "note_tokens")],
+        notes=[StandingNote(*note) for note in _columns(row, "note_seqs", "note_texts", "note_tokens")],
         topics=counted(_columns(row, "topics", "counts", "topic_pages")),
         summary=_written(row),
     )
 
 
-async def _pages(tx: ReadTx, conversation_id: str, plan: Plan) -> Sequence[Record]:
+async def _pages(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Sequence[Record]:
     layout = plan.layout
     return await tx.fetch(
         PAGES, conversation_id, plan.last_page, plan.oldest_listed, plan.recalled_since, layout.revision,
@@ -142,7 +142,7 @@ async def _pages(tx: ReadTx, conversation_id: str, plan: Plan) -> Sequence[Recor
     )  # fmt: skip
 
 
-async def _texts(tx: ReadTx, conversation_id: str, plan: Plan) -> Record:
+async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:
     layout = plan.layout
     row = await tx.fetchrow(TEXTS, conversation_id, layout.condensed_from, layout.revision, plan.last_page)
     assert row is not None
@@ -155,7 +155,7 @@ def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
 
 
 def _entry(row: Record) -> PageEntry:
-    lines = tuple(Line(*line) for line in _columns(row, "seqs", "roles", "lines", "line_tokens"))
+    lines = tuple(ContentsLine(*line) for line in _columns(row, "seqs", "roles", "lines", "line_tokens"))
     return PageEntry(
         row["page"], row["title"], row["title_tokens"], lines, row["count"], row["at_page"], day=row["day"]
     )

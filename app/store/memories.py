@@ -73,7 +73,7 @@ class Named:
     times: Sequence[Favoured] = ()
 
 
-class Part(NamedTuple):
+class QueryPart(NamedTuple):
     """A query beside the first one."""
 
     terms: Sequence[int]
@@ -95,12 +95,12 @@ class Scoring:
     telling: Sequence[int] = ()
     """The terms whose known part is measured."""
     named: Named = Named()
-    parts: Sequence[Part] = ()
+    parts: Sequence[QueryPart] = ()
     """Queries that are searched for as well: a passage scores as it does for the best of all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class PassageFilter:
     """The passages that are searched."""
 
     conversation_uid: UUID | None = None
@@ -118,14 +118,14 @@ class Filter:
     """Sensitive ones too."""
 
 
-ALL = Filter()
+ALL = PassageFilter()
 
 
 async def search(
     tx: ReadTx,
     owner: UUID,
     scoring: Scoring,
-    where: Filter = ALL,
+    where: PassageFilter = ALL,
     *,
     limit: int = 10,
     every_passage: bool = False,
@@ -149,7 +149,7 @@ async def search(
 
 
 def search_statement(
-    tenant: UUID, owner: UUID, scoring: Scoring, where: Filter = ALL, *, limit: int, every_passage: bool = False
+    tenant: UUID, owner: UUID, scoring: Scoring, where: PassageFilter = ALL, *, limit: int, every_passage: bool = False
 ) -> tuple[str, list[object]]:
     """Return what `search` asks PostgreSQL: the statement and its arguments."""
     meaning = scoring.meaning

@@ -101,7 +101,7 @@ async def chains(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> dict[
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldMessage:
     """A stored message as callers' lists know it."""
 
     seq: int
@@ -110,10 +110,10 @@ class Told:
     """Zeros if it has none yet, which equals no digest."""
 
 
-async def newest_told(tx: ReadTx, conversation_id: str, after: int, limit: int) -> list[Told]:
+async def newest_told(tx: ReadTx, conversation_id: str, after: int, limit: int) -> list[ToldMessage]:
     """Return the newest told messages after ``after``, oldest first."""
     rows = await tx.fetch(NEWEST_DIGESTS, conversation_id, after, limit)
-    return [Told(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES)) for row in reversed(rows)]
+    return [ToldMessage(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES)) for row in reversed(rows)]
 
 
 async def last_told(tx: ReadTx, conversation_id: str, through: int) -> int:

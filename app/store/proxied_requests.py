@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.dialects.usage import Usage
+from app.core.dialects.usage import ModelUsage
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 
@@ -31,7 +31,7 @@ class ProxiedRequest:
     first_seq: int | None = None
     last_seq: int | None = None
     window_tokens: int | None = None
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
     error: str | None = None
 
 

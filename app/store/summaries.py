@@ -14,7 +14,7 @@ VERSIONS_LOOKED_AT = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class StoredSummary:
     version: int = 0
     through_seq: int = 0
     text: str = ""
@@ -29,10 +29,10 @@ SELECT version, through_seq, text, tokens, model FROM summaries
 """
 
 
-async def newest(tx: ReadTx, conversation_id: str) -> Summary:
+async def newest(tx: ReadTx, conversation_id: str) -> StoredSummary:
     """Return the newest version; one that covers nothing if there is none."""
     row = await tx.fetchrow(NEWEST, conversation_id)
-    return Summary(**row) if row else Summary()
+    return StoredSummary(**row) if row else StoredSummary()
 
 
 INSERT = """
@@ -44,7 +44,7 @@ RETURNING version
 COVER = "UPDATE conversations SET summary_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def insert(tx: Tx, conversation_id: str, new: Summary, revision: int) -> bool:
+async def insert(tx: Tx, conversation_id: str, new: StoredSummary, revision: int) -> bool:
     """Return whether it was stored; False if there is such a version already."""
     row = await tx.fetchrow(
         INSERT, conversation_id, new.version, new.through_seq, revision, new.text, new.tokens, new.model

@@ -13,7 +13,7 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout
-from app.core.window.contents import Line
+from app.core.window.contents import ContentsLine
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import (
@@ -280,16 +280,16 @@ SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
 """
 
 
-async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int) -> dict[int, list[Line]]:
+async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int) -> dict[int, list[ContentsLine]]:
     """Return at most LINES_PER_PAGE lines for each page; messages without a line are left out."""
-    by_page: dict[int, list[Line]] = {}
+    by_page: dict[int, list[ContentsLine]] = {}
     if not pages:
         return by_page
     rows = await tx.fetch(LINES, conversation_id, pages, before, LINES_PER_PAGE)
     for row in rows:
         if row["line"] and row["kind"] != "prompt":
             role = "tool" if row["kind"] == "result" else row["role"]
-            by_page.setdefault(row["page"], []).append(Line(row["seq"], role, row["line"], row["line_tokens"]))
+            by_page.setdefault(row["page"], []).append(ContentsLine(row["seq"], role, row["line"], row["line_tokens"]))
     return by_page
 
 

@@ -34,13 +34,13 @@ def set_up(level: str, form: Literal["text", "json"]) -> None:
     Steps of migrations and requests to the model's API are told from level debug on.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else Lines())
+    handler.setFormatter(JsonLines() if form == "json" else LogLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in ("alembic", "httpx2"):
         logging.getLogger(name).setLevel(logging.WARNING if level == "info" else logging.NOTSET)
 
 
-class Lines(logging.Formatter):
+class LogLines(logging.Formatter):
     """A record as a line for people."""
 
     def __init__(self) -> None:

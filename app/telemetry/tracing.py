@@ -19,7 +19,7 @@ Value = str | int | float | bool
 _logger = logging.getLogger(__name__)
 
 
-class Span(Protocol):
+class TraceSpan(Protocol):
     def set_attribute(self, key: str, value: Value) -> None: ...
 
     def update_name(self, name: str) -> None: ...
@@ -32,7 +32,7 @@ class Tracing:
 
     def span(
         self, name: str, *, parent: str | None = None, kind: str = "INTERNAL", **attributes: Value
-    ) -> AbstractContextManager[Span | None]:
+    ) -> AbstractContextManager[TraceSpan | None]:
         """Open a span for the block. ``parent`` is a traceparent; by default the surrounding span is the parent."""
         return nullcontext()
 
@@ -68,7 +68,7 @@ class OpenTelemetry(Tracing):
     @contextmanager
     def span(
         self, name: str, *, parent: str | None = None, kind: str = "INTERNAL", **attributes: Value
-    ) -> Iterator[Span | None]:
+    ) -> Iterator[TraceSpan | None]:
         around = self._context.extract({"traceparent": parent}) if parent else None
         with self._tracer.start_as_current_span(
             name,

@@ -93,7 +93,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Spot:
     """A view, and which part of its list."""
 
     show: Show = "window"
@@ -101,7 +101,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[T]):
+class WindowPart(Generic[T]):
     """Some items of a long list."""
 
     items: Sequence[T]
@@ -110,13 +110,13 @@ class Part(Generic[T]):
     """Parts in all."""
 
     @staticmethod
-    def of(items: Sequence[T], number: int, size: int) -> Part[T]:
+    def of(items: Sequence[T], number: int, size: int) -> WindowPart[T]:
         count = max(1, -(-len(items) // size))
         number = min(number, count)
-        return Part(items[(number - 1) * size : number * size], number, count)
+        return WindowPart(items[(number - 1) * size : number * size], number, count)
 
 
-async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Place) -> dict[str, Any]:
+async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Spot) -> dict[str, Any]:
     """Return the values for the template of a view."""
     gathered = {"conversation": inspect.conversation_view(conversation), "show": place.show, "form": form}
     windows = await _windows(runtime, tenant, conversation, form) if place.show in MADE else {}
@@ -144,7 +144,7 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
         shown: Made = windows["shown"]
         size = len(shown.context.body) if shown.context else 0
         listed = await run_in_thread_if_large(size, _messages, shown, form.request or ContextRequest())
-        parts = {"messages": Part.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
+        parts = {"messages": WindowPart.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
     return {**gathered, **windows, **parts}
 
 
@@ -207,13 +207,13 @@ async def _pages(runtime: Runtime, tx: ReadTx, conversation: Conversation, part:
     contents = await inspect.contents_view(runtime, tx, conversation)
     return {
         "contents": contents,
-        "entries": Part.of(contents["entries"], part, ENTRIES_SHOWN),
+        "entries": WindowPart.of(contents["entries"], part, ENTRIES_SHOWN),
         "pages": await newest_pages(tx, conversation, conversation.totals.last_page),
     }
 
 
 async def _archives(_: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    archived = await archives.browse(tx, archives.Filter(conversation.id), limit=ARCHIVES_SHOWN + 1)
+    archived = await archives.browse(tx, archives.ArchiveFilter(conversation.id), limit=ARCHIVES_SHOWN + 1)
     return {
         "archives": [archiving.view(row) for row in archived[:ARCHIVES_SHOWN]],
         "more_archives": len(archived) > ARCHIVES_SHOWN,
@@ -232,7 +232,7 @@ async def _requests(runtime: Runtime, tx: ReadTx, conversation: Conversation, pa
     rows = await proxied_requests.browse(tx, conversation.id, None, REQUESTS_READ)
     found = [request_view(row, runtime.proxying.prices) for row in rows]
     return {
-        "requests": Part.of(found, part, REQUESTS_SHOWN),
+        "requests": WindowPart.of(found, part, REQUESTS_SHOWN),
         "sums": request_sums(found),
         "requests_max": REQUESTS_READ,
         "has_proxy": runtime.upstream is not None,

@@ -14,7 +14,7 @@ from asyncpg import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobsPage:
     """Jobs of one kind, state, conversation and latest error."""
 
     kind: str
@@ -34,7 +34,7 @@ class Jobs:
         return hashlib.sha256(identity.encode()).hexdigest()
 
 
-def grouped(rows: Sequence[Record]) -> list[Jobs]:
+def grouped(rows: Sequence[Record]) -> list[JobsPage]:
     """Group jobs: running ones first, then dead ones, then waiting ones; the oldest first."""
     ordered = sorted(rows, key=_alike)
     lines = [_together(list(some)) for _, some in groupby(ordered, key=_alike)]
@@ -48,9 +48,9 @@ def _alike(row: Record) -> tuple[Any, ...]:
     return row["state"], row["kind"], row["conversation_id"] or "", row["error"] or ""
 
 
-def _together(rows: Sequence[Record]) -> Jobs:
+def _together(rows: Sequence[Record]) -> JobsPage:
     first = rows[0]
-    return Jobs(
+    return JobsPage(
         kind=first["kind"],
         state=first["state"],
         conversation_id=first["conversation_id"],

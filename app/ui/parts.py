@@ -16,7 +16,7 @@ WHOLE_MAX = 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShownPart:
     """One piece of a message. ``kind`` is text, thinking, call, result, media or other."""
 
     kind: str
@@ -25,13 +25,13 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownParts:
     """A message as the model gets it."""
 
     role: str
     zone: str
     """system, head, opening, date, condensed, verbatim or tail."""
-    parts: list[Part]
+    parts: list[ShownPart]
     line: str
     hidden: tuple[str, ...]
     tokens: int | None = None
@@ -45,7 +45,7 @@ class Shown:
     archive_ids: tuple[str, ...] = ()
 
 
-def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system: str) -> list[Shown]:
+def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system: str) -> list[ShownParts]:
     """Return the messages of a window; a separate system prompt comes first."""
     sections = answer["usage"]["sections"]
     weights = {
@@ -78,26 +78,26 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
     return shown_messages
 
 
-def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> Shown:
+def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> ShownParts:
     parts = message_parts(message)
-    return Shown(message["role"], zone, parts, _line(parts), _hidden(parts), **more)
+    return ShownParts(message["role"], zone, parts, _line(parts), _hidden(parts), **more)
 
 
-def stored_message(view: Mapping[str, Any]) -> Shown:
+def stored_message(view: Mapping[str, Any]) -> ShownParts:
     """Return a message of the history in full."""
     parts = message_parts(view, longest=WHOLE_MAX)
-    return Shown(
+    return ShownParts(
         view["role"], "stored", parts, _line(parts), _hidden(parts),
         tokens=view["tokens"], seqs=(view["seq"],), pages=(view["page"],),
         archive_ids=(view["archive_id"],) if view["archive_id"] else (),
     )  # fmt: skip
 
 
-def _hidden(parts: Sequence[Part]) -> tuple[str, ...]:
+def _hidden(parts: Sequence[ShownPart]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in parts for name in part.body.hidden))
 
 
-def _line(parts: Sequence[Part]) -> str:
+def _line(parts: Sequence[ShownPart]) -> str:
     text_part = next((part for part in parts if part.kind == "text" and part.body.text.strip()), None)
     part = text_part or (parts[0] if parts else None)
     if part is None:
@@ -106,36 +106,38 @@ def _line(parts: Sequence[Part]) -> str:
     return f"{part.label.partition(' · ')[0]} {text}" if part.kind == "call" else text
 
 
-def message_parts(message: Mapping[str, Any], longest: int = CHARACTERS_MAX) -> list[Part]:
+def message_parts(message: Mapping[str, Any], longest: int = CHARACTERS_MAX) -> list[ShownPart]:
     """Return the parts of a message in OpenAI or Anthropic form, in order."""
     return list(_parts(message, longest))
 
 
-def _parts(message: Mapping[str, Any], longest: int) -> Iterator[Part]:
+def _parts(message: Mapping[str, Any], longest: int) -> Iterator[ShownPart]:
     for field in ("reasoning_content", "reasoning", "thinking"):
         if message.get(field):
-            yield Part("thinking", "", clip(_text(message[field]), longest))
+            yield ShownPart("thinking", "", clip(_text(message[field]), longest))
     content = message.get("content")
     if isinstance(content, str):
         if content:
             kind = "result" if message["role"] == "tool" else "text"
-            yield Part(kind, str(message.get("tool_call_id") or "") if kind == "result" else "", clip(content, longest))
+            yield ShownPart(
+                kind, str(message.get("tool_call_id") or "") if kind == "result" else "", clip(content, longest)
+            )
     elif isinstance(content, list):
         for block in content:
             yield _block(block, longest)
     if message.get("refusal"):
-        yield Part("other", "refusal", clip(_text(message["refusal"]), longest))
+        yield ShownPart("other", "refusal", clip(_text(message["refusal"]), longest))
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
         label = f"{function.get('name', '')} · {call.get('id', '')}"
-        yield Part("call", label, clip(_text(function.get("arguments", "")), longest))
+        yield ShownPart("call", label, clip(_text(function.get("arguments", "")), longest))
 
 
-def _block(block: Any, longest: int) -> Part:
+def _block(block: Any, longest: int) -> ShownPart:
     if not isinstance(block, dict):
-        return Part("other", "", clip(_text(block), longest))
+        return ShownPart("other", "", clip(_text(block), longest))
     kind, label, text = _read_block(block)
-    return Part(kind, label, clip(text, longest))
+    return ShownPart(kind, label, clip(text, longest))
 
 
 def _read_block(block: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -21,7 +21,7 @@ HEIGHT = 150.0
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PicturePiece:
     name: str
     tokens: int
     x: float
@@ -48,7 +48,7 @@ class Bar:
     """Per cent of the budget."""
     width: float
     """Percent across; less than 100 beside a larger window."""
-    pieces: list[Piece]
+    pieces: list[PicturePiece]
 
 
 def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
@@ -59,7 +59,7 @@ def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
     for name in SECTIONS:
         tokens = usage["sections"][name]
         width = 100 * tokens / scale
-        pieces.append(Piece(name, tokens, round(x, 3), round(width, 3), round(100 * tokens / max(total, 1), 1)))
+        pieces.append(PicturePiece(name, tokens, round(x, 3), round(width, 3), round(100 * tokens / max(total, 1), 1)))
         x += width
     return Bar(total, budget, round(min(100.0, 100 * total / max(budget, 1)), 3), round(100 * total / scale, 3), pieces)
 
@@ -89,7 +89,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PictureLine:
     tokens: int
     y: float
 
@@ -97,7 +97,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Chart:
     columns: list[Column]
-    lines: list[Line]
+    lines: list[PictureLine]
     most: int
     epochs: int
 
@@ -108,7 +108,7 @@ def chart(points: Sequence[Point]) -> Chart:
     top = _round_up(most)
     step = 100 / max(len(points), 12)
     columns = [_column(point, index * step, step, top) for index, point in enumerate(points)]
-    lines = [Line(round(top * part / 2), round(HEIGHT * (1 - part / 2), 1)) for part in (1, 2)] if most else []
+    lines = [PictureLine(round(top * part / 2), round(HEIGHT * (1 - part / 2), 1)) for part in (1, 2)] if most else []
     return Chart(columns, lines, most, sum(point.opens_epoch for point in points))
 
 

@@ -18,7 +18,7 @@ from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
 from app.services.memory import archiving, searching
-from app.services.memory.archiving import Wanted
+from app.services.memory.archiving import ArchivePart
 from app.services.memory.searching import SearchRequest
 from app.services.views import inspect, progress
 from app.store import archives, conversation_list, conversations
@@ -68,7 +68,7 @@ async def conversation_list_page(request: Request, runtime: Wired, viewer: Viewi
     order = Order.read(params["sort"])
     after = order.decode(cursor)
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        wanted = conversation_list.Filter(user, params["q"] or None)
+        wanted = conversation_list.ConversationFilter(user, params["q"] or None)
         rows = await conversation_list.browse(
             tx, wanted, after, CONVERSATIONS_SHOWN + 1, order.key, ascending=order.ascending
         )
@@ -93,7 +93,7 @@ async def conversation_page(
     part: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Response:  # fmt: skip
     conversation = await _conversation(runtime.database.snapshot(viewer.tenant), viewer, conversation_id)
-    place = one.Place(show, part)
+    place = one.Spot(show, part)
     view = await one.view(runtime, viewer.tenant, conversation, one.read_form(request, runtime), place)
     return await page(request, f"show_{show}.html", section="conversations", viewer=viewer, **view)
 
@@ -152,7 +152,7 @@ async def archive_list(
     after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(viewer.tenant) as tx:
         conversation = await _mine(tx, viewer, conversation_id)
-        rows = await archives.browse(tx, archives.Filter(conversation.id), after=after, limit=ARCHIVES_SHOWN + 1)
+        rows = await archives.browse(tx, archives.ArchiveFilter(conversation.id), after=after, limit=ARCHIVES_SHOWN + 1)
     views = [archiving.view(row) for row in rows[:ARCHIVES_SHOWN]]
     return await page(
         request, "archives.html", section="conversations", viewer=viewer,
@@ -167,7 +167,7 @@ async def archive_page(
 ) -> Response:
     params = query_of(request, {"query": 2_000})
     ready = await searching.ready(runtime, viewer.tenant, params["query"]) if params["query"] else None
-    part = Wanted(ready, offset=offset, length=ARCHIVE_CHARACTERS)
+    part = ArchivePart(ready, offset=offset, length=ARCHIVE_CHARACTERS)
     async with runtime.database.snapshot(viewer.tenant) as tx:
         loaded = await archiving.load(tx, None, uuid, part)
     if loaded is None:

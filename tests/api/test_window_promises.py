@@ -6,7 +6,7 @@ from functools import cache
 import httpx
 import pytest
 
-from app.demo.transcript import Step, Transcript, load, steps
+from app.demo.transcript import DemoStep, Transcript, load, steps
 from app.text.tokens import TokenCounter
 from tests.api.kit import SHIPPED, Json, append, ok, path, recorded, window
 from tests.api.promises import Count, Watch
@@ -21,7 +21,9 @@ def count(counter: TokenCounter) -> Count:
     return cache(counter.count)
 
 
-def replay(client: httpx.Client, name: str, plan: Sequence[Step], watches: Sequence[Watch], *, every: int = 1) -> None:
+def replay(
+    client: httpx.Client, name: str, plan: Sequence[DemoStep], watches: Sequence[Watch], *, every: int = 1
+) -> None:
     """Append step by step; each watch looks after every step, or after one of so many."""
     sent: list[Json] = []
     for number, step in enumerate(plan):

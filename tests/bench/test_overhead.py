@@ -17,7 +17,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
 from app.services.memory.searching import named_in
 from app.store import memories
-from app.store.memories import Filter, Meaning, Scoring
+from app.store.memories import Meaning, PassageFilter, Scoring
 from app.store.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from app.text.queries import telling
@@ -50,7 +50,7 @@ def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning
     seen = Seen()
     known, named = telling("cold store") if meaning else [], named_in("cold store", date(2026, 1, 1))
     scoring = Scoring(bm25.query("cold store"), meaning, telling=known, named=named)
-    where = Filter(score_min=score_of(0.0))
+    where = PassageFilter(score_min=score_of(0.0))
     search = memories.search(ReadTx(cast("Connection", seen), DEFAULT_TENANT), owner_of("u:somebody"), scoring, where)
     asyncio.run(search)
     assert list(seen.passed) == search_of("somebody", "cold store", meaning)

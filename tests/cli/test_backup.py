@@ -12,7 +12,7 @@ import pytest
 
 from app.postgres import embedded
 from app.postgres.backup import position_of
-from app.postgres.programs import Layout
+from app.postgres.programs import DataDirectory
 from tests.cli.kit import QUIRE, environment, running, url_of
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_backup_during_writes_holds_every_message_acknowledged_before_its_end(
 ) -> None:
     with running("serve", environment) as process:
         url = url_of(process)
-        dsn = Layout.under(Path(environment["QUIRE_DATA_DIR"])).dsn("postgres")
+        dsn = DataDirectory.under(Path(environment["QUIRE_DATA_DIR"])).dsn("postgres")
         writer = Writer(url, dsn)
         writer.start()
         try:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from app.postgres import embedded, followed
-from app.postgres.programs import Layout, psql
+from app.postgres.programs import DataDirectory, psql
 from tests.cli.kit import environment, running, url_of
 from tests.cli.test_backup import backup, command, failed, numbers
 from tests.conftest import wait_for
@@ -142,7 +142,7 @@ def test_the_service_goes_on_without_the_folder_and_the_log_is_copied_once_it_is
     environment: dict[str, str], backup: Path
 ) -> None:
     data = Path(environment["QUIRE_DATA_DIR"])
-    layout = Layout.under(data)
+    layout = DataDirectory.under(data)
     with served(environment) as url, written_to(url) as writer:
         writer.goes_on()
         done(environment, "backup", str(backup), "--follow")

@@ -22,10 +22,10 @@ from app.core.history.ingest import AnsweredCall, Placement, ShownForms
 from app.core.history.preparation import (
     Arrival,
     Basis,
-    Lines,
+    LinesOfMessage,
     Passage,
+    PreparationRules,
     Prepared,
-    Rules,
     prepare,
     results_to_count,
     texts,
@@ -48,11 +48,11 @@ from app.core.placeholder import ArchiveCard
 from app.core.rows import NewMessage
 from app.core.window import epoch, paging
 from app.core.window.assemble import assemble, with_tail
-from app.core.window.contents import Line, PageEntry, PageNames, Title
-from app.core.window.epoch import Material, Note, Plan
-from app.core.window.fresh import FreshResult, Part, with_fresh
+from app.core.window.contents import ContentsLine, PageEntry, PageNames, Title
+from app.core.window.epoch import EpochPlan, Material, StandingNote
+from app.core.window.fresh import FreshResult, ResultPart, with_fresh
 from app.core.window.head import SummaryLine
-from app.core.window.head_summary import Reader, Tells, Written
+from app.core.window.head_summary import HeadReader, Tells, Written
 from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
@@ -87,7 +87,7 @@ def newest(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) 
     return list(range(len(lines)))[-max_items:]
 
 
-READER = Reader(count, newest, topics, str.splitlines, lambda _role, _line: Tells.WHOLE)
+READER = HeadReader(count, newest, topics, str.splitlines, lambda _role, _line: Tells.WHOLE)
 
 
 class BookReader:
@@ -96,10 +96,10 @@ class BookReader:
     def language(self, text: str) -> Language:
         return "en" if text.isascii() else "zh"
 
-    def lines(self, placement: Placement) -> Lines:
+    def lines(self, placement: Placement) -> LinesOfMessage:
         said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
         line = " ".join(said.split())[:80]
-        return Lines(line, line[:40])
+        return LinesOfMessage(line, line[:40])
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
         return ArchiveCard(
@@ -153,9 +153,9 @@ class Row:
         )  # fmt: skip
 
     @property
-    def line(self) -> Line:
+    def line(self) -> ContentsLine:
         found = self.message
-        return Line(found.seq, "tool" if found.results else found.role, found.line, found.line_tokens)
+        return ContentsLine(found.seq, "tool" if found.results else found.role, found.line, found.line_tokens)
 
     @property
     def title(self) -> str:
@@ -233,7 +233,7 @@ class Book:
         arrivals = [Arrival(draft) for draft in read(list(messages), Limits())]
         basis = Basis(
             self.conversation, is_new=not self.rows, arrivals=arrivals, origin="caller", policy=self.policy,
-            language=self.language, rules=Rules(recall_tools=RECALL_TOOLS), now=self.now,
+            language=self.language, rules=PreparationRules(recall_tools=RECALL_TOOLS), now=self.now,
         )  # fmt: skip
         counts = {text: count(text) for text in results_to_count(basis)}
         preparation = prepare(basis, counts, BookReader(), self._archive_id)
@@ -312,7 +312,7 @@ class Book:
             for row in self._kept()
             for uuid, i in zip(row.archives, row.shape.archived, strict=True)
             for text in [row.placement.answers[i].result.text]
-            for parts in [tuple(Part(at, part, count(part)) for at, part in row.prepared.archived[i].parts)]
+            for parts in [tuple(ResultPart(at, part, count(part)) for at, part in row.prepared.archived[i].parts)]
         ]
 
     def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
@@ -335,7 +335,7 @@ class Book:
         draft = epoch.draft(plan, self.material(plan), READER)
         return epoch.freeze(draft, self.titles(draft.wanted, plan.layout), READER)
 
-    def material(self, plan: Plan) -> Material:
+    def material(self, plan: EpochPlan) -> Material:
         """What is known at the layout's revision, as app/store/heads.py reads it."""
         layout, recalled = plan.layout, self._recalled(plan.layout)
         listable = set(range(plan.oldest_listed, plan.last_page + 1))
@@ -346,7 +346,7 @@ class Book:
             listable=frozenset(listable),
             names={page: names for page, (since, names) in self.names.items() if since <= layout.revision},
             notes=[
-                Note(seq, line.text, line.tokens)
+                StandingNote(seq, line.text, line.tokens)
                 for seq, since, until, line in reversed(self.notes)
                 if seq < layout.condensed_from and since <= layout.revision < until
             ],
@@ -379,7 +379,7 @@ class Book:
     def _recalled(self, layout: Layout) -> dict[int, tuple[int, int]]:
         return {page: (times, at) for page, times, at, revision in self.recalls if revision <= layout.revision}
 
-    def _page_entry(self, rows: Sequence[Row], plan: Plan) -> PageEntry:
+    def _page_entry(self, rows: Sequence[Row], plan: EpochPlan) -> PageEntry:
         page = rows[0].entry.page
         gone = [row for row in rows if row.entry.seq < plan.layout.condensed_from and page <= plan.last_page]
         lines = [row.line for row in gone if row.line.text and row.entry.kind != "prompt"][:LINES_PER_PAGE]

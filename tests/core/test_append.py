@@ -16,10 +16,10 @@ from app.core.history.preparation import (
     Arrival,
     Basis,
     KeptArchive,
-    Lines,
+    LinesOfMessage,
     Origin,
     Preparation,
-    Rules,
+    PreparationRules,
     prepare,
     results_to_count,
     texts,
@@ -37,13 +37,13 @@ LONG = "a long result " * 20
 class NoReader(BookReader):
     """Of messages that were read before."""
 
-    def lines(self, placement: Placement) -> Lines:
+    def lines(self, placement: Placement) -> LinesOfMessage:
         raise AssertionError(placement)
 
 
 def basis(messages: Sequence[Message], book: Book | None = None, origin: Origin = "caller") -> Basis:
     book = book or Book(POLICY)
-    rules = Rules(recall_tools=RECALL_TOOLS, summarised_from=10, embeds=True)
+    rules = PreparationRules(recall_tools=RECALL_TOOLS, summarised_from=10, embeds=True)
     arrivals = [Arrival(draft) for draft in read(list(messages), Limits())]
     is_new = not book.rows
     return Basis(book.conversation, is_new, arrivals, origin, book.policy, "en", rules, NOW)

@@ -14,8 +14,8 @@ from app.core.model import Policy
 from app.core.window.contents import (
     CHAPTER_LINES_MAX,
     CHAPTER_SAMPLE,
-    Contents,
-    Line,
+    ContentsLine,
+    ContentsPage,
     PageEntry,
     Title,
     compose,
@@ -39,16 +39,16 @@ def topics(titles: Sequence[str]) -> list[str]:
 
 def entry(page: int, *, recalls: int = 0, recalled_at: int = 0, lines: int = 0) -> PageEntry:
     title = f"About {page}"
-    written = tuple(Line(page * 10 + i, "user", f"line {i}", 4) for i in range(lines))
+    written = tuple(ContentsLine(page * 10 + i, "user", f"line {i}", 4) for i in range(lines))
     return PageEntry(page, title, count(title), written, recalls, recalled_at)
 
 
-def contents_of(entries: Sequence[PageEntry], last_page: int, cap: int, policy: Policy = POLICY) -> Contents:
+def contents_of(entries: Sequence[PageEntry], last_page: int, cap: int, policy: Policy = POLICY) -> ContentsPage:
     titles = {page: Title(f"About {page}") for page in range(1, last_page + 1)}
     return compose(select(entries, cap, policy), last_page, titles, policy, "en", topics, count)
 
 
-def text_of(page: Contents, above: str = "") -> str:
+def text_of(page: ContentsPage, above: str = "") -> str:
     return "\n".join(dated(page.blocks, above, "en")[0])
 
 
@@ -154,7 +154,7 @@ def test_a_long_run_is_sampled_evenly_with_its_ends() -> None:
 
 
 def test_nothing_is_archived_and_nothing_is_shown() -> None:
-    assert contents_of([], last_page=0, cap=400) == Contents()
+    assert contents_of([], last_page=0, cap=400) == ContentsPage()
 
 
 entries_of = st.builds(

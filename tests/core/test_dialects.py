@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.core.dialects.compaction import opened, sealed
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.splicing import with_message
-from app.core.dialects.stored import Part, message
+from app.core.dialects.stored import StoredPart, message
 from app.core.dialects.upstream_chat import chat_messages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -66,8 +66,8 @@ def test_a_compaction_is_of_one_conversation(name: str, through: int, uid: UUID,
 
 def test_opaque_items_say_which_call_they_came_before() -> None:
     parts = [
-        Part("native", native={"id": "r1"}, dialect="responses"), Part("call", "a"),
-        Part("native", native={"id": "r2"}, dialect="responses"), Part("text", "Hm."),
+        StoredPart("native", native={"id": "r1"}, dialect="responses"), StoredPart("call", "a"),
+        StoredPart("native", native={"id": "r2"}, dialect="responses"), StoredPart("text", "Hm."),
     ]  # fmt: skip
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     said = message(parts, [call], "Hm.")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.search import grep
-from app.core.search.grep import Refused, Span
+from app.core.search.grep import MessageSpan, RefusedPattern
 
 SAFE = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\x00"), min_size=1, max_size=8)
 
@@ -65,7 +65,7 @@ def test_a_regular_expression_is_written_for_postgresql(pattern: str, expression
     ],
 )  # fmt: skip
 def test_what_could_explode_or_means_nothing_is_refused_in_both_languages(pattern: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedPattern) as refused:
         grep.pattern_of(pattern, is_regex=True)
     said = refused.value.wording()
     assert said.en.startswith("`pattern` cannot have ")
@@ -76,7 +76,7 @@ def test_what_could_explode_or_means_nothing_is_refused_in_both_languages(patter
 def test_every_text_is_read_or_refused(pattern: str) -> None:
     try:
         read = grep.pattern_of(pattern, is_regex=True)
-    except Refused:
+    except RefusedPattern:
         return
     assert read.expression is not None
     assert read.expression.count("(") >= pattern.count("(")
@@ -95,7 +95,7 @@ def test_what_contains_a_literal_passes_its_filter(literal: str, before: str, af
 
 @given(st.lists(st.integers(1, 50), max_size=8), st.integers(1, 60))
 def test_stretches_cover_every_message_once_and_none_is_too_long(lengths: list[int], size: int) -> None:
-    spans = [Span(str(number), 1, length) for number, length in enumerate(lengths)]
+    spans = [MessageSpan(str(number), 1, length) for number, length in enumerate(lengths)]
     read: list[tuple[str, int]] = []
     while spans:
         now, spans = grep.take(spans, size)
@@ -105,6 +105,6 @@ def test_stretches_cover_every_message_once_and_none_is_too_long(lengths: list[i
 
 
 def test_reading_goes_on_below_the_last_message() -> None:
-    spans = [Span("a", 1, 9), Span("b", 3, 8), Span("c", 1, 2)]
-    assert grep.below(spans, "b", 5) == [Span("b", 3, 4), Span("c", 1, 2)]
-    assert grep.below(spans, "b", 3) == [Span("c", 1, 2)]
+    spans = [MessageSpan("a", 1, 9), MessageSpan("b", 3, 8), MessageSpan("c", 1, 2)]
+    assert grep.below(spans, "b", 5) == [MessageSpan("b", 3, 4), MessageSpan("c", 1, 2)]
+    assert grep.below(spans, "b", 3) == [MessageSpan("c", 1, 2)]

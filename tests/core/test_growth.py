@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.core.window.growth import Frozen, Turn, growth
+from app.core.window.growth import Frozen, PageTurn, growth
 
-TURNS = [Turn(1, 0), Turn(2, 100), Turn(3, 250), Turn(4, 300)]
+TURNS = [PageTurn(1, 0), PageTurn(2, 100), PageTurn(3, 250), PageTurn(4, 300)]
 EPOCH = Frozen(number=7, trigger_page=3, notes=5, summary=10, contents=20, condensed=40, verbatim_from=100)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.edge.hooks import ANSWER_TOKENS_MAX, Agent, Event, Plan, answer, named, plan
+from app.core.edge.hooks import ANSWER_TOKENS_MAX, Agent, Event, HookPlan, answer, named, plan
 from app.core.messages import Limits, read
 from app.errors import Invalid
 from tests.hooks.kit import event, prompt, stop, used
@@ -95,11 +95,11 @@ def test_bad_input_names_its_field(sent: Any, field: str) -> None:
     ],
 )  # fmt: skip
 def test_nothing_is_stored_of_quires_own_output_and_of_what_says_nothing(sent: Any) -> None:
-    assert plan(of(sent)) == Plan()
+    assert plan(of(sent)) == HookPlan()
 
 
 def test_unknown_events_do_not_concern_quire() -> None:
-    assert plan(of(event("SubagentStop", last_assistant_message=7))) == Plan(is_known=False)
+    assert plan(of(event("SubagentStop", last_assistant_message=7))) == HookPlan(is_known=False)
 
 
 @pytest.mark.parametrize(("source", "reply"), [("compact", "head"), ("resume", "head"), ("clear", None), (None, None)])

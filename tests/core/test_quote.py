@@ -14,7 +14,7 @@ from app.core.model import Language, Policy
 from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.quote import Said, archive_text, memories_text, page_text, passage_line, passage_text
-from app.core.window.contents import Contents, Line, PageEntry, Title, compose, select
+from app.core.window.contents import ContentsLine, ContentsPage, PageEntry, Title, compose, select
 from app.core.window.excerpts import Excerpt, framed
 from app.core.window.head import FRAMES, SummaryLine, frame_tokens
 from app.core.window.head import compose as compose_head
@@ -105,7 +105,15 @@ def test_the_memories_in_a_quotation_are_those_that_were_found(
 @given(hostile, hostile, hostile, languages)
 def test_the_lines_of_a_head_are_those_it_was_made_of(note: str, line: str, title: str, language: Language) -> None:
     entries = [
-        PageEntry(1, title, count(title), (Line(1, "user", line, count(line)), Line(2, "tool", title, count(title))))
+        PageEntry(
+            1,
+            title,
+            count(title),
+            (
+                ContentsLine(1, "user", line, count(line)),
+                ContentsLine(2, "tool", title, count(title)),
+            ),
+        )
     ]
     cap = 10_000
     contents = compose(
@@ -171,7 +179,7 @@ def test_a_quoted_passage_has_no_frame(text: str, elsewhere: str, language: Lang
 
 @given(hostile, hostile, hostile, languages)
 def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, language: Language) -> None:
-    entry = PageEntry(1, title, count(title), (Line(1, "user", line, count(line)),))
+    entry = PageEntry(1, title, count(title), (ContentsLine(1, "user", line, count(line)),))
     cap = 10_000
     contents = compose(
         select([entry], cap, Policy()),
@@ -194,10 +202,10 @@ def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, languag
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_empty_part_of_a_head_leaves_no_heading_and_an_empty_head_no_frame(language: Language) -> None:
     frame = frame_tokens(language, count)
-    note = compose_head([SummaryLine("Be kind.", 2)], (), Contents(), language, frame)
+    note = compose_head([SummaryLine("Be kind.", 2)], (), ContentsPage(), language, frame)
     assert note.text.count("##") == 1
     assert note.tokens == frame + 5
-    empty = compose_head((), (), Contents(), language, frame)
+    empty = compose_head((), (), ContentsPage(), language, frame)
     assert (empty.text, empty.tokens) == ("", 0)
 
 

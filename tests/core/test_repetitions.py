@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.repetitions import Repeated, Told, each_once
+from app.core.search.repetitions import RepeatedStatement, Told, each_once
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,4 +35,4 @@ def test_the_newest_is_shown_where_the_best_stood(results: list[Told]) -> None:
 
 def test_a_fact_that_changed_back_is_shown_when_it_was_last_said() -> None:
     results = [told("Berlin", 1), told("Paris", 2), told("Berlin", 3)]
-    assert each_once(results) == [Repeated(2, (0,)), Repeated(1, ())]
+    assert each_once(results) == [RepeatedStatement(2, (0,)), RepeatedStatement(1, ())]

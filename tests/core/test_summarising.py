@@ -5,7 +5,17 @@ from hypothesis import strategies as st
 
 from app.core.days import DAY_TOKENS
 from app.core.window.excerpts import MARK_TOKENS, Excerpt, cut, framed, rooms, shares
-from app.core.window.summarising import LEFT_OUT, STEP, Step, chunk, due_through, fitting, lag, lines_of, next_step
+from app.core.window.summarising import (
+    LEFT_OUT,
+    STEP,
+    SummaryStep,
+    chunk,
+    due_through,
+    fitting,
+    lag,
+    lines_of,
+    next_step,
+)
 from tests.core.book import count
 
 WEIGHTS = st.lists(st.integers(0, 5000), max_size=40)
@@ -43,17 +53,17 @@ def test_a_call_takes_at_least_one_message_and_no_more_than_fit(excerpts: list[E
 
 @given(st.lists(st.integers(0, 3000), min_size=9, max_size=9), st.integers(1, 2000), st.booleans())
 def test_a_refresh_ends_after_four_calls_at_the_most(tokens: list[int], cap: int, has_old: bool) -> None:
-    taken: list[Step] = []
-    step = Step.MERGE
-    while step not in (Step.DONE, Step.CUT):
+    taken: list[SummaryStep] = []
+    step = SummaryStep.MERGE
+    while step not in (SummaryStep.DONE, SummaryStep.CUT):
         step = next_step(taken, tokens[len(taken) - 1] if taken else 0, cap, has_old=has_old)
         taken.append(step)
-    calls = [s for s in taken if s in (Step.MERGE, Step.COMPRESS, Step.COMPRESS_OLD)]
-    assert calls[0] is Step.MERGE
+    calls = [s for s in taken if s in (SummaryStep.MERGE, SummaryStep.COMPRESS, SummaryStep.COMPRESS_OLD)]
+    assert calls[0] is SummaryStep.MERGE
     assert len(calls) <= (4 if has_old else 2)
-    assert step is Step.CUT or tokens[len(calls) - 1] <= cap
+    assert step is SummaryStep.CUT or tokens[len(calls) - 1] <= cap
     if tokens[0] <= cap:
-        assert calls == [Step.MERGE], "one call in the normal case"
+        assert calls == [SummaryStep.MERGE], "one call in the normal case"
 
 
 @given(st.text(alphabet="ab. \n-*#`1.无N", max_size=300))

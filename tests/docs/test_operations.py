@@ -34,7 +34,7 @@ def folder() -> Iterator[Path]:
 def run(command: str, data_dir: Path, folder: Path) -> None:
     """As the page has it, with its places replaced by ours."""
     program = str(programs.binary("pg_dump").parent)
-    sockets = programs.Layout.under(data_dir).sockets
+    sockets = programs.DataDirectory.under(data_dir).sockets
     there = command.replace("~/.quire/postgres/cluster", str(sockets))
     done = subprocess.run(
         f'"{program}/{there}', shell=True, cwd=folder, capture_output=True, text=True, check=False, timeout=60

@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 from app.doctor import checks
-from app.doctor.checks import Asked, Check, Folder, Server, Table
+from app.doctor.checks import Check, DoctorQuestion, Folder, ServerFacts, Table
 from app.queue.depths import Depth
 
-SOUND = Server(
+SOUND = ServerFacts(
     version=180_004, role="quire_app", is_superuser=False, bypasses_rls=False, fsync="on", synchronous_commit="on",
     full_page_writes="on", encoding="UTF8", is_replica=False, connections_max=100, vector="0.8.5",
     vector_available="0.8.5", skew_seconds=0.01,
@@ -20,7 +20,7 @@ SOUND = Server(
 FOLDER = Folder("/data", exists=True, is_writable=True, is_open_to_all=False, free_bytes=1 << 40)
 
 
-def of_server(server: Server) -> dict[str, str]:
+def of_server(server: ServerFacts) -> dict[str, str]:
     found = (
         checks.version(server), checks.role(server), checks.durability(server), checks.vector(server),
         checks.clock(server), checks.connections(server, 8),
@@ -88,13 +88,13 @@ def test_unclaimed_work_is_a_warning_with_age_and_error() -> None:
 def test_a_model_that_refuses_us_fails_and_one_that_is_away_is_a_warning() -> None:
     assert checks.chat(None).state == checks.embeddings(None, None).state == "ok"
     for judged in (checks.chat, lambda asked: checks.embeddings(asked, None)):
-        assert judged(Asked("m", 0.2, 3)).state == "ok"
-        assert judged(Asked("m", error="no answer")).state == "warn"
-        assert judged(Asked("m", error="401", is_refusal=True)).state == "fail"
+        assert judged(DoctorQuestion("m", 0.2, 3)).state == "ok"
+        assert judged(DoctorQuestion("m", error="no answer")).state == "warn"
+        assert judged(DoctorQuestion("m", error="401", is_refusal=True)).state == "fail"
 
 
 def test_vectors_of_another_model_or_width_are_recomputed() -> None:
-    asked = Asked("m", 0.2, 384)
+    asked = DoctorQuestion("m", 0.2, 384)
     assert checks.embeddings(asked, ("m", 384)).state == "ok"
     assert checks.embeddings(asked, ("m", 768)).state == checks.embeddings(asked, ("n", 384)).state == "warn"
 

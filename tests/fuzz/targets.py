@@ -34,7 +34,7 @@ from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.items import items_of, messages_of
-from app.core.dialects.question import Asked, Question, Writer
+from app.core.dialects.question import Question, UpstreamRequest, Writer
 from app.core.dialects.splicing import LISTS, with_message
 from app.core.dialects.stored import message
 from app.core.edge.importers import MEMORIES, SOURCES, lines, memory_lines
@@ -104,7 +104,7 @@ def responses_events(data: bytes) -> None:
     _answer(data, upstream_responses.ASKED)
 
 
-def _answer(data: bytes, asked: Asked) -> None:
+def _answer(data: bytes, asked: UpstreamRequest) -> None:
     """A model's answer, streamed: what the reader takes is written in each dialect and stored as a message."""
     deltas, reader = Deltas(("recall_page",), ("look",)), asked.reader()
     writers = _writers()

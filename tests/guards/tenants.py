@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from app.core.dialects.usage import Usage
+from app.core.dialects.usage import ModelUsage
 from app.core.messages import Limits, read
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
@@ -54,7 +54,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
     async with made.database.begin(tenant) as tx:
-        sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, Usage(1000, 900, 20))
+        sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await notes.insert(tx, "c", uuid7(), f"note of {tenant}", 9)
         await learn(tx, "c")
@@ -77,7 +77,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     place = (conversation, found.uid, found.totals.generation)
     assert (await page_index.index(tx, *place, index, [text]))[1]
     await notes.find_more(tx, conversation, 1, [(uuid7(), 1, text, 9)], [])
-    assert await summaries.insert(tx, conversation, summaries.Summary(1, 4, text, 9, "m"), 1)
+    assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
 
 
 async def fill(

@@ -10,7 +10,7 @@ from app.services.memory import grepping
 from app.services.memory.grepping import GrepRequest
 from app.settings import Settings
 from app.store import grep
-from app.store.grep import TooSlow
+from app.store.grep import GrepTooSlow
 from app.text.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, runtime
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_pattern_that_takes_too_long_is_stopped_in_the_database(database: Database) -> None:
     pattern = grepping.pattern_of("(a{0,255}b?){0,39}c", is_regex=True)
-    with pytest.raises(TooSlow):
+    with pytest.raises(GrepTooSlow):
         async with database.snapshot(ANN) as tx:
             await grep.limit(tx, 0.001)
             await grep.matches(tx, ["ab" * 50_000] * 20, pattern)

@@ -343,7 +343,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
 
 async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
     async with made.database.begin(BOB) as tx:
-        [archive] = await archives.browse(as_tenant(tx, BOB), archives.Filter("c"), limit=10)
+        [archive] = await archives.browse(as_tenant(tx, BOB), archives.ArchiveFilter("c"), limit=10)
         [passage, *_] = await tx.connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
         [note, *_] = await notes.browse(as_tenant(tx, BOB), "c")
         wanted = [(archive["id"], passage["start"], 10)]

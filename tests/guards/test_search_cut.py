@@ -12,7 +12,7 @@ from app.ids import uuid7
 from app.postgres.database import Database
 from app.store import embeddings, memories
 from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
-from app.store.memories import Filter, Hits, Meaning, Named, Part, Scoring
+from app.store.memories import Hits, Meaning, Named, PassageFilter, QueryPart, Scoring
 from app.store.search_statement import RECENT
 from app.text import bm25
 from tests.guards.tenants import ANN
@@ -39,7 +39,7 @@ SCORINGS = {
     "words and meaning": Scoring(TEA, MEANING),
     "meaning": Scoring(TEA, MEANING, only_meaning=True),
     "a vector alone": Scoring((), MEANING),
-    "parts": Scoring(TEA, MEANING, parts=[Part(bm25.query("lake"), embeddings.literal(vector(Random("part"))))]),
+    "parts": Scoring(TEA, MEANING, parts=[QueryPart(bm25.query("lake"), embeddings.literal(vector(Random("part"))))]),
     "a speaker": Scoring(TEA, MEANING, named=Named(bm25.speakers("Ann"))),
     "words": Scoring(TEA),
 }
@@ -67,7 +67,7 @@ async def remember(superuser: asyncpg.Connection, hidden: int) -> None:
     )  # fmt: skip
 
 
-async def found(database: Database, scoring: Scoring, where: Filter, limit: int) -> Hits:
+async def found(database: Database, scoring: Scoring, where: PassageFilter, limit: int) -> Hits:
     async with database.search_snapshot(ANN) as tx:
         return await memories.search(tx, OWNER, scoring, where, limit=limit)
 
@@ -79,7 +79,12 @@ async def test_the_best_are_the_same_with_and_without_the_cut(
     assert LOOKED_AT + LOOKED_AT_EACH * FEW < RECENT < LOOKED_AT + LOOKED_AT_EACH * MANY, "only the first is cut"
     await remember(superuser, hidden)
     for name, scoring in SCORINGS.items():
-        for where in (Filter(), Filter(sensitive=True), Filter(keywords=bm25.query("tea")), Filter(types=["fact"])):
+        for where in (
+            PassageFilter(),
+            PassageFilter(sensitive=True),
+            PassageFilter(keywords=bm25.query("tea")),
+            PassageFilter(types=["fact"]),
+        ):
             whole = await found(database, scoring, where, MANY)
             cut = await found(database, scoring, where, FEW)
             assert len(whole.hits) == (0 if where.types else MANY), (name, where)
@@ -92,7 +97,7 @@ async def test_memories_of_no_conversation_are_not_found_in_one(
 ) -> None:
     await remember(superuser, 0)
     await superuser.execute("UPDATE memories SET conversation_uid = NULL, type = 'fact' WHERE owner = $1", OWNER)
-    whole = await found(database, SCORINGS["words and meaning"], Filter(), FEW)
-    one = await found(database, SCORINGS["words and meaning"], replace(Filter(), conversation_uid=OWNER), FEW)
+    whole = await found(database, SCORINGS["words and meaning"], PassageFilter(), FEW)
+    one = await found(database, SCORINGS["words and meaning"], replace(PassageFilter(), conversation_uid=OWNER), FEW)
     assert len(whole.hits) == FEW
     assert one.hits == []

@@ -15,7 +15,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import ReadTx, Tx
 from app.store import embeddings, memories
 from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
-from app.store.memories import Filter, Meaning, Scoring
+from app.store.memories import Meaning, PassageFilter, Scoring
 from app.store.search_statement import statement
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
@@ -126,7 +126,7 @@ async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: ReadTx) 
     terms = bm25.query("green tea")
     for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
         hits, total, *_ = await memories.search(
-            tx, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), Filter(score_min=-1e9), limit=100
+            tx, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), PassageFilter(score_min=-1e9), limit=100
         )
         assert total == len(hits) == SMALL
         assert {hit.id for hit in hits} == own

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from app.providers import ProviderError, RefusedCaller, RefusedInput, Reply, TemporaryError, ToolCall, UnusableReply
+from app.providers import (
+    ModelToolCall,
+    ProviderError,
+    RefusedCaller,
+    RefusedInput,
+    Reply,
+    TemporaryError,
+    UnusableReply,
+)
 from app.providers.calls import Clock
 from app.providers.model_api import ModelApi
 from app.providers.openai_chat import OpenAIChat
@@ -48,7 +56,7 @@ async def test_tools_are_offered_and_calls_returned(chat: OpenAIChat, api: FakeO
     )
     tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
     reply = await say(chat, tools=[tool])
-    assert reply.tool_calls == (ToolCall("c1", "search", '{"query": "x"}'),)
+    assert reply.tool_calls == (ModelToolCall("c1", "search", '{"query": "x"}'),)
     assert reply.text == ""
     assert api.chat.requests[0].body["tools"] == [tool]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.providers import ProviderError, Reply, ToolCall, UnusableReply
+from app.providers import ModelToolCall, ProviderError, Reply, UnusableReply
 from app.providers.replies import prompt_tokens, reply_of, without_thoughts
 
 
@@ -36,7 +36,7 @@ def test_the_text_is_what_was_said_not_what_was_thought(content: object, text: s
 def test_arguments_that_come_as_an_object_are_written_as_json() -> None:
     function = {"name": "search", "arguments": {"query": "词"}}
     reply = read({"tool_calls": [{"id": "1", "function": function}, {"id": "2", "function": {"name": "end"}}]})
-    assert reply.tool_calls == (ToolCall("1", "search", '{"query": "词"}'), ToolCall("2", "end", "{}"))
+    assert reply.tool_calls == (ModelToolCall("1", "search", '{"query": "词"}'), ModelToolCall("2", "end", "{}"))
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def raised(error: Exception) -> Exception:
     return caught.value
 
 
-@pytest.mark.parametrize("form", [logs.Lines(), logs.JsonLines()])
+@pytest.mark.parametrize("form", [logs.LogLines(), logs.JsonLines()])
 def test_logs_locate_errors_without_quoting_content(form: logging.Formatter) -> None:
     said = form.format(record(raised(ValueError("the second secret"))))
     assert "ValueError" in said
@@ -109,5 +109,5 @@ def test_json_logs_have_one_object_per_line_with_context() -> None:
     assert "\n" not in said
     found = json.loads(said)
     assert (found["message"], found["level"], found["job_id"], found["tenant"]) == ("job 7", "warning", "1", "2")
-    assert " job_id=1 tenant=2" in logs.Lines().format(record())
+    assert " job_id=1 tenant=2" in logs.LogLines().format(record())
     logs.bind()

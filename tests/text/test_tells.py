@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.window import head_summary
-from app.core.window.contents import Line
-from app.core.window.head_summary import Reader, Tells
+from app.core.window.contents import ContentsLine
+from app.core.window.head_summary import HeadReader, Tells
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, result_line
 from app.extractive.subjects import subjects
@@ -16,7 +16,7 @@ from app.extractive.summary import pick_lines
 from app.extractive.tells import tells
 from app.text.language import sentences
 
-READER = Reader(len, pick_lines, subjects, sentences, tells)
+READER = HeadReader(len, pick_lines, subjects, sentences, tells)
 ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z]{2,8}", fullmatch=True), st.text(max_size=30), max_size=4)
 SENTENCES = st.lists(
     st.sampled_from(
@@ -80,7 +80,7 @@ def test_what_a_line_tells(role: str, line: str, told: Tells) -> None:
 
 @given(SENTENCES, st.integers(30, 400))
 def test_a_summary_is_made_of_whole_sentences_and_else_of_their_beginnings(said: list[str], room: int) -> None:
-    lines = [Line(seq, "user", message_line("user", text), len(text)) for seq, text in enumerate(said, 1)]
+    lines = [ContentsLine(seq, "user", message_line("user", text), len(text)) for seq, text in enumerate(said, 1)]
     found = [line.text for line in head_summary.extracted({1: lines}, {}, room, READER)]
 
     assert all(

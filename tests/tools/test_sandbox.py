@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from app.recall import sandbox
-from app.recall.sandbox import INTERPRETER, Limits, Outcome, Reply
+from app.recall.sandbox import INTERPRETER, Outcome, Reply, SandboxLimits
 
-SMALL = Limits(seconds=20, cpu_seconds=1, steps=1_000_000, memory_bytes=192 * 1024 * 1024, result_bytes=10_000)
+SMALL = SandboxLimits(seconds=20, cpu_seconds=1, steps=1_000_000, memory_bytes=192 * 1024 * 1024, result_bytes=10_000)
 pytestmark = pytest.mark.anyio
 
 
@@ -25,7 +25,7 @@ async def echo(name: str, positional: list[Any], named: dict[str, Any]) -> Reply
     return {"value": {"name": name, "positional": positional, "named": named}}
 
 
-async def run(code: str, limits: Limits = SMALL) -> Outcome:
+async def run(code: str, limits: SandboxLimits = SMALL) -> Outcome:
     return await sandbox.run(code, ["look"], echo, limits)
 
 

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMembers:
     """The members that a route accepts, in its query and its path."""
 
     query: frozenset[str]
@@ -33,14 +33,14 @@ class Known:
     """Members of the query or the path that are whole numbers."""
 
 
-_BY_ENDPOINT: dict[Any, Known] = {}
+_BY_ENDPOINT: dict[Any, KnownMembers] = {}
 """What routes take, by their endpoint: there are as many as routes."""
 
 
 def check(request: Request) -> None:
     """Check the query and the numbers of a request. Raises Invalid."""
     route = request.scope.get("route")
-    if not isinstance(getattr(route, "known", route), Known | APIRoute):
+    if not isinstance(getattr(route, "known", route), KnownMembers | APIRoute):
         return
     known = _known(route)
     if not (request.scope["query_string"] or known.numbers) or request.scope["path"].startswith(FOREIGN):
@@ -56,22 +56,22 @@ def check(request: Request) -> None:
         raise errors.Invalid(errors=found)
 
 
-def _known(route: Any) -> Known:
-    if isinstance(own := getattr(route, "known", None), Known):
+def _known(route: Any) -> KnownMembers:
+    if isinstance(own := getattr(route, "known", None), KnownMembers):
         return own
     if (found := _BY_ENDPOINT.get(route.endpoint)) is None:
         found = _BY_ENDPOINT[route.endpoint] = of_route(route)
     return found
 
 
-def of_route(route: APIRoute) -> Known:
+def of_route(route: APIRoute) -> KnownMembers:
     """Return what a route declares: as parameters, or in its part of the OpenAPI document."""
     declared = list(_declared(route.dependant))
     shown = (route.openapi_extra or {}).get("parameters", ())
     query = {p["name"]: "integer" in str(p["schema"]) for p in shown if p["in"] == "query"}
     query |= {field.alias: _is_number(field) for kind, field in declared if kind == "query"}
     paths = {field.alias for kind, field in declared if kind == "path" and _is_number(field)}
-    return Known(frozenset(query), frozenset(name for name, number in query.items() if number) | paths)
+    return KnownMembers(frozenset(query), frozenset(name for name, number in query.items() if number) | paths)
 
 
 def _declared(dependant: Dependant) -> Iterator[tuple[str, Any]]:

@@ -52,7 +52,7 @@ class ConversationCreate(ConversationChange):
     user_id: str | None = None
 
 
-class Conversation(BaseModel):
+class ConversationResponse(BaseModel):
     """A conversation."""
 
     id: str
@@ -94,20 +94,20 @@ class ConversationList(BaseModel):
     next_cursor: str | None
 
 
-class Erased(BaseModel):
+class ErasureResponse(BaseModel):
     """Deleted rows per table."""
 
     id: str
     erased: dict[str, int]
 
 
-class MessageErased(Erased):
+class MessageErased(ErasureResponse):
     """An erased message; ``id`` is the conversation's."""
 
     seq: int
 
 
-class PageErased(Erased):
+class PageErased(ErasureResponse):
     """An erased page; ``id`` is the conversation's."""
 
     page: int

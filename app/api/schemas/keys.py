@@ -38,7 +38,7 @@ class Key(BaseModel):
     last_used_at: datetime | None = Field(description="rounded to a minute")
 
 
-class NewKey(Key):
+class NewKeyRequest(Key):
     key: str | None = Field(description="the full key; null in the response to a repeated request")
 
 

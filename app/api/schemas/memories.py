@@ -62,7 +62,7 @@ class KeywordsBody(RequestModel):
     )
 
 
-class Keyword(BaseModel):
+class KeywordResponse(BaseModel):
     keyword: str
     type: Literal["number", "identifier", "name", "phrase", "word"]
     weight: float = Field(description="0 to 1, relative to the best")
@@ -70,7 +70,7 @@ class Keyword(BaseModel):
 
 class Keywords(BaseModel):
     keywords: list[str] = Field(description="best first")
-    weighted: list[Keyword] = Field(description="the same with type and weight")
+    weighted: list[KeywordResponse] = Field(description="the same with type and weight")
 
 
 class SearchBody(Narrowed):

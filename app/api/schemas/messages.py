@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.api.http.body import RequestModel
-from app.api.schemas.windows import Context, WarningItem
+from app.api.schemas.windows import ContextResponse, WarningItem
 from app.core import calibration
 from app.core.window.budget import BUDGET_MAX
 
@@ -42,7 +42,7 @@ SentMessage = Annotated[Any, WithJsonSchema(_MESSAGE)]
 """Validated by `core.messages`, whose errors are more exact; described here for generated clients."""
 
 
-class ReportedUsage(RequestModel):
+class UsageReport(RequestModel):
     """Prompt tokens that a model's API counted for a window."""
 
     window_tokens: int = Field(ge=1, le=BUDGET_MAX, description="the window's `usage.total`")
@@ -58,7 +58,7 @@ class AppendBody(RequestModel):
     messages: list[SentMessage] = Field(description="1 to 1000 messages; all or none are stored")
     user_id: str | None = Field(None, description="the conversation's user; creates a new conversation")
     system: str | None = Field(None, max_length=1_000_000)
-    reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
+    reported_usage: UsageReport | None = Field(None, description=REPORTED)
 
 
 class SyncBody(RequestModel):
@@ -72,7 +72,7 @@ class SyncBody(RequestModel):
     on_fork: Literal["error", "append"] = Field(
         "error", description="what to do if the list contradicts what is stored"
     )
-    reported_usage: ReportedUsage | None = Field(None, description=REPORTED)
+    reported_usage: UsageReport | None = Field(None, description=REPORTED)
 
 
 class Stored(BaseModel):
@@ -118,7 +118,7 @@ class Appended(BaseModel):
     page: int
     epoch: int
     warnings: list[WarningItem] = []
-    context: Context | None = None
+    context: ContextResponse | None = None
 
 
 class Synced(BaseModel):
@@ -129,4 +129,4 @@ class Synced(BaseModel):
     page: int
     epoch: int
     warnings: list[WarningItem] = []
-    context: Context | None = None
+    context: ContextResponse | None = None

@@ -34,7 +34,7 @@ class ChapterItem(BaseModel):
     line: str
 
 
-class Contents(BaseModel):
+class ContentsResponse(BaseModel):
     text: str
     tokens: int
     entries: list[ContentsEntry]
@@ -57,7 +57,7 @@ class PageList(BaseModel):
     next_cursor: str | None
 
 
-class Page(BaseModel):
+class PageResponse(BaseModel):
     """A page in full."""
 
     page: int
@@ -79,7 +79,7 @@ class SummaryVersion(BaseModel):
     created_at: datetime
 
 
-class Summary(BaseModel):
+class SummaryResponse(BaseModel):
     """The newest summary, one sentence per line."""
 
     text: str
@@ -99,7 +99,7 @@ class NoteBody(RequestModel):
     text: str = Field(min_length=1, max_length=NOTE_MAX)
 
 
-class Note(BaseModel):
+class NoteResponse(BaseModel):
     id: UUID
     text: str
     tokens: int
@@ -110,16 +110,16 @@ class Note(BaseModel):
 
 
 class NoteList(BaseModel):
-    items: list[Note]
+    items: list[NoteResponse]
     next_cursor: str | None
 
 
-class Topic(BaseModel):
+class TopicResponse(BaseModel):
     topic: str
     mention_count: int
     last_page: int
 
 
 class TopicList(BaseModel):
-    items: list[Topic]
+    items: list[TopicResponse]
     next_cursor: str | None

@@ -27,7 +27,7 @@ class ChatBody(RequestModel):
     tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
 
 
-class ProxiedRequest(BaseModel):
+class ProxiedRequestResponse(BaseModel):
     """A request through the proxy, with all calls of the model that its answer took."""
 
     id: UUID
@@ -49,7 +49,7 @@ class ProxiedRequest(BaseModel):
 
 
 class ProxiedRequestList(BaseModel):
-    items: list[ProxiedRequest] = Field(description="newest first")
+    items: list[ProxiedRequestResponse] = Field(description="newest first")
     next_cursor: str | None
 
 
@@ -183,7 +183,7 @@ class ConversationObject(BaseModel):
     metadata: dict[str, Any]
 
 
-class ConversationItem(BaseModel):
+class OpenAIConversationItem(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     id: str

@@ -48,7 +48,7 @@ class Sections(BaseModel):
     tail: int
 
 
-class Usage(BaseModel):
+class LedgerResponse(BaseModel):
     budget: int = Field(description="in the model's tokens; all other figures are in Quire's")
     token_percent: int = Field(description="the model's tokens per 100 of Quire's")
     total: int
@@ -76,7 +76,7 @@ class WarningItem(BaseModel):
     detail: str
 
 
-class Context(BaseModel):
+class ContextResponse(BaseModel):
     """The assembled window."""
 
     conversation_id: str
@@ -84,7 +84,7 @@ class Context(BaseModel):
     messages: list[dict[str, Any]]
     system: str | None
     tools: list[dict[str, Any]]
-    usage: Usage
+    usage: LedgerResponse
     epoch: int
     prefix_hash: str
     stable_messages: int

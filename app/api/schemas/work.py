@@ -16,7 +16,7 @@ class ArchivedResult(BaseModel):
     length: int
 
 
-class Spent(BaseModel):
+class SpendingResponse(BaseModel):
     """Model usage."""
 
     calls: int
@@ -32,7 +32,7 @@ class WorkNumbers(BaseModel):
     dead: int = Field(description="jobs that failed permanently; see GET /jobs")
     unindexed: int = Field(description="closed pages, long texts and memories that are not indexed yet")
     oldest_pending_seconds: float | None = Field(description="age of the oldest pending job")
-    spent: dict[str, Spent] = Field(description="model usage by kind of work")
+    spent: dict[str, SpendingResponse] = Field(description="model usage by kind of work")
 
 
 class LaneNumbers(BaseModel):
@@ -61,7 +61,7 @@ class Job(BaseModel):
     failed_at: datetime | None
 
 
-class Jobs(WorkNumbers):
+class JobsResponse(WorkNumbers):
     """All background work and its dead letters."""
 
     unindexed_at_least: bool = Field(description="true if `unindexed` is a lower bound")

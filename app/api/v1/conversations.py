@@ -32,7 +32,7 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.proxy import conversing
-from app.services.proxy.conversing import Wanted, conversation_of
+from app.services.proxy.conversing import WantedItems, conversation_of
 from app.store import conversations
 from app.store.conversations import NewConversation
 
@@ -163,11 +163,11 @@ async def list_conversation_items(
 ) -> Response:  # fmt: skip
     """List a conversation's items. Deleted ones, and Quire's own recalls, are left out."""
     found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
-    page = await conversing.page(runtime, caller, found, Wanted(limit, newest_first=order == "desc", after=after))
+    page = await conversing.page(runtime, caller, found, WantedItems(limit, newest_first=order == "desc", after=after))
     return _listed(page.items, has_more=page.has_more)
 
 
-@router.get(f"{PATH}/items/{{item_id}}", response_model=schemas.ConversationItem)
+@router.get(f"{PATH}/items/{{item_id}}", response_model=schemas.OpenAIConversationItem)
 async def get_conversation_item(
     caller: Reader, runtime: Wired, conversation_id: ConversationId, item_id: ItemId, user: User,
     _include: Annotated[list[str] | None, Query(alias="include[]", description="has no effect")] = None,

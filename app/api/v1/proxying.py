@@ -23,7 +23,7 @@ from app.core.dialects.question import Event, Question
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Proxying
 from app.core.window.budget import BUDGET_MAX
-from app.inflight import Turn
+from app.inflight import Answering
 from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
@@ -149,7 +149,7 @@ def streamed(events: Sequence[Event]) -> Response:
     return Response(b"".join(map(sent, events)), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-async def _events(question: Question, turn: Turn) -> AsyncIterator[bytes]:
+async def _events(question: Question, turn: Answering) -> AsyncIterator[bytes]:
     """Yield the answer as it comes. Its end is sent only after the answer is stored."""
     try:
         async for part in turn.read():

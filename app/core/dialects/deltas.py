@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.dialects.proxy import PAUSE, added, sound_calls
-from app.core.dialects.stored import Part
+from app.core.dialects.stored import StoredPart
 
 Chunk = dict[str, Any]
 REASONS = ("native_finish_reason", "stop_sequence")
@@ -44,7 +44,7 @@ class Deltas:
     """This round's; None until its end has arrived."""
     usage: dict[str, Any] | None = None
     """Of all rounds."""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[StoredPart] = field(default_factory=list)
     """Of this round, in their order."""
     earlier: str = ""
     """The text of the rounds before."""
@@ -124,7 +124,7 @@ class Deltas:
             self.text += content
             self._add_text(content)
         if isinstance(native := delta.get("native"), Mapping) and "part" in native:
-            self.parts.append(Part("native", native=native["part"], dialect=native["dialect"]))
+            self.parts.append(StoredPart("native", native=native["part"], dialect=native["dialect"]))
         if isinstance(delta.get("refusal"), str):
             self.refusal += delta["refusal"]
         if calls:
@@ -136,7 +136,7 @@ class Deltas:
 
     def _add_text(self, text: str) -> None:
         if not self.parts or self.parts[-1].kind != "text":
-            self.parts.append(Part("text"))
+            self.parts.append(StoredPart("text"))
         self.parts[-1].text += text
 
     def _role(self, delta: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class Deltas:
                 for earlier in self._calls.values():
                     found += self._decide(earlier)
                 self._calls[index] = self._new(part)
-                self.parts.append(Part("call", self._calls[index].id))
+                self.parts.append(StoredPart("call", self._calls[index].id))
             found += self._grow(self._calls[index], part)
         return found
 

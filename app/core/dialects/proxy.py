@@ -185,7 +185,7 @@ def _only_results(message: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class CallsOfAnswer:
     """An answer's calls, each in OpenAI form."""
 
     inner: list[dict[str, Any]]
@@ -194,12 +194,14 @@ class Calls:
     """The client's."""
 
 
-def whose(calls: Sequence[dict[str, Any]], recall_tools: Collection[str], client_tools: Collection[str]) -> Calls:
+def whose(
+    calls: Sequence[dict[str, Any]], recall_tools: Collection[str], client_tools: Collection[str]
+) -> CallsOfAnswer:
     def is_inner(call: Mapping[str, Any]) -> bool:
         name = call["function"]["name"]
         return name in recall_tools and name not in client_tools
 
-    return Calls([c for c in calls if is_inner(c)], [c for c in calls if not is_inner(c)])
+    return CallsOfAnswer([c for c in calls if is_inner(c)], [c for c in calls if not is_inner(c)])
 
 
 def sound_calls(calls: object) -> list[dict[str, Any]]:

@@ -41,7 +41,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownToClient:
     """The window for the model, with its tools."""
 
     messages: list[Json]
@@ -53,14 +53,14 @@ class Shown:
     """False: the tools are there because the messages have calls of them, and are not to be called."""
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Reads the events of an API's stream as chunks of Chat Completions."""
 
     def feed(self, event: Mapping[str, Any]) -> list[Json]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UpstreamRequest:
     """Calls of the model's API in its dialect."""
 
     dialect: Dialect
@@ -68,9 +68,9 @@ class Asked:
     window: Format
     tools: Callable[[Question], list[Json]]
     """The client's tools in the API's form."""
-    request: Callable[[Question, Shown], Json]
+    request: Callable[[Question, ShownToClient], Json]
     """The body of a request whose answer is streamed."""
-    reader: Callable[[], Reader]
+    reader: Callable[[], AnswerReader]
     events: Callable[[Mapping[str, Any]], list[Json]]
     """The events of an answer that came in one piece."""
 

@@ -17,7 +17,7 @@ from app.core.dialects.question import Dialect, Json
 
 
 @dataclass
-class Part:
+class StoredPart:
     """A piece of an answer: its text so far, the id of a call, or a part that only one dialect has."""
 
     kind: Literal["text", "call", "native"]
@@ -27,7 +27,9 @@ class Part:
     dialect: Dialect = "chat"
 
 
-def message(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]], text: str | None, earlier: str = "") -> Json:
+def message(
+    parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], text: str | None, earlier: str = ""
+) -> Json:
     """Return a model's output of one call, with some of its calls.
 
     ``text`` is the whole answer's, whose beginning ``earlier`` is not in the parts; None: it is stored with a later
@@ -45,7 +47,7 @@ def message(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]], text: str
     return said
 
 
-def _blocks(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]], earlier: str | None) -> list[Json]:
+def _blocks(parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], earlier: str | None) -> list[Json]:
     by_id = {call["id"]: call["function"] for call in calls}
     blocks: list[Json] = [{"type": "text", "text": earlier}] if earlier and earlier.strip() else []
     for part in parts:
@@ -60,7 +62,7 @@ def _blocks(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]], earlier: 
     return blocks
 
 
-def _items(parts: Sequence[Part], calls: Sequence[Mapping[str, Any]]) -> list[Json]:
+def _items(parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]]) -> list[Json]:
     ids = {call["id"] for call in calls}
     found: list[Json] = []
     waiting: list[Json] = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.core.dialects.items import CUSTOM
-from app.core.dialects.question import Asked, Json, Question, Shown
+from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest
 
 UNREADABLE = frozenset({"reasoning", "thinking", "redacted_thinking", "compaction"})
 HOSTED = frozenset({"tool_use_id", "input"})
@@ -17,7 +17,7 @@ def tools(question: Question) -> list[Json]:
     return list(question.tools)
 
 
-def request(question: Question, shown: Shown) -> Json:
+def request(question: Question, shown: ShownToClient) -> Json:
     """Return the body of a request. Clients of other dialects are told the usage, so theirs asks for it."""
     usage = {} if question.dialect == "chat" else {"stream": True, "stream_options": {"include_usage": True}}
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
@@ -136,4 +136,4 @@ def events(whole: Mapping[str, Any]) -> list[Json]:
     return [{**whole, "choices": [{**choice, "delta": delta}]}]
 
 
-ASKED = Asked("chat", "/chat/completions", "openai", tools, request, ChatReader, events)
+ASKED = UpstreamRequest("chat", "/chat/completions", "openai", tools, request, ChatReader, events)

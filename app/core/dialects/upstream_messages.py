@@ -12,7 +12,7 @@ from typing import Any
 
 from app.core.canonical import dumps
 from app.core.dialects.inbound_messages import arguments_of, grow
-from app.core.dialects.question import Asked, Json, Question, Shown, function_name
+from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
 
 ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
@@ -44,7 +44,7 @@ def _tool(function: Mapping[str, Any]) -> Json:
     return {name: value for name, value in tool.items() if value is not None}
 
 
-def request(question: Question, shown: Shown) -> Json:
+def request(question: Question, shown: ShownToClient) -> Json:
     """Return the body of a request."""
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
@@ -257,4 +257,4 @@ def events(whole: Mapping[str, Any]) -> list[Json]:
     return [*found, {"type": "message_delta", "delta": end, "usage": whole.get("usage")}]
 
 
-ASKED = Asked("messages", "/messages", "anthropic", tools, request, MessagesReader, events)
+ASKED = UpstreamRequest("messages", "/messages", "anthropic", tools, request, MessagesReader, events)

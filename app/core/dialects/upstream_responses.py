@@ -11,7 +11,7 @@ from typing import Any
 
 from app.core.dialects.inbound_responses import custom_names
 from app.core.dialects.items import items_of, wrapped
-from app.core.dialects.question import Asked, Json, Question, Shown, function_name
+from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
 
 MOVED = frozenset({"input", "instructions", "tools", "previous_response_id", "conversation", "context_management"})
 ENCRYPTED = "reasoning.encrypted_content"
@@ -26,7 +26,7 @@ def tools(question: Question) -> list[Json]:
     return list(question.tools)
 
 
-def request(question: Question, shown: Shown) -> Json:
+def request(question: Question, shown: ShownToClient) -> Json:
     """Return the body of a request."""
     if question.dialect == "responses":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
@@ -209,4 +209,4 @@ def events(whole: Mapping[str, Any]) -> list[Json]:
     return [*found, {"type": f"response.{whole['status']}", "response": whole}]
 
 
-ASKED = Asked("responses", "/responses", "openai", tools, request, ResponsesReader, events)
+ASKED = UpstreamRequest("responses", "/responses", "openai", tools, request, ResponsesReader, events)

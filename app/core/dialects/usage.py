@@ -15,7 +15,7 @@ ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ModelUsage:
     """Tokens of an answer, over all calls of the model that it took."""
 
     prompt_tokens: int
@@ -24,14 +24,14 @@ class Usage:
     completion_tokens: int
 
     @staticmethod
-    def read(reported: Mapping[str, Any] | None) -> Usage | None:
+    def read(reported: Mapping[str, Any] | None) -> ModelUsage | None:
         """Read what an API reported in the words of Chat Completions; None without the number of prompt tokens."""
         if reported is None or type(reported.get("prompt_tokens")) is not int:
             return None
         details = reported.get("prompt_tokens_details")
         cached = _tokens(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
         prompt = _tokens(reported["prompt_tokens"])
-        return Usage(prompt, min(cached, prompt), _tokens(reported.get("completion_tokens")))
+        return ModelUsage(prompt, min(cached, prompt), _tokens(reported.get("completion_tokens")))
 
 
 def _tokens(value: object) -> int:
@@ -47,7 +47,7 @@ class Price:
     cached_input: float | None = None
     """None: that of other input."""
 
-    def cost(self, usage: Usage) -> float:
+    def cost(self, usage: ModelUsage) -> float:
         """Return the US dollars that an answer costs."""
         cached = self.input if self.cached_input is None else self.cached_input
         fresh = usage.prompt_tokens - usage.cached_tokens
@@ -71,7 +71,7 @@ class Prices:
             raise ValueError("it must be a JSON object of prices by model; `*` stands for all others")  # noqa: TRY004
         return Prices({model: _price(model, given) for model, given in found.items()})
 
-    def cost(self, model: str, usage: Usage | None) -> float | None:
+    def cost(self, model: str, usage: ModelUsage | None) -> float | None:
         """Return the US dollars that an answer costs; None where the tokens or the price are not known.
 
         A model without a price of its own has that of the longest name that its name begins with, as `gpt-5` for

@@ -54,7 +54,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class HookPlan:
     """The decision on an event."""
 
     is_known: bool = True
@@ -69,7 +69,7 @@ class Plan:
     query: str = ""
 
 
-def plan(event: Event) -> Plan:
+def plan(event: Event) -> HookPlan:
     """Decide what to store of an event and what to answer. Raises Invalid, which names the field."""
     match event.name:
         case "UserPromptSubmit":
@@ -80,36 +80,36 @@ def plan(event: Event) -> Plan:
             return _of_stop(event)
         case "SessionStart":
             starts_anew = event.data.get("source") not in ("compact", "resume")
-            return Plan(reply=None if starts_anew else "head")
+            return HookPlan(reply=None if starts_anew else "head")
         case "PreCompact" | "SessionEnd":
-            return Plan()
+            return HookPlan()
         case _:
-            return Plan(is_known=False)
+            return HookPlan(is_known=False)
 
 
-def _of_prompt(event: Event) -> Plan:
+def _of_prompt(event: Event) -> HookPlan:
     prompt = _text(event, "prompt")
     if not prompt.strip():
-        return Plan()
+        return HookPlan()
     query = prompt[:QUERY_CHARACTERS_MAX]
     return _storing(event, [{"role": "user", "content": prompt}], prompt, reply="recall", query=query)
 
 
-def _of_stop(event: Event) -> Plan:
+def _of_stop(event: Event) -> HookPlan:
     """Plan to store the agent's answer; older versions do not send it."""
     if event.data.get("last_assistant_message") is None:
-        return Plan()
+        return HookPlan()
     said = _text(event, "last_assistant_message")
-    return _storing(event, [{"role": "assistant", "content": said}], said) if said.strip() else Plan()
+    return _storing(event, [{"role": "assistant", "content": said}], said) if said.strip() else HookPlan()
 
 
-def _of_tool(event: Event) -> Plan:
+def _of_tool(event: Event) -> HookPlan:
     """Plan to store a call with its result, so that neither is ever there alone."""
     name = _name(event, "tool_name")
     if "tool_response" not in event.data:
         raise Invalid(errors=[{"loc": ["body", "tool_response"], "msg": "is required"}])
     if name.startswith(OWN_TOOLS):
-        return Plan()
+        return HookPlan()
     given, result = event.data.get("tool_input"), _result(event.data["tool_response"])
     arguments = dumps(given if isinstance(given, dict) else {} if given is None else {"input": given})
     content = [name, arguments, result]
@@ -124,9 +124,9 @@ def _of_tool(event: Event) -> Plan:
 
 def _storing(
     event: Event, messages: Sequence[Mapping[str, Any]], content: object, *, reply: Reply | None = None, query: str = ""
-) -> Plan:
+) -> HookPlan:
     ids = [found if isinstance(found := event.data.get(name), str) else None for name in IDS]
-    return Plan(
+    return HookPlan(
         messages=tuple(messages),
         digest=_digest([event.name, content, ids]),
         has_id=any(ids),
@@ -135,7 +135,7 @@ def _storing(
     )
 
 
-def named(plan: Plan, newest_client_id: str | None, last_seq: int) -> list[dict[str, Any]]:
+def named(plan: HookPlan, newest_client_id: str | None, last_seq: int) -> list[dict[str, Any]]:
     """Return the messages to store with their client ids; none if the event is the one that was stored last.
 
     ``newest_client_id`` and ``last_seq``: of the conversation's newest message; 0 if there is none.

@@ -67,7 +67,7 @@ class StoredCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MarkLine:
     """A line of the contents page."""
 
     text: str
@@ -80,7 +80,7 @@ class Marked:
 
     place: Place
     forms: Forms
-    line: Line
+    line: MarkLine
     tokens: int
     """Tokens of the forms; 0 for a message that no window shows."""
 
@@ -92,13 +92,13 @@ class Unasked:
     place: Place
     texts: Sequence[str | None]
     """Body, view, short and the Anthropic form."""
-    line: Line
+    line: MarkLine
     placeholders: Mapping[UUID, str]
     """Placeholders by archive."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ErasureRules:
     """The properties of the service that the decision depends on."""
 
     count: Count
@@ -124,7 +124,7 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ErasurePlan:
     """Everything that erasing messages of a conversation writes, except for its archives."""
 
     marked: Sequence[Marked]
@@ -133,7 +133,7 @@ class Plan:
     pages: Sequence[int]
     near: Sequence[int]
     """Messages whose vectors were made from erased ones too."""
-    mark: Line
+    mark: MarkLine
     prompt_tokens: int
     """The system prompt's increase in tokens."""
     end: ConversationEnd
@@ -145,7 +145,7 @@ class Plan:
     """Messages and archives that stored responses describe with content of their calls."""
 
 
-def decide(erased: Erased, rules: Rules) -> Plan:
+def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
     """Return what goes, what is changed, and what is to be made again."""
     seqs = [message.seq for message in erased.messages]
     results = [result for result in erased.results if result.seq not in seqs]
@@ -155,7 +155,7 @@ def decide(erased: Erased, rules: Rules) -> Plan:
         repeats.pop((erased.messages[0].conversation_id, seq), None)
     gone = [*erased.messages, *repeats.values()]
     unasked = [result for result in results if result.place not in repeats]
-    return Plan(
+    return ErasurePlan(
         marked=[_marked(message, rules) for message in gone],
         unasked=[_unasked(result, erased.cards, rules) for result in unasked],
         seqs=seqs,
@@ -170,14 +170,14 @@ def decide(erased: Erased, rules: Rules) -> Plan:
     )
 
 
-def marks(messages: Sequence[StoredMessage], rules: Rules) -> list[Marked]:
+def marks(messages: Sequence[StoredMessage], rules: ErasureRules) -> list[Marked]:
     """Return the marks of messages that repeat something erased. Nothing else was ever made of them."""
     return [_marked(message, rules) for message in messages]
 
 
-def mark_line(language: Language, count: Count) -> Line:
+def mark_line(language: Language, count: Count) -> MarkLine:
     """Return the mark as a line of the contents page."""
-    return Line(mark(language), count(mark(language)))
+    return MarkLine(mark(language), count(mark(language)))
 
 
 def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
@@ -186,13 +186,13 @@ def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
     return sum(sum(map(count, texts)) + overhead for texts, overhead in weighed)
 
 
-def _marked(message: StoredMessage, rules: Rules) -> Marked:
+def _marked(message: StoredMessage, rules: ErasureRules) -> Marked:
     forms = _forms(message, rules)
     seen = 0 if message.kind in UNZONED else weight(_seen(forms), rules.count)
     return Marked(message.place, forms, mark_line(message.language, rules.count), seen)
 
 
-def _forms(message: StoredMessage, rules: Rules) -> Forms:
+def _forms(message: StoredMessage, rules: ErasureRules) -> Forms:
     view = [] if message.kind == "orphan" else message.shown
     anthropic = json.loads(message.anthropic) if message.anthropic else None
     forms = erased_forms(json.loads(message.body), view, anthropic, mark(message.language), rules.recall_tools)
@@ -203,11 +203,11 @@ def _seen(forms: Forms) -> list[dict[str, Any]]:
     return chat_messages(forms.view if forms.view is not None else forms.body)
 
 
-def _grown(message: StoredMessage, rules: Rules) -> int:
+def _grown(message: StoredMessage, rules: ErasureRules) -> int:
     return max(0, weight(_seen(_forms(message, rules)), rules.count) - weight(message.shown, rules.count))
 
 
-def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: Rules) -> Unasked:
+def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: ErasureRules) -> Unasked:
     texts: list[str | None] = [result.body, result.view, result.short, result.anthropic]
     placeholders: dict[UUID, str] = {}
     for stored in (cards[name] for name in result.archive_ids if name in cards):
@@ -216,10 +216,10 @@ def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: Rul
         texts = [text and dumps(swapped(json.loads(f"[{text}]"), stored.placeholder, bare))[1:-1] for text in texts]
     view = chat_messages((texts[1] if texts[1] is not None else texts[0]) or "")
     line = neutral(rules.result_line(CALL_NAME, plain_text(view)))
-    return Unasked(result.place, texts, Line(line, rules.count(line)), placeholders)
+    return Unasked(result.place, texts, MarkLine(line, rules.count(line)), placeholders)
 
 
-def _without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: Rules) -> ConversationEnd:
+def _without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: ErasureRules) -> ConversationEnd:
     """Return the calls that await results, without the content of erased ones."""
     gone = {
         call["id"]

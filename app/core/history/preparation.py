@@ -63,7 +63,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PreparationRules:
     """Rules by which the deployment stores messages."""
 
     recall_tools: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class Basis:
     origin: Origin
     policy: Policy
     language: Language | None
-    rules: Rules
+    rules: PreparationRules
     now: datetime
     question: str = ""
     """What the user said last before the arrivals; needed where a result among them is archived."""
@@ -99,7 +99,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LinesOfMessage:
     """The line of a message; the title of its page, if it opens one; a standing note in it."""
 
     line: str
@@ -111,12 +111,12 @@ class Lines:
         return [text for text in (self.line, self.title, self.note) if text is not None]
 
 
-class Reader(Protocol):
+class TextReader(Protocol):
     """The analysis of texts without a model. Pure functions."""
 
     def language(self, text: str) -> Language: ...
 
-    def lines(self, placement: Placement) -> Lines: ...
+    def lines(self, placement: Placement) -> LinesOfMessage: ...
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard: ...
 
@@ -127,7 +127,7 @@ class Reader(Protocol):
         """Return start and length of what matters in a text to a question, the best first."""
 
 
-def spoken_language(arrivals: Sequence[Arrival], reader: Reader) -> Language | None:
+def spoken_language(arrivals: Sequence[Arrival], reader: TextReader) -> Language | None:
     """Return the language of the user messages; None while the user has said nothing."""
     user_text = "\n".join(arrival.draft.text for arrival in arrivals if arrival.draft.role == "user")[:SCAN_MAX]
     return reader.language(user_text) if user_text.strip() else None
@@ -167,7 +167,7 @@ class Prepared:
     placement: Placement
     forms: ShownForms
     digest: bytes
-    lines: Lines
+    lines: LinesOfMessage
     archived: Mapping[int, Archived]
     """Archives by the index of the answer."""
     searchable: Sequence[Searchable]
@@ -190,7 +190,7 @@ def results_to_count(basis: Basis) -> list[str]:
 
 
 def prepare(
-    basis: Basis, counts: Counts, reader: Reader, new_id: NewId, earlier: Preparation | None = None
+    basis: Basis, counts: Counts, reader: TextReader, new_id: NewId, earlier: Preparation | None = None
 ) -> Preparation:
     """Return what is found out of the messages. ``earlier``: what was, when they were decided on before."""
     is_same = earlier is not None and (earlier.policy, earlier.language) == (basis.policy, basis.language)
@@ -217,7 +217,7 @@ def _read_as(placement: Placement) -> tuple[object, ...]:
     return placement.kind, placement.answers, placement.seq == 1
 
 
-def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: Reader, new_id: NewId) -> Prepared:
+def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextReader, new_id: NewId) -> Prepared:
     archived = {
         index: Archived(
             placement.answers[index], card, expires_at, placeholder(card, basis.language or "en"),
@@ -227,15 +227,15 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: Reader
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
     read = reader.lines(placement)
-    lines = Lines(neutral(read.line), _neutral(read.title), _neutral(read.note))
+    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), _neutral(read.note))
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
-        lines = Lines(said, said if read.title is not None else None)
+        lines = LinesOfMessage(said, said if read.title is not None else None)
     searchable = list(_searchable(placement, forms, archived, reader, basis.rules.recall_tools))
     return Prepared(placement, forms, digest(placement.draft), lines, archived, searchable)
 
 
-def _parts(placement: Placement, index: int, basis: Basis, reader: Reader) -> list[tuple[int, str]]:
+def _parts(placement: Placement, index: int, basis: Basis, reader: TextReader) -> list[tuple[int, str]]:
     """Return what matters of an answer; nothing of an imported one, which is not fresh."""
     if basis.origin == "import":
         return []
@@ -252,7 +252,7 @@ def _neutral(text: str | None) -> str | None:
 
 
 def _cards(
-    placement: Placement, basis: Basis, counts: Counts, reader: Reader, new_id: NewId
+    placement: Placement, basis: Basis, counts: Counts, reader: TextReader, new_id: NewId
 ) -> Iterator[tuple[int, ArchiveCard, datetime | None]]:
     """Yield index, card and expiry of each answer that is archived: by the policy, or as it was before an import."""
     imported = basis.arrivals[placement.index].archives
@@ -277,7 +277,7 @@ def _searchable(
     placement: Placement,
     forms: ShownForms,
     archived: Mapping[int, Archived],
-    reader: Reader,
+    reader: TextReader,
     recall_tools: frozenset[str],
 ) -> Iterator[Searchable]:
     """Yield what search will find of a message; nothing of the prompt, of what was refused, of what a recall tool
@@ -293,7 +293,7 @@ def _searchable(
         yield _passages(one.card.uuid, one.text, None, reader)
 
 
-def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: Reader) -> Searchable:
+def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: TextReader) -> Searchable:
     result = reader.passages(text, speaker)
     end = result[-1][0] + result[-1][1] if result else 0
     return Searchable(archive_id, result, is_whole=end >= len(text))

@@ -15,7 +15,7 @@ KEPT = 0.1
 QUERIES_MAX = 5
 
 
-class Scored(Protocol):
+class ScoredResult(Protocol):
     """A result: what identifies its memory, and its score."""
 
     @property
@@ -24,7 +24,7 @@ class Scored(Protocol):
     def score(self) -> float: ...
 
 
-T = TypeVar("T", bound=Scored)
+T = TypeVar("T", bound=ScoredResult)
 
 
 def fused(own: Sequence[Sequence[T]], expanded: Sequence[T] = ()) -> list[T]:
@@ -38,5 +38,5 @@ def fused(own: Sequence[Sequence[T]], expanded: Sequence[T] = ()) -> list[T]:
     return list(best.values())
 
 
-def _score(result: Scored) -> float:
+def _score(result: ScoredResult) -> float:
     return result.score

@@ -44,7 +44,7 @@ MATCHES_EVERYTHING = Wording(
 )
 
 
-class Refused(ValueError):  # noqa: N818 - the pattern is refused
+class RefusedPattern(ValueError):  # noqa: N818 - the pattern is refused
     """The pattern is refused; the text says why in both languages."""
 
     def __init__(self, what: Wording) -> None:
@@ -73,7 +73,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SearchedLine:
     """A line that matches, and where in its text: ``number`` from 1 on, ``offset`` of the match in characters."""
 
     number: int
@@ -82,7 +82,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MessageSpan:
     """A stretch of a conversation's messages to read, both ends included."""
 
     conversation_id: str
@@ -134,7 +134,7 @@ class _Reader:
         while self.place < len(self.text):
             self._step(self.text[self.place])
         if self.depth:
-            raise Refused(UNBALANCED)
+            raise RefusedPattern(UNBALANCED)
         self._end_alternative()
         return "".join(self.written)
 
@@ -168,7 +168,7 @@ class _Reader:
 
     def _literal(self, character: str, taken: int) -> None:
         if character in "\r\n":
-            raise Refused(LINE_END)
+            raise RefusedPattern(LINE_END)
         self.written.append(f"\\{character}" if character.isascii() and not character.isalnum() else character)
         self.place += taken
         self.repeatable = True
@@ -183,11 +183,11 @@ class _Reader:
         elif escaped == "t":
             self._literal("\t", 2)
         elif escaped in ("n", "r"):
-            raise Refused(LINE_END)
+            raise RefusedPattern(LINE_END)
         elif escaped and not escaped.isalnum():
             self._literal(escaped, 2)
         else:
-            raise Refused(Wording(*(text.format(escape=escaped) for text in REFERENCE)))
+            raise RefusedPattern(Wording(*(text.format(escape=escaped) for text in REFERENCE)))
 
     def _class(self) -> str:
         """Return a class such as [^a-z]; a named one ([[:alpha:]]) too."""
@@ -200,30 +200,30 @@ class _Reader:
                 self._check_in_class(self.text[end + 1 : end + 2])
             end = named + 2 if named > 0 else end + (2 if self.text[end] == "\\" else 1)
         if end >= len(self.text):
-            raise Refused(UNBALANCED)
+            raise RefusedPattern(UNBALANCED)
         return self.text[self.place : end + 1]
 
     def _check_in_class(self, escaped: str) -> None:
         if escaped not in _CLASSES | {"t"} and (not escaped or escaped.isalnum()):
-            raise Refused(Wording(*(text.format(escape=escaped) for text in REFERENCE)))
+            raise RefusedPattern(Wording(*(text.format(escape=escaped) for text in REFERENCE)))
 
     def _group(self, bracket: str) -> None:
         if bracket == ")":
             if self.depth == 0:
-                raise Refused(UNBALANCED)
+                raise RefusedPattern(UNBALANCED)
             self.depth -= 1
             self._write(")", repeatable=True)
             return
         is_plain = self.text.startswith("(?:", self.place)
         if not is_plain and self.text.startswith("(?", self.place):
-            raise Refused(LOOK_AROUND)
+            raise RefusedPattern(LOOK_AROUND)
         self.depth += 1
         self._write("(?:", repeatable=False, taken=3 if is_plain else 1)
 
     def _repeat(self, repetition: str, *, is_optional: bool) -> None:
         is_lazy = self.text.startswith("?", self.place + len(repetition))
         if not self.repeatable:
-            raise Refused(NOTHING_REPEATED)
+            raise RefusedPattern(NOTHING_REPEATED)
         if is_optional and self.depth == 0:
             self.runs[-1] = self.runs[-1][:-1]
         self._write(repetition + ("?" if is_lazy else ""), repeatable=False)
@@ -232,7 +232,7 @@ class _Reader:
         least, most = int(count[1]), int(count[3] or 0) if count[2] else int(count[1])
         self.repeats *= max(least, most, 1)
         if max(least, most) > REPEAT_MAX or self.repeats > REPEATS_MAX:
-            raise Refused(TOO_MANY)
+            raise RefusedPattern(TOO_MANY)
         self._repeat(count[0], is_optional=least == 0)
 
     def _end_alternative(self) -> None:
@@ -240,7 +240,7 @@ class _Reader:
         self.runs = [""]
 
 
-def found_in(text: str, literal: str) -> Iterator[Line]:
+def found_in(text: str, literal: str) -> Iterator[SearchedLine]:
     """Yield the lines in which a literal begins, each once, with its first place in the line."""
     last = 0
     number, counted = 1, 0
@@ -251,7 +251,7 @@ def found_in(text: str, literal: str) -> Iterator[Line]:
             start = text.rfind("\n", 0, match.start()) + 1
             end = text.find("\n", match.start())
             line = text[start : end if end >= 0 else None].removesuffix("\r")
-            yield Line(number, match.start(), shown(line, match.start() - start, len(match[0])))
+            yield SearchedLine(number, match.start(), shown(line, match.start() - start, len(match[0])))
             last = number
 
 
@@ -269,22 +269,22 @@ def shown(line: str, start: int, length: int) -> str:
     return f"{'…' if first else ''}{before}**{match}**{after}{'…' if last < len(line) else ''}"
 
 
-def take(spans: Sequence[Span], messages: int) -> tuple[list[Span], list[Span]]:
+def take(spans: Sequence[MessageSpan], messages: int) -> tuple[list[MessageSpan], list[MessageSpan]]:
     """Return the first spans that have so many messages in all, a span's newest first, and the rest."""
-    taken: list[Span] = []
+    taken: list[MessageSpan] = []
     rest = list(spans)
     while rest and messages > 0:
         span = rest.pop(0)
         first = max(span.first, span.last - messages + 1)
-        taken.append(Span(span.conversation_id, first, span.last))
+        taken.append(MessageSpan(span.conversation_id, first, span.last))
         messages -= span.last - first + 1
         if first > span.first:
-            rest.insert(0, Span(span.conversation_id, span.first, first - 1))
+            rest.insert(0, MessageSpan(span.conversation_id, span.first, first - 1))
     return taken, rest
 
 
-def below(spans: Sequence[Span], conversation_id: str, seq: int) -> list[Span]:
+def below(spans: Sequence[MessageSpan], conversation_id: str, seq: int) -> list[MessageSpan]:
     """Return what is left of spans that were read down to a message."""
     place = next(i for i, span in enumerate(spans) if span.conversation_id == conversation_id)
-    cut = Span(conversation_id, spans[place].first, seq - 1)
+    cut = MessageSpan(conversation_id, spans[place].first, seq - 1)
     return [*([cut] if cut.last >= cut.first else []), *spans[place + 1 :]]

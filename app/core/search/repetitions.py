@@ -18,7 +18,7 @@ class Told(NamedTuple):
     said: tuple[datetime, int, int]
 
 
-class Repeated(NamedTuple):
+class RepeatedStatement(NamedTuple):
     """A statement: the index of the newest result, and those of the others, best first."""
 
     newest: int
@@ -29,7 +29,7 @@ class Repeated(NamedTuple):
         return min(self.newest, *self.others) if self.others else self.newest
 
 
-def each_once(results: Sequence[Told]) -> list[Repeated]:
+def each_once(results: Sequence[Told]) -> list[RepeatedStatement]:
     """Return each statement of some results, best first like them."""
     places: dict[Hashable, list[int]] = {}
     for place, result in enumerate(results):
@@ -37,6 +37,6 @@ def each_once(results: Sequence[Told]) -> list[Repeated]:
     return [_repeated(results, same) for same in places.values()]
 
 
-def _repeated(results: Sequence[Told], same: Sequence[int]) -> Repeated:
+def _repeated(results: Sequence[Told], same: Sequence[int]) -> RepeatedStatement:
     newest = max(same, key=lambda place: (results[place].said, -place))
-    return Repeated(newest, tuple(place for place in same if place != newest))
+    return RepeatedStatement(newest, tuple(place for place in same if place != newest))

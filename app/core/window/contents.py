@@ -41,7 +41,7 @@ PAGE_OVERHEAD = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ContentsLine:
     seq: int
     role: str
     text: str
@@ -64,7 +64,7 @@ class PageEntry:
     page: int
     title: str
     title_tokens: int
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ContentsLine, ...] = ()
     recall_count: int = 0
     last_recalled_page: int = 0
     """The page that was being written when it was last recalled; 0 for never."""
@@ -101,7 +101,7 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ContentsPage:
     blocks: tuple[tuple[str, str], ...] = ()
     """Pages and chapters, each with the day it begins on, in order."""
     tokens: int = 0
@@ -118,7 +118,8 @@ def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
     if names is None:
         return entry
     lines = tuple(
-        Line(line.seq, line.role, *names.lines[line.seq]) if line.seq in names.lines else line for line in entry.lines
+        ContentsLine(line.seq, line.role, *names.lines[line.seq]) if line.seq in names.lines else line
+        for line in entry.lines
     )
     title, tokens = (names.title, names.title_tokens) if names.title else (entry.title, entry.title_tokens)
     return replace(entry, title=title, title_tokens=tokens, lines=lines, source="llm")
@@ -137,7 +138,7 @@ def oldest_listable(now_page: int, policy: Policy) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ContentsSelection:
     """The contents page as planned."""
 
     entries: Sequence[PageEntry] = ()
@@ -159,7 +160,7 @@ def chapters_room(cap: int, policy: Policy) -> int:
     return min(cap // 3, 160) if policy.chapter_lines else 0
 
 
-def select(entries: Sequence[PageEntry], cap: int, policy: Policy) -> Selection:
+def select(entries: Sequence[PageEntry], cap: int, policy: Policy) -> ContentsSelection:
     """Select what fits the contents page under a cap in tokens.
 
     The most recently used pages come first; once a page does not fit, neither it nor any page used earlier is shown.
@@ -180,7 +181,7 @@ def select(entries: Sequence[PageEntry], cap: int, policy: Policy) -> Selection:
         else:
             break
         days.add(entry.day)
-    return Selection(entries, cap, frozenset(full), frozenset(brief))
+    return ContentsSelection(entries, cap, frozenset(full), frozenset(brief))
 
 
 def runs(listed: Iterable[int], last_page: int) -> list[tuple[int, int]]:
@@ -205,20 +206,20 @@ def sample(run: tuple[int, int]) -> list[int]:
 
 
 def compose(
-    selection: Selection,
+    selection: ContentsSelection,
     last_page: int,
     titles: Mapping[int, Title],
     policy: Policy,
     language: Language,
     topics: Topics,
     count: Count,
-) -> Contents:
+) -> ContentsPage:
     """Compose the contents page for the pages up to ``last_page``.
 
     ``titles`` holds the titles that can represent an unlisted run (see ``sample``; pages without one are skipped).
     """
     if last_page < 1:
-        return Contents()
+        return ContentsPage()
     full, listed = selection.full, selection.listed
     shown = [e for e in selection.entries if e.page in listed]
     blocks = {e.page: (_page_text(e, language, with_lines=e.page in full), e.day) for e in shown}
@@ -236,7 +237,7 @@ def compose(
             days.add(first)
             chapters.insert(0, Chapter(run[0], run[1], line))
             blocks[run[0]] = (line, first)
-    return Contents(
+    return ContentsPage(
         blocks=tuple(blocks[page] for page in sorted(blocks)),
         tokens=tokens,
         listed=tuple(sorted(listed)),

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from app.core import days
 from app.core.model import Day, Entry, Epoch, Head, Language, Layout, Policy, Totals
 from app.core.window import contents, head, head_summary, paging
-from app.core.window.contents import PageEntry, PageNames, Selection, Title
+from app.core.window.contents import ContentsSelection, PageEntry, PageNames, Title
 from app.core.window.head import SummaryLine
-from app.core.window.head_summary import Reader, Summary, Written
+from app.core.window.head_summary import HeadReader, HeadSummary, Written
 from app.core.window.profile import Profile
 from app.core.window.topics import Topic
 
@@ -27,7 +27,7 @@ from app.core.window.topics import Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EpochPlan:
     """An epoch's layout, and what its head is made of."""
 
     layout: Layout
@@ -56,13 +56,13 @@ class Plan:
         return self.layout.trigger_page - self.policy.unlist_unchanged_turns
 
 
-def plan(entries: Sequence[Entry], totals: Totals, language: Language, target: Profile) -> Plan:
+def plan(entries: Sequence[Entry], totals: Totals, language: Language, target: Profile) -> EpochPlan:
     """Lay the window out. ``entries`` reach back as ``paging.layout`` needs them."""
     shares = target.shares
     layout = paging.layout(entries, totals, shares, target.policy)
     last_page = _last_page_gone(entries, layout)
     room = layout.head_room if last_page else min(shares.head, shares.available - shares.whole)
-    return Plan(layout, target.policy, language, room, last_page, _zone(entries, layout))
+    return EpochPlan(layout, target.policy, language, room, last_page, _zone(entries, layout))
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:
@@ -83,7 +83,7 @@ def _zone(entries: Sequence[Entry], layout: Layout) -> range:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class StandingNote:
     """A standing note."""
 
     seq: int
@@ -101,24 +101,24 @@ class Material:
     listable: frozenset[int] = frozenset()
     names: Mapping[int, PageNames] = field(default_factory=dict)
     """The model's titles and lines, by page."""
-    notes: Sequence[Note] = ()
+    notes: Sequence[StandingNote] = ()
     """People's first, then the newest first."""
     topics: Sequence[Topic] = ()
     summary: Written | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class HeadDraft:
     """A head without its chapter lines."""
 
-    plan: Plan
+    plan: EpochPlan
     dates: Mapping[int, str]
     days: tuple[Day, ...]
     notes: Sequence[SummaryLine]
     notes_left_out: int
-    summary: Summary = field(default_factory=Summary)
+    summary: HeadSummary = field(default_factory=HeadSummary)
     topics: SummaryLine | None = None
-    selection: Selection = field(default_factory=Selection)
+    selection: ContentsSelection = field(default_factory=ContentsSelection)
     titles: Mapping[int, Title] = field(default_factory=dict)
     """Of pages that stand for those that are not listed, as far as they are known."""
 
@@ -131,17 +131,17 @@ class Draft:
         return [page for run in runs for page in contents.sample(run) if page not in self.titles]
 
 
-def draft(plan: Plan, material: Material, reader: Reader) -> Draft:
+def draft(plan: EpochPlan, material: Material, reader: HeadReader) -> HeadDraft:
     """Fill the head's room: standing notes, then the summary with its topics, then the contents page."""
     dates = days.settled({page.page: page.day for page in material.pages})
     in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, plan.layout.head_room, plan.language)
     room = plan.room - head.frame_tokens(plan.language, reader.count)
     if not plan.last_page:
-        return Draft(plan, dates, in_zone, *_notes(material.notes, room))
+        return HeadDraft(plan, dates, in_zone, *_notes(material.notes, room))
     room -= len(in_zone) * days.MESSAGE_TOKENS
     notes, left_out = _notes(material.notes, head.notes_room(room, plan.policy))
     if room <= 0:
-        return Draft(plan, dates, in_zone, (), len(notes) + left_out)
+        return HeadDraft(plan, dates, in_zone, (), len(notes) + left_out)
     room -= head.weight(notes)
     topics, summary = _summary(plan, material, dates, head.summary_room(room, plan.policy), reader)
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
@@ -149,19 +149,19 @@ def draft(plan: Plan, material: Material, reader: Reader) -> Draft:
     pages = [replace(page, day=dates[page.page]) for page in named]
     listable = [page for page in pages if page.page in material.listable and _is_listed(page, plan)]
     cap = min(room, plan.policy.contents_max)
-    return Draft(
+    return HeadDraft(
         plan, dates, in_zone, notes, left_out, summary, topics,
         selection=contents.select(listable, cap, plan.policy),
         titles={page.page: Title(page.title, page.day) for page in pages},
     )  # fmt: skip
 
 
-def _is_listed(page: PageEntry, plan: Plan) -> bool:
+def _is_listed(page: PageEntry, plan: EpochPlan) -> bool:
     now = plan.layout.trigger_page
     return contents.is_listed(page.page, page.recall_count, page.last_recalled_page, now, plan.policy)
 
 
-def _notes(notes: Sequence[Note], room: int) -> tuple[list[SummaryLine], int]:
+def _notes(notes: Sequence[StandingNote], room: int) -> tuple[list[SummaryLine], int]:
     """Return the notes that fit, in conversation order, and how many do not: equal texts are one."""
     lines = {note.text: SummaryLine(note.text, note.tokens) for note in notes}
     places = {note.text: note.seq for note in notes}
@@ -170,13 +170,13 @@ def _notes(notes: Sequence[Note], room: int) -> tuple[list[SummaryLine], int]:
 
 
 def _summary(
-    plan: Plan, material: Material, dates: Mapping[int, str], room: int, reader: Reader
-) -> tuple[SummaryLine | None, Summary]:
+    plan: EpochPlan, material: Material, dates: Mapping[int, str], room: int, reader: HeadReader
+) -> tuple[SummaryLine | None, HeadSummary]:
     """Return the line of topics and the summary: the stored one, else an extract of what has left the window."""
     topics = head.topics_line(material.topics, room, plan.language, reader.count)
     room -= head.weight([topics]) if topics else 0
     if room < head_summary.ROOM_LEAST:
-        return topics, Summary()
+        return topics, HeadSummary()
     if material.summary is not None:
         written = head_summary.fitted(material.summary, room, reader)
         if written.lines:
@@ -184,18 +184,18 @@ def _summary(
     looked_at = set(head_summary.pages_looked_at(plan.last_page))
     lines = {page.page: page.lines for page in material.pages if page.page in looked_at}
     extract = head_summary.extracted(lines, dates, room, reader)
-    return topics, Summary(extract, plan.layout.condensed_from - 1 if extract else 0)
+    return topics, HeadSummary(extract, plan.layout.condensed_from - 1 if extract else 0)
 
 
 # --- Freeze: the head --------------------------------------------------------------------------------
 
 
-def freeze(draft: Draft, titles: Mapping[int, Title], reader: Reader) -> Epoch:
+def freeze(draft: HeadDraft, titles: Mapping[int, Title], reader: HeadReader) -> Epoch:
     """Return the epoch. ``titles`` are those that the draft wants, each with the day it is stored with."""
     return Epoch(draft.plan.layout, _head(draft, titles, reader))
 
 
-def _head(draft: Draft, titles: Mapping[int, Title], reader: Reader) -> Head:
+def _head(draft: HeadDraft, titles: Mapping[int, Title], reader: HeadReader) -> Head:
     plan = draft.plan
     known = {**draft.titles} | {
         page: replace(title, day=days.fitted(page, title.day, draft.dates)) for page, title in titles.items()

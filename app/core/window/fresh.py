@@ -38,7 +38,7 @@ PARTS_SHARE, PARTS_TOKENS_MAX = 0.25, 4_000
 """Most of the available tokens that the parts of one result take: what a recall tool would bring in by itself."""
 
 
-class Part(NamedTuple):
+class ResultPart(NamedTuple):
     """A stretch of a result, as windows show it."""
 
     offset: int
@@ -54,7 +54,7 @@ class FreshResult:
     text: str | None
     """In full; None where it is too long for the window."""
     tokens: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ResultPart, ...] = ()
     """What matters of it, the best first."""
 
 
@@ -68,8 +68,8 @@ def stored_parts(parts: Sequence[tuple[int, str]], counts: Mapping[str, int]) ->
     return dumps([[offset, text, counts[text]] for offset, text in parts]) if parts else None
 
 
-def read_parts(stored: str | None) -> tuple[Part, ...]:
-    return tuple(Part(*part) for part in json.loads(stored)) if stored else ()
+def read_parts(stored: str | None) -> tuple[ResultPart, ...]:
+    return tuple(ResultPart(*part) for part in json.loads(stored)) if stored else ()
 
 
 def wanted(window: Window, last_page: int) -> list[UUID]:
@@ -95,7 +95,7 @@ def with_fresh(window: Window, results: Sequence[FreshResult], last_page: int) -
     body = list(window.body)
     spent, is_cut = 0, False
     for at in reversed(_fresh(window, last_page)):
-        chosen: dict[str, _Shown] = {}
+        chosen: dict[str, _ShownResult] = {}
         for uuid in reversed(body[at].archive_ids):
             if is_cut or uuid not in by_id:
                 continue
@@ -122,7 +122,7 @@ def _fresh(window: Window, last_page: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownResult:
     """The text that replaces a placeholder, after its first lines."""
 
     text: str
@@ -148,7 +148,7 @@ class _Room:
         return cls(tokens_max(window), _share(window, FRESH_SHARE), parts)
 
 
-def _chosen(result: FreshResult, room: _Room, spent: int) -> tuple[_Shown | None, bool]:
+def _chosen(result: FreshResult, room: _Room, spent: int) -> tuple[_ShownResult | None, bool]:
     """Return what is shown of a result, and whether it is less than would be shown of it alone."""
     alone = _fitting(result, room.alone, room.parts)
     if alone is not None and alone.tokens > room.now - spent:
@@ -157,14 +157,14 @@ def _chosen(result: FreshResult, room: _Room, spent: int) -> tuple[_Shown | None
     return alone, result.text is None and would_fit
 
 
-def _fitting(result: FreshResult, room: int, parts_max: int) -> _Shown | None:
+def _fitting(result: FreshResult, room: int, parts_max: int) -> _ShownResult | None:
     """Return as much of a result as fits; None if nothing does."""
     if result.text is not None:
         text = neutral(result.text)
         changed = sum(result.text.count(mark) - text.count(mark) for mark in "<[")
         if (tokens := result.tokens + FRAME_TOKENS + CHANGED_TOKENS * changed) <= room:
-            return _Shown(text, tokens, lines=1)
-    left, taken = min(room, parts_max) - FRAME_TOKENS, list[Part]()
+            return _ShownResult(text, tokens, lines=1)
+    left, taken = min(room, parts_max) - FRAME_TOKENS, list[ResultPart]()
     for part in result.parts:
         if part.tokens + 1 > left:
             break
@@ -173,17 +173,17 @@ def _fitting(result: FreshResult, room: int, parts_max: int) -> _Shown | None:
     if not taken:
         return None
     tokens = FRAME_TOKENS + sum(part.tokens + 1 for part in taken)
-    return _Shown("\n".join(part.text for part in sorted(taken)), tokens, lines=2)
+    return _ShownResult("\n".join(part.text for part in sorted(taken)), tokens, lines=2)
 
 
-def _shown(placed: Placed, results: Mapping[str, _Shown]) -> Placed:
+def _shown(placed: Placed, results: Mapping[str, _ShownResult]) -> Placed:
     messages = [_in_place(message, results) for message in chat_messages(placed.text)]
     tokens = placed.tokens + sum(result.tokens for result in results.values())
     text = ",".join(map(dumps, messages))
     return placed._replace(text=text, tokens=tokens, anthropic=None, passing=True, cache_mark=False)
 
 
-def _in_place(message: dict[str, Any], results: Mapping[str, _Shown]) -> dict[str, Any]:
+def _in_place(message: dict[str, Any], results: Mapping[str, _ShownResult]) -> dict[str, Any]:
     """Return a tool message whose placeholder's first lines are followed by the result."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, str):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PageTurn:
     """A page, and the running total of tokens before its first message."""
 
     page: int
@@ -58,7 +58,7 @@ class Point:
 _BEGINNING = Frozen(0, 0, 0, 0, 0, 0, 0)
 
 
-def growth(turns: Sequence[Turn], full_total: int, epochs: Sequence[Frozen], *, is_whole: bool) -> list[Point]:
+def growth(turns: Sequence[PageTurn], full_total: int, epochs: Sequence[Frozen], *, is_whole: bool) -> list[Point]:
     """Return a point for each turn. Turns and epochs are in order.
 
     ``is_whole``: the epochs are all that there are, so before the first the window was in none. Otherwise turns
@@ -81,7 +81,7 @@ def _in_force(epochs: Sequence[Frozen], page: int) -> Frozen | None:
     return next((epoch for epoch in reversed(epochs) if epoch.trigger_page <= page), None)
 
 
-def _point(turn: Turn, end: int, epoch: Frozen, before: Point | None) -> Point:
+def _point(turn: PageTurn, end: int, epoch: Frozen, before: Point | None) -> Point:
     return Point(
         page=turn.page,
         epoch=epoch.number,

@@ -17,7 +17,7 @@ from app.core import wording
 from app.core.days import dated, tokens_of
 from app.core.model import Day, Head, Language, Policy
 from app.core.neutral import flat, neutral
-from app.core.window.contents import Contents, Count
+from app.core.window.contents import ContentsPage, Count
 from app.core.window.topics import Topic, most_telling, named
 
 BULLET = 3
@@ -124,7 +124,7 @@ def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
 def compose(
     notes: Sequence[SummaryLine],
     summary: Sequence[SummaryLine],
-    contents: Contents,
+    contents: ContentsPage,
     language: Language,
     frame: int,
     *,

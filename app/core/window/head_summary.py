@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from app.core.window import head
-from app.core.window.contents import Count, Line, Topics
+from app.core.window.contents import ContentsLine, Count, Topics
 from app.core.window.head import SummaryLine
 
 PAGES = 10
@@ -41,7 +41,7 @@ class Pick(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class HeadReader:
     """Functions that understand texts without a model."""
 
     count: Count
@@ -64,7 +64,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class HeadSummary:
     """The summary of a head."""
 
     lines: Sequence[SummaryLine] = ()
@@ -80,22 +80,22 @@ def pages_looked_at(last_page: int) -> list[int]:
     return [*sorted(evenly), *range(older + 1, last_page + 1)]
 
 
-def fitted(written: Written, room: int, reader: Reader) -> Summary:
+def fitted(written: Written, room: int, reader: HeadReader) -> HeadSummary:
     """Return a written summary for a room: all of its lines, or its most informative sentences."""
     lines = _counted(written.text.split("\n"), reader)
     if head.weight(lines) > room:
         lines = _counted(reader.sentences(written.text), reader)
         best = reader.pick([("assistant", line.text) for line in lines], max_items=len(lines), max_chars=room * 5)
         lines = head.picked(lines, [*best, *range(len(lines))], room)
-    return Summary(lines, written.through_seq, written.author)
+    return HeadSummary(lines, written.through_seq, written.author)
 
 
-def _counted(texts: Sequence[str], reader: Reader) -> list[SummaryLine]:
+def _counted(texts: Sequence[str], reader: HeadReader) -> list[SummaryLine]:
     return [SummaryLine(text, reader.count(text)) for text in texts]
 
 
 def extracted(
-    pages: Mapping[int, Sequence[Line]], dates: Mapping[int, str], room: int, reader: Reader
+    pages: Mapping[int, Sequence[ContentsLine]], dates: Mapping[int, str], room: int, reader: HeadReader
 ) -> list[SummaryLine]:
     """Return the most informative sentences of some pages, in their order; where they say less than a summary has at
     least, the newest others too, and then the beginnings of longer ones. Nothing else is ever in a summary.
@@ -120,14 +120,14 @@ def extracted(
     return head.picked(lines, [*best, *others], min(room, head.SUMMARY_ROOM_MIN))
 
 
-def _telling(lines: Sequence[Line], at_most: int, reader: Reader) -> list[tuple[Line, Tells]]:
+def _telling(lines: Sequence[ContentsLine], at_most: int, reader: HeadReader) -> list[tuple[ContentsLine, Tells]]:
     """Return the question and the answer of a page: its first lines that tell something, and its last."""
     found = list(islice(_judged(lines, reader), at_most - 1))
     last = next(_judged(reversed(lines), reader), None)
     return found if last is None or any(line is last[0] for line, _ in found) else [*found, last]
 
 
-def _judged(lines: Iterable[Line], reader: Reader) -> Iterator[tuple[Line, Tells]]:
+def _judged(lines: Iterable[ContentsLine], reader: HeadReader) -> Iterator[tuple[ContentsLine, Tells]]:
     """Yield the lines that tell something; judging one is expensive."""
     for line in lines:
         if (tells := reader.tells(line.role, line.text)) is not Tells.NOTHING:

@@ -43,7 +43,7 @@ _NUMBERING = re.compile(r"^\s*\d{1,4}[.)、:：]\s*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ReplyWording:
     """A text's units in order, without numbers at the start of lines: how many, and each run with its count."""
 
     units: int
@@ -59,14 +59,14 @@ class Wording:
 class Covered:
     """The subject of a reply."""
 
-    wording: Wording
+    wording: ReplyWording
     scripts: Scripts
     """Of what people and the assistant say."""
 
 
-def wording_of(text: str) -> Wording:
+def wording_of(text: str) -> ReplyWording:
     units = _UNIT.findall(_NUMBERING.sub("", text[:SEEN_CHARACTERS].casefold()))
-    return Wording(len(units), Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1)))
+    return ReplyWording(len(units), Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1)))
 
 
 def summary_fault(text: str, scripts: Scripts, covered: Covered, content_expected: int) -> str | None:
@@ -89,13 +89,13 @@ def least_content(covered: Covered, content_expected: int) -> int:
     return max(content_expected // KEPT_SHARE, min(SHORTEST_UNITS, covered.wording.content // SHORTEST_SHARE))
 
 
-def loops(wording: Wording, covered: Wording) -> bool:
+def loops(wording: ReplyWording, covered: ReplyWording) -> bool:
     """Return whether more than half of a text's runs repeat earlier ones, more often than the covered text does."""
     total = sum(wording.runs.values())
     return total >= RUNS_MIN and 2 * _excess(wording, covered) > total
 
 
-def is_strange(wording: Wording, scripts: Scripts, covered: Covered) -> bool:
+def is_strange(wording: ReplyWording, scripts: Scripts, covered: Covered) -> bool:
     """Return whether a text is in another language than what it covers, and is no quotation from it."""
     if not is_foreign(scripts, covered.scripts):
         return False
@@ -117,7 +117,7 @@ def are_alike(lines: Collection[str], messages: Collection[str]) -> bool:
     return different >= ALIKE_MIN and len(lines) >= ALIKE_MIN and len(set(lines)) * ALIKE_SHARE < different
 
 
-def _excess(wording: Wording, covered: Wording) -> int:
+def _excess(wording: ReplyWording, covered: ReplyWording) -> int:
     """Return how many runs repeat one that the covered text does not hold as often."""
     return sum(max(0, times - max(1, covered.runs.get(run, 0))) for run, times in wording.runs.items())
 

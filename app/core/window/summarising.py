@@ -59,7 +59,7 @@ def chunk(excerpts: Sequence[Excerpt], room: int, frame: int) -> int:
     return taken
 
 
-class Step(Enum):
+class SummaryStep(Enum):
     MERGE = "merge"  # the old summary and the new messages
     COMPRESS_OLD = "compress the old summary to a third"
     COMPRESS = "compress the new summary"
@@ -67,16 +67,16 @@ class Step(Enum):
     DONE = "done"
 
 
-def next_step(taken: Sequence[Step], tokens: int, cap: int, *, has_old: bool) -> Step:
+def next_step(taken: Sequence[SummaryStep], tokens: int, cap: int, *, has_old: bool) -> SummaryStep:
     """Return the step after those taken; the last one gave a text of ``tokens``."""
-    last = taken[-1] if taken else Step.COMPRESS_OLD
-    if last is Step.COMPRESS_OLD:
-        return Step.MERGE
-    if last in (Step.CUT, Step.DONE) or tokens <= cap:
-        return Step.DONE
-    if last is Step.COMPRESS:
-        return Step.CUT
-    return Step.COMPRESS_OLD if has_old and Step.COMPRESS_OLD not in taken else Step.COMPRESS
+    last = taken[-1] if taken else SummaryStep.COMPRESS_OLD
+    if last is SummaryStep.COMPRESS_OLD:
+        return SummaryStep.MERGE
+    if last in (SummaryStep.CUT, SummaryStep.DONE) or tokens <= cap:
+        return SummaryStep.DONE
+    if last is SummaryStep.COMPRESS:
+        return SummaryStep.CUT
+    return SummaryStep.COMPRESS_OLD if has_old and SummaryStep.COMPRESS_OLD not in taken else SummaryStep.COMPRESS
 
 
 def lines_of(reply: str) -> list[str]:

@@ -29,7 +29,7 @@ from app.core.history.preparation import (
     Basis,
     Counts,
     Preparation,
-    Rules,
+    PreparationRules,
     prepare,
     results_to_count,
     spoken_language,
@@ -57,8 +57,8 @@ from app.services.conversations.requests import (
     origin_of,
 )
 from app.services.conversations.selection import (
+    Arrivals,
     AskedBefore,
-    Selection,
     UnchainedError,
     select_at_once,
     select_new_messages,
@@ -72,7 +72,7 @@ CREATION_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendOutcome:
     """The result of an append."""
 
     response: str
@@ -103,10 +103,10 @@ class _Task:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _AppendAnswer:
     """The response to the caller."""
 
-    selection: Selection
+    selection: Arrivals
     views: Sequence[Mapping[str, Any]]
     warnings: Sequence[WindowWarning]
     conversation: Conversation
@@ -125,7 +125,7 @@ class _Decided:
     """The append to write, its response, and the basis of both for another try."""
 
     append: Append
-    selection: Selection
+    selection: Arrivals
     response: str
     preparation: Preparation
     counts: Counts
@@ -137,7 +137,7 @@ class _Decided:
 
 async def append(
     runtime: Runtime, tenant: UUID, conversation_id: str, request: AppendRequest, key: IdempotencyKey | None
-) -> Appended:
+) -> AppendOutcome:
     """Append what is new of a request, all or none.
 
     Raises NotFound, Conflict, IdempotencyMismatch; of a list also Fork, and Invalid if too much of it is new.
@@ -154,11 +154,11 @@ async def append(
         task.runtime.caches.forget_conversation(*task.place)
         if (stored := await _stored_response(task)) is None:
             raise
-        return Appended(stored)
+        return AppendOutcome(stored)
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
         task.runtime.caches.forget_conversation(*task.place)
         if key is not None and (response := await key.find_response(runtime.database, tenant)) is not None:
-            return Appended(response, replayed=True)
+            return AppendOutcome(response, replayed=True)
         if isinstance(error, asyncpg.UniqueViolationError):
             raise await _taken(task) from error
         raise
@@ -176,7 +176,7 @@ async def _stored_response(task: _Task) -> str | None:
     return None
 
 
-async def _append(task: _Task) -> Appended:
+async def _append(task: _Task) -> AppendOutcome:
     known, selection, question = await _gather(task)
     is_settled = known is None or not changes.is_due(known, task.request, selection)
     if known is not None and not selection.arrivals:
@@ -190,7 +190,7 @@ async def _append(task: _Task) -> Appended:
     return await _append_locked(task, decided)
 
 
-async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
+async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome:
     """Gather, decide and apply in one transaction. ``decided`` is the result of an earlier try."""
     async with task.runtime.database.begin(task.tenant) as tx:
         for _ in range(CREATION_TRIES):
@@ -215,7 +215,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> Appended:
 # --- Gather ---------------------------------------------------------------------------------------------
 
 
-async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
+async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, str]:
     """Return the conversation as it is, or was a moment ago, what of the request is new to it, and its question."""
     request, cached = task.request, task.runtime.caches.conversation(*task.place)
     # The cache may hold a conversation that was erased since.
@@ -229,12 +229,12 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Selection, str]:
         return known, selection, await _question(task, tx, known, selection)
 
 
-def _needs_more(task: _Task, cached: Conversation, selection: Selection) -> bool:
+def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
     """Return whether the append has to be decided on what is stored now."""
     return bool(_problems_of_said(cached, selection)) or _needs_question(task, cached, selection)
 
 
-def _needs_question(task: _Task, known: Conversation, selection: Selection) -> bool:
+def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bool:
     """Return whether results that can be archived answer a question that is stored already."""
     policy = policy_of(task.runtime.defaults, conversations.policy_overrides(known))
     longest = min(policy.archive_threshold, policy.archive_threshold_tokens or policy.archive_threshold)
@@ -242,7 +242,7 @@ def _needs_question(task: _Task, known: Conversation, selection: Selection) -> b
     return known.end.user_seq > 0 and any(len(result.text) > longest for result in results)
 
 
-async def _question(task: _Task, tx: ReadTx, known: Conversation | None, selection: Selection) -> str:
+async def _question(task: _Task, tx: ReadTx, known: Conversation | None, selection: Arrivals) -> str:
     """Return what the user said last before the arrivals, where it is needed."""
     if known is None or not _needs_question(task, known, selection):
         return ""
@@ -250,7 +250,7 @@ async def _question(task: _Task, tx: ReadTx, known: Conversation | None, selecti
     return plain_text(chat_messages(shown)) if shown is not None else ""
 
 
-def _problems_of_said(known: Conversation | None, selection: Selection) -> list[errors.FieldError]:
+def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[errors.FieldError]:
     times = [arrival.draft.said_at for arrival in selection.arrivals]
     return problems_of_said(times, known.said_at if known is not None else None, datetime.now(UTC), selection.first)
 
@@ -259,7 +259,7 @@ def _problems_of_said(known: Conversation | None, selection: Selection) -> list[
 
 
 async def _decide(
-    task: _Task, known: Conversation | None, selection: Selection, question: str, earlier: _Decided | None
+    task: _Task, known: Conversation | None, selection: Arrivals, question: str, earlier: _Decided | None
 ) -> _Decided:
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
@@ -271,11 +271,11 @@ async def _decide(
     preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
-    answer = _Answer(selection, found.views, found.warnings, found.conversation)
+    answer = _AppendAnswer(selection, found.views, found.warnings, found.conversation)
     return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts)
 
 
-def _basis(task: _Task, known: Conversation | None, selection: Selection) -> Basis:
+def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basis:
     runtime = task.runtime
     conversation = known
     if conversation is None:
@@ -284,7 +284,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Selection) -> Bas
             task.conversation_id, uuid7(), task.now, task.now, user_id=user_id, system=selection.system,
             has_earlier=selection.has_earlier,
         )  # fmt: skip
-    rules = Rules(
+    rules = PreparationRules(
         recall_tools=TOOL_NAMES,
         archives_expire_at=runtime.retention.archive_expiry(task.now),
         summarised_from=runtime.defaults.summary_threshold if runtime.chat is not None else None,
@@ -302,7 +302,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Selection) -> Bas
     )
 
 
-def _characters(request: AppendRequest, selection: Selection) -> int:
+def _characters(request: AppendRequest, selection: Arrivals) -> int:
     """Return how long the new messages are, about; of a long body, that they are long."""
     if not isinstance(request, ProxyAnswer | ImportedMessages) and request.is_large:
         return LONG_CHARACTERS + 1
@@ -349,16 +349,16 @@ async def _open_epoch(task: _Task, tx: Tx, decided: _Decided) -> _Decided:
     """Open the epoch that is due. The answer names it, also when it is given again."""
     conversation = await epochs.open_epoch(task.runtime, tx, decided.append.conversation)
     appended = replace(decided.append, conversation=conversation)
-    response = _Answer(decided.selection, appended.views, appended.warnings, conversation).text()
+    response = _AppendAnswer(decided.selection, appended.views, appended.warnings, conversation).text()
     if task.key is not None:
         await task.key.store(tx, StoredResponse.about(response, conversation))
     return replace(decided, append=appended, response=response)
 
 
-async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Selection) -> Appended:
+async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Arrivals) -> AppendOutcome:
     """Answer a request that has nothing new, once for its key."""
     if task.key is not None and (response := await task.key.claim(tx)) is not None:
-        return Appended(response, replayed=True)
+        return AppendOutcome(response, replayed=True)
     appended = _nothing_new(known, selection)
     if task.key is not None:
         await task.key.store(tx, StoredResponse.about(appended.response, known))
@@ -366,18 +366,18 @@ async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Se
     return appended
 
 
-def _nothing_new(known: Conversation, selection: Selection) -> Appended:
-    text = _Answer(selection, (), (), known).text()
-    return Appended(text, conversation=known, asked_before=selection.asked_before)
+def _nothing_new(known: Conversation, selection: Arrivals) -> AppendOutcome:
+    text = _AppendAnswer(selection, (), (), known).text()
+    return AppendOutcome(text, conversation=known, asked_before=selection.asked_before)
 
 
-def _remember(task: _Task, decided: _Decided) -> Appended:
+def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     conversation = decided.append.conversation
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
     first = conversation.end.last_seq - len(decided.append.messages) + 1
-    return Appended(decided.response, conversation=conversation, first_seq=first)
+    return AppendOutcome(decided.response, conversation=conversation, first_seq=first)
 
 
 async def _taken(task: _Task) -> errors.QuireError:

@@ -17,11 +17,11 @@ from app.runtime import Runtime
 from app.services.conversations import refused
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import AppendRequest
-from app.services.conversations.selection import Selection
+from app.services.conversations.selection import Arrivals
 from app.store import conversations
 
 
-def is_due(known: Conversation, request: AppendRequest, selection: Selection) -> bool:
+def is_due(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
     """Return whether the append changes what every window's layout depends on."""
     calibrates = _token_percent(known, selection) != known.token_percent
     takes_out = refused.leaves(known, request, selection)
@@ -33,7 +33,7 @@ async def make(
     tx: Tx,
     known: Conversation,
     request: AppendRequest,
-    selection: Selection,
+    selection: Arrivals,
 ) -> Conversation:
     """Make the changes to a locked conversation, and return the conversation as it is then."""
     takes_out = refused.leaves(known, request, selection)
@@ -50,16 +50,16 @@ async def make(
     return known
 
 
-def _token_percent(known: Conversation, selection: Selection) -> int:
+def _token_percent(known: Conversation, selection: Arrivals) -> int:
     reported = selection.reported_usage
     return known.token_percent if reported is None else risen(known.token_percent, reported)
 
 
-def _changes_system(known: Conversation, selection: Selection) -> bool:
+def _changes_system(known: Conversation, selection: Arrivals) -> bool:
     return selection.system is not None and selection.system != known.system
 
 
-def _turns_out_chinese(known: Conversation, selection: Selection) -> bool:
+def _turns_out_chinese(known: Conversation, selection: Arrivals) -> bool:
     """Return whether windows were shown in English until now, when the user has said something for the first time."""
     was_shown = known.language is None and known.totals.last_seq > 0
     return was_shown and spoken_language(selection.arrivals, READER) == "zh"

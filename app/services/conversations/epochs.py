@@ -16,7 +16,7 @@ from app.core.model import Epoch, Fixed, Format, Language, Policy
 from app.core.window import epoch, head_summary, paging
 from app.core.window.budget import RecallRoom, recall_room
 from app.core.window.head import SummaryLine
-from app.core.window.head_summary import Reader
+from app.core.window.head_summary import HeadReader
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.subjects import subjects
@@ -108,8 +108,8 @@ def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> E
     return epoch.freeze(epoch.draft(plan, epoch.Material(pages=()), reader), {}, reader)
 
 
-def reader_of(runtime: Runtime) -> Reader:
-    return Reader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
+def reader_of(runtime: Runtime) -> HeadReader:
+    return HeadReader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
 
 
 async def summary_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> tuple[list[SummaryLine], int]:

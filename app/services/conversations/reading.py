@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.history.ingest import AnsweredCall, Placement
-from app.core.history.preparation import Lines, Passage
+from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import Language
 from app.core.placeholder import ArchiveCard
 from app.extractive.calls import call_line
@@ -28,13 +28,13 @@ class ExtractiveReader:
     def language(self, text: str) -> Language:
         return language(text)
 
-    def lines(self, placement: Placement) -> Lines:
+    def lines(self, placement: Placement) -> LinesOfMessage:
         draft = placement.draft
         if not placement.opens_page and placement.seq != 1:
-            return Lines(_line(placement))
+            return LinesOfMessage(_line(placement))
         opening = read("user", draft.text[:SCAN_MAX])
         is_read = draft.role == "user" and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
-        return Lines(
+        return LinesOfMessage(
             line=line_of(opening) if is_read else _line(placement),
             title=title_of(opening),
             note=note_in(opening.blocks.prose) if draft.role == "user" and opening.blocks else None,

@@ -7,19 +7,19 @@ from dataclasses import replace
 from app.core.conversation import Conversation
 from app.core.history import refused
 from app.core.history.erasure import refused_mark
-from app.core.history.erasure_plan import Line
+from app.core.history.erasure_plan import MarkLine
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations.requests import AppendRequest, ProxyQuestion, SyncedList, origin_of
-from app.services.conversations.selection import Selection
+from app.services.conversations.selection import Arrivals
 from app.store import erasing
 from app.store import refused as stored
 from app.store.conversations import calls_text
 from app.store.erasing import Derived
 
 
-def leaves(known: Conversation, request: AppendRequest, selection: Selection) -> bool:
+def leaves(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
     """Return whether what is appended makes the conversation's refused question leave."""
     if not known.refused or known.asked_from is None or not selection.arrivals:
         return False
@@ -52,7 +52,7 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
     pages = sorted({row["page"] for row in gone})
     made = Derived(known.id, known.uid, [row["seq"] for row in gone], pages, near=[])
     said = refused_mark(known.language or "en")
-    line = Line(said, await runtime.count(said))
+    line = MarkLine(said, await runtime.count(said))
     await erasing.drop_derived(tx, made)
     await stored.leave(tx, after, first, (line.text, line.tokens), unsaid=unsaid)
     await erasing.settle(tx, made, line, prompt_tokens=0, open_calls=calls_text(after.end))

@@ -33,7 +33,7 @@ from app.services.conversations.requests import (
     new_conversation_user,
 )
 from app.store import conversations, messages
-from app.store.messages import Told
+from app.store.messages import ToldMessage
 
 CONTINUED: errors.FieldError = {
     "loc": ["body", "previous_response_id"],
@@ -67,7 +67,7 @@ class AskedBefore:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Arrivals:
     """The messages of a request to append to a conversation as it was then; possibly none."""
 
     arrivals: Sequence[Arrival]
@@ -92,7 +92,7 @@ class UnchainedError(Exception):
 
 async def select_new_messages(
     runtime: Runtime, tx: ReadTx, known: Conversation | None, request: AppendRequest
-) -> Selection:
+) -> Arrivals:
     """Return what is left to append. Raises Fork, Invalid if it is too much at once, or UnchainedError."""
     if known is None:
         has_earlier = await conversations.has_any(tx, new_conversation_user(request))
@@ -113,12 +113,12 @@ async def select_new_messages(
             assert_never(request)
 
 
-def _select_for_new(request: AppendRequest) -> Selection:
+def _select_for_new(request: AppendRequest) -> Arrivals:
     """Return what a conversation that does not exist yet begins with."""
     return _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
 
 
-def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Selection | None:
+def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Arrivals | None:
     """Return what ``select_new_messages`` would if ``known`` is up to date; None if more has to be read for it."""
     if not isinstance(request, PostedMessages | ProxyAnswer | ProxyQuestion) or not can_use(known, request):
         return None
@@ -134,18 +134,18 @@ def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request:
     return replace(selection, system=_system_of_question(known, listed), reported_usage=usage)
 
 
-def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Selection:
+def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Arrivals:
     """Return every message of a request that holds new ones only."""
     if isinstance(request, PostedMessages):
-        return Selection(_arrivals(request.drafts), request.system, request.reported_usage)
-    return Selection(request.arrivals)
+        return Arrivals(_arrivals(request.drafts), request.system, request.reported_usage)
+    return Arrivals(request.arrivals)
 
 
 def _arrivals(drafts: Sequence[Draft]) -> list[Arrival]:
     return [Arrival(draft) for draft in drafts]
 
 
-def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Selection:
+def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Arrivals:
     """Return the messages of a list that begin there, the list's prompt not counted. Raises Invalid for too many."""
     first = listed.lead + new_from
     count = len(listed.sent) - first
@@ -156,7 +156,7 @@ def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Seque
             errors=[{"loc": ["body", "messages"], "msg": f"must have at most {listed.new_max} new messages"}],
             extra={"matched": first, "messages_max": listed.new_max},
         )
-    return Selection(
+    return Arrivals(
         _arrivals(listed.drafts(first)), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over))
     )
 
@@ -182,7 +182,7 @@ def _system_of_question(known: Conversation, listed: CallersList) -> str | None:
     return None if known.end.prompt_through and listed.lead else listed.system
 
 
-async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Selection:
+async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arrivals:
     """Return what is new of a synced list. Raises Fork."""
     listed = request.messages
     same, through = await _common_beginning(tx, known, listed)
@@ -205,7 +205,7 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Sele
     )
 
 
-async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, request: ProxyQuestion) -> Selection:
+async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, request: ProxyQuestion) -> Arrivals:
     """Return what is new of a proxy's list, and where the question ends if nothing is."""
     listed, end = request.messages, len(request.messages.digests)
     if (awaited := _awaited(runtime, tx.tenant, known, request)) is not None:
@@ -214,7 +214,7 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
         alike, through = await _common_beginning(tx, known, listed)
     else:
         alike, through = 0, request.follows.seq
-    newest: list[Told] = []
+    newest: list[ToldMessage] = []
     if known.end.last_seq > through:
         newest = await messages.newest_told(tx, known.id, through, LOOK_BACK)
     sent = list(zip(listed.roles, listed.digests, strict=True))

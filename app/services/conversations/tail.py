@@ -25,7 +25,7 @@ from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
-from app.services.memory.archiving import Loaded, Wanted
+from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit, by_day, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
@@ -151,7 +151,7 @@ async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
     names = search.request.load
     for uuid in names:
         room = max(1, free // len(names) - LOAD_FRAME)
-        part = Wanted(query=search.query, max_tokens=room)
+        part = ArchivePart(query=search.query, max_tokens=room)
         scope = search.conversation.scope
         loaded.append((uuid, await archiving.load(tx, scope, uuid, part)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)

@@ -8,23 +8,23 @@ from app.errors import Invalid
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
-from app.services.lifecycle.lines import NoteLine, PageLine, RecallLine, SummaryLine
+from app.services.lifecycle.lines import ImportedSummary, NoteLine, PageLine, RecallLine
 from app.store import conversations, messages, notes, page_index, portable, summaries
 from app.store.page_index import NewPageIndex
-from app.store.summaries import Summary
+from app.store.summaries import StoredSummary
 
 
 async def insert(
     runtime: Runtime,
     tx: Tx,
     known: Conversation,
-    line: PageLine | SummaryLine | RecallLine | NoteLine,
+    line: PageLine | ImportedSummary | RecallLine | NoteLine,
 ) -> bool:
     """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
     match line:
         case PageLine():
             return await _page(runtime, tx, known, line)
-        case SummaryLine():
+        case ImportedSummary():
             return await _summary(runtime, tx, known, line)
         case RecallLine():
             has = await tx.fetchrow(portable.HAS_RECALL, known.id, line.page, line.count)
@@ -62,7 +62,7 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     return True
 
 
-async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: SummaryLine) -> bool:
+async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: ImportedSummary) -> bool:
     has = await tx.fetchrow(portable.HAS_SUMMARY, known.id, line.version)
     if has is not None:
         return False
@@ -71,7 +71,7 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: SummaryL
         raise Invalid("The summary covers unknown messages.", errors=[{"loc": ["through_seq"], "msg": message}])
     text = "\n".join(flat(part) for part in line.text.split("\n"))
     (tokens,) = await runtime.tokens.count_many([text])
-    new = Summary(line.version, line.through_seq, text, tokens, line.model)
+    new = StoredSummary(line.version, line.through_seq, text, tokens, line.model)
     revision = await _revision(tx, known)
     return await summaries.insert(tx, known.id, new, revision)
 

@@ -21,7 +21,7 @@ from app import errors
 from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction, redacted
-from app.core.history.erasure_plan import Erased, Marked, Place, Plan, Rules, StoredMessage
+from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
 from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of
@@ -31,7 +31,7 @@ from app.queue import enqueue
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.lifecycle import repeats
-from app.services.lifecycle.repeats import Repeated
+from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving
 from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages, notes, remembered
 from app.store.erasing import Derived
@@ -58,8 +58,8 @@ class ErasingTx(Tx):
         self.runtime = runtime
 
     @property
-    def rules(self) -> Rules:
-        return Rules(self.runtime.tokens.count, TOOL_NAMES, result_line)
+    def rules(self) -> ErasureRules:
+        return ErasureRules(self.runtime.tokens.count, TOOL_NAMES, result_line)
 
     @property
     def embeds(self) -> bool:
@@ -83,7 +83,7 @@ def _owner(conversation: Conversation) -> UUID:
     return owner_of(conversation.scope)
 
 
-async def _gather(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> tuple[Erased, Repeated]:
+async def _gather(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> tuple[Erased, RepeatedPlaces]:
     """Read messages of a locked conversation with all that stands around them. Raises NotFound for none."""
     stored = await erasing.stored(tx, conversation.id, seqs)
     if not stored:
@@ -97,7 +97,7 @@ async def _gather(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]
     return Erased(conversation.end, conversation.language or "en", stored, results, cards, loaded), repeated
 
 
-async def lock_repeats(tx: ErasingTx, repeated: Repeated, locked: Collection[str] = ()) -> list[StoredMessage]:
+async def lock_repeats(tx: ErasingTx, repeated: RepeatedPlaces, locked: Collection[str] = ()) -> list[StoredMessage]:
     """Lock the conversations in which something is repeated, and read those messages as they are then."""
     by_conversation: dict[str, list[int]] = {}
     for conversation_id, seq in repeated.messages:
@@ -196,10 +196,10 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
 async def _apply(
     tx: ErasingTx,
     conversation: Conversation,
-    plan: Plan,
+    plan: ErasurePlan,
     rows: Sequence[Record],
     showing: Collection[str],
-    repeated: Repeated,
+    repeated: RepeatedPlaces,
 ) -> Erasure:
     done = Erasure(touched={conversation.id})
     gone, replacements = await _erase_archives(tx, rows)
@@ -222,7 +222,7 @@ async def _apply(
 
 
 async def _lock_copies(
-    tx: ErasingTx, rows: Sequence[Record], repeated: Repeated, locked: Collection[str] = ()
+    tx: ErasingTx, rows: Sequence[Record], repeated: RepeatedPlaces, locked: Collection[str] = ()
 ) -> tuple[list[StoredMessage], set[str]]:
     """Lock the conversations in which archives are shown or repeated. Return the messages that repeat them without
     showing them, and the conversations.
@@ -366,7 +366,7 @@ async def erase_memory(tx: ErasingTx, key: UUID, scope: str | None = None, *, se
         raise errors.NotFound("There is no such memory.")
     await locks.lock_owner(tx, owner)
     content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
-    repeated, loaded = Repeated(), list[StoredMessage]()
+    repeated, loaded = RepeatedPlaces(), list[StoredMessage]()
     asker = owner_of(scope) if scope is not None else None
     if content is not None and asker in (None, owner):
         repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))

@@ -15,7 +15,7 @@ from app.core.scope import owner_of, scope_of
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure
-from app.services.lifecycle.repeats import Repeated
+from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, conversations, kept_answers, keys, locks
 from app.store import erasing as stored
 
@@ -36,8 +36,8 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     if alone and conversation.user_id is not None:
         repeated = await repeats.find(tx, scope, everything)
     else:
-        repeated = Repeated(answers=await repeats.answers(tx, owner, everything))
-    elsewhere = Repeated([place for place in repeated.messages if place[0] != conversation.id])
+        repeated = RepeatedPlaces(answers=await repeats.answers(tx, owner, everything))
+    elsewhere = RepeatedPlaces([place for place in repeated.messages if place[0] != conversation.id])
     loaded = await erasing.lock_repeats(tx, elsewhere)
     quoted = dumps(conversation.id)
     named = {answer["key"] async for answer in kept_answers.answers_of(tx, owner, conversation.id, quoted)}

@@ -39,12 +39,12 @@ from app.services.lifecycle.lines import (
     EndLine,
     FoundNote,
     Header,
+    ImportedSummary,
     MemoryLine,
     MessageLine,
     NoteLine,
     PageLine,
     RecallLine,
-    SummaryLine,
     checked,
 )
 from app.services.memory import insertion
@@ -135,7 +135,7 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case ConversationLine():
             await _finish(job)
             job.into = await _conversation(job, line)
-        case PageLine() | SummaryLine() | RecallLine() | NoteLine():
+        case PageLine() | ImportedSummary() | RecallLine() | NoteLine():
             await _flush(job)
             await _learn(job, line)
         case EndLine():
@@ -285,7 +285,7 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
 # --- What was learned ---------------------------------------------------------------------------------
 
 
-async def _learn(job: _Import, line: PageLine | SummaryLine | RecallLine | NoteLine) -> None:
+async def _learn(job: _Import, line: PageLine | ImportedSummary | RecallLine | NoteLine) -> None:
     into, tenant = _in(job, line.conversation_id), job.tenant
     async with job.runtime.database.begin(tenant) as tx:
         known = await conversations.lock(tx, into.id, bound_to=job.limit.user_id)

@@ -61,13 +61,13 @@ Time = Annotated[AwareDatetime, Field(strict=False)]
 Uuid = Annotated[UUID, Field(strict=False)]
 
 
-class Line(BaseModel):
+class ImportLine(BaseModel):
     """Base of every line: unknown members are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Header(Line):
+class Header(ImportLine):
     type: Literal["header"]
     format: Literal["quire"]
     version: Literal[1]
@@ -75,7 +75,7 @@ class Header(Line):
     conversation_id: Id | None = None
 
 
-class ConversationLine(Line):
+class ConversationLine(ImportLine):
     type: Literal["conversation"]
     id: Id
     user_id: Id | None = None
@@ -88,7 +88,7 @@ class ConversationLine(Line):
     created_at: Time | None = None
 
 
-class Card(Line):
+class Card(ImportLine):
     """The description of an archived result; its text is in the message."""
 
     uuid: Uuid
@@ -106,7 +106,7 @@ class Card(Line):
         )  # fmt: skip
 
 
-class MessageLine(Line):
+class MessageLine(ImportLine):
     type: Literal["message"]
     conversation_id: Id
     seq: Seq | None = None
@@ -122,12 +122,12 @@ class MessageLine(Line):
     """Cards by the id of the answered call. Without it, long results are archived anew."""
 
 
-class FoundNote(Line):
+class FoundNote(ImportLine):
     seq: Seq
     text: Text
 
 
-class PageLine(Line):
+class PageLine(ImportLine):
     """A page's index, and the topics and notes that were learnt with it."""
 
     type: Literal["page"]
@@ -145,7 +145,7 @@ class PageLine(Line):
     replaces: Annotated[list[FoundNote], Field(max_length=1000)] = []
 
 
-class SummaryLine(Line):
+class ImportedSummary(ImportLine):
     type: Literal["summary"]
     conversation_id: Id
     version: Seq
@@ -154,14 +154,14 @@ class SummaryLine(Line):
     model: Short
 
 
-class RecallLine(Line):
+class RecallLine(ImportLine):
     type: Literal["recall"]
     conversation_id: Id
     page: Seq
     count: Seq
 
 
-class NoteLine(Line):
+class NoteLine(ImportLine):
     """A note that a person wrote."""
 
     type: Literal["note"]
@@ -170,7 +170,7 @@ class NoteLine(Line):
     text: Annotated[Short, Field(min_length=1, max_length=NOTE_MAX)]
 
 
-class EndLine(Line):
+class EndLine(ImportLine):
     """The end of a conversation. ``found_notes`` are extracted notes that nobody deleted."""
 
     type: Literal["end"]
@@ -178,7 +178,7 @@ class EndLine(Line):
     found_notes: list[FoundNote] | None = None
 
 
-class MemoryLine(Line):
+class MemoryLine(ImportLine):
     type: Literal["memory"]
     id: Uuid
     user_id: Id | None = None
@@ -197,7 +197,7 @@ class MemoryLine(Line):
     created_at: Time | None = None
 
 
-class ArchiveLine(Line):
+class ArchiveLine(ImportLine):
     """An archive that belongs to no message."""
 
     type: Literal["archive"]
@@ -216,7 +216,7 @@ AnyLine = Annotated[
     | ConversationLine
     | MessageLine
     | PageLine
-    | SummaryLine
+    | ImportedSummary
     | RecallLine
     | NoteLine
     | EndLine

@@ -33,7 +33,7 @@ Source = Callable[[], AsyncIterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedPlaces:
     """Repetitions of some texts."""
 
     messages: Sequence[Place] = ()
@@ -68,9 +68,9 @@ async def texts(
         after = rows[-1]["seq"]
 
 
-async def find(tx: ReadTx, scope: str | UUID, source: Source) -> Repeated:
+async def find(tx: ReadTx, scope: str | UUID, source: Source) -> RepeatedPlaces:
     """Find what repeats some texts in the conversations of a scope, by its name or its hash, and in its answers."""
-    return Repeated(
+    return RepeatedPlaces(
         messages=await _messages(tx, scope, source),
         answers=await answers(tx, scope if isinstance(scope, UUID) else owner_of(scope), source),
     )

@@ -237,7 +237,7 @@ def _input(text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ArchivePart:
     """The requested part of an archive: the passages for a query, a range, or all of it."""
 
     query: Query | None = None
@@ -252,12 +252,12 @@ class Loaded:
     """An archive as read, with the requested part."""
 
     row: Record
-    wanted: Wanted
+    wanted: ArchivePart
     passages: Sequence[tuple[Hit, str]] = ()
     """The passages that match the query, best first."""
 
 
-async def load(tx: ReadTx, scope: str | None, uuid: UUID, part: Wanted) -> Loaded | None:
+async def load(tx: ReadTx, scope: str | None, uuid: UUID, part: ArchivePart) -> Loaded | None:
     """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it."""
     length = 0 if part.query is not None else 2**31 - 1 - part.offset
     if part.query is None and part.length is not None:
@@ -296,7 +296,7 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
 async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, str]]:
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
-    where = memories.Filter(among=[row["id"]])
+    where = memories.PassageFilter(among=[row["id"]])
     hits, *_ = await memories.search(tx, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX, every_passage=True)
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]

@@ -20,7 +20,7 @@ from app.core.groups import chat_messages
 from app.core.neutral import replace_nul
 from app.core.scope import scope_of
 from app.core.search import grep
-from app.core.search.grep import Line, Pattern, Span
+from app.core.search.grep import MessageSpan, Pattern, SearchedLine
 from app.core.times import time_text
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
@@ -29,7 +29,7 @@ from app.services.memory import recalling
 from app.services.memory.searching import REPLICA_WAIT_SECONDS
 from app.store import conversations
 from app.store import grep as stored
-from app.store.grep import TooSlow
+from app.store.grep import GrepTooSlow
 from app.text.language import scalar
 
 SECONDS = 2.0
@@ -61,10 +61,10 @@ class GrepRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class GrepHit:
     """A line that matches, and where it stands."""
 
-    line: Line
+    line: SearchedLine
     conversation_id: str | None
     page: int | None
     role: str
@@ -75,16 +75,16 @@ class Hit:
 
 
 @dataclass
-class Lines:
+class GrepLines:
     """The lines found, newest first."""
 
     limit: int
-    hits: list[Hit] = field(default_factory=list)
+    hits: list[GrepHit] = field(default_factory=list)
     total: int = 0
     """Of the lines that match in what was read."""
     is_complete: bool = True
 
-    def add(self, hits: Sequence[Hit]) -> None:
+    def add(self, hits: Sequence[GrepHit]) -> None:
         self.total += len(hits)
         self.hits = sorted([*self.hits, *hits], key=lambda hit: hit.said_at, reverse=True)[: self.limit]
 
@@ -94,24 +94,24 @@ class _Text:
     """A text that can match; ``of`` makes a hit of a line."""
 
     text: str
-    of: Callable[[Line], Hit]
+    of: Callable[[SearchedLine], GrepHit]
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _GrepRun:
     """A request on its way."""
 
     database: Database
     tenant: UUID
     request: GrepRequest
-    found: Lines
+    found: GrepLines
     deadline: float
 
     @property
     def seconds(self) -> float:
         """Return what is left of the time. Raises TooSlow if nothing is."""
         if (left := self.deadline - monotonic()) <= 0:
-            raise TooSlow
+            raise GrepTooSlow
         return left
 
 
@@ -120,25 +120,25 @@ def pattern_of(text: str, *, is_regex: bool) -> Pattern:
     return grep.pattern_of(scalar(replace_nul(text)), is_regex=is_regex)
 
 
-async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> Lines:
+async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> GrepLines:
     """Return the newest lines that match. Takes its own connections, to a replica if there is one.
 
     Raises NotFound for a conversation that is unknown or not the user's, and Refused for a pattern that PostgreSQL
     does not take.
     """
 
-    async def read(database: Database) -> Lines:
-        run = _Run(database, tenant, request, Lines(request.limit), monotonic() + SECONDS)
+    async def read(database: Database) -> GrepLines:
+        run = _GrepRun(database, tenant, request, GrepLines(request.limit), monotonic() + SECONDS)
         try:
             await _find(run)
-        except TooSlow:
+        except GrepTooSlow:
             run.found.is_complete = False
         return run.found
 
     return await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
 
 
-async def _find(run: _Run) -> None:
+async def _find(run: _GrepRun) -> None:
     request = run.request
     async with run.database.snapshot(run.tenant) as tx:
         await stored.limit(tx, run.seconds)
@@ -151,7 +151,7 @@ async def _find(run: _Run) -> None:
         await _results(run, archives[start : start + ARCHIVES])
 
 
-async def _scope(tx: ReadTx, run: _Run) -> tuple[str, list[Span]]:
+async def _scope(tx: ReadTx, run: _GrepRun) -> tuple[str, list[MessageSpan]]:
     """Return the scope of the archives, and the messages to read."""
     request = run.request
     if request.conversation_id is None:
@@ -160,10 +160,10 @@ async def _scope(tx: ReadTx, run: _Run) -> tuple[str, list[Span]]:
     conversation = await conversations.get(tx, request.conversation_id)
     if request.user_id is not None and conversation.user_id != request.user_id:
         raise conversations.unknown()
-    return conversation.scope, [Span(conversation.id, 1, conversation.totals.last_seq)]
+    return conversation.scope, [MessageSpan(conversation.id, 1, conversation.totals.last_seq)]
 
 
-async def _messages(run: _Run, spans: list[Span]) -> None:
+async def _messages(run: _GrepRun, spans: list[MessageSpan]) -> None:
     request = run.request
     rows_read = 0
     while spans:
@@ -180,7 +180,7 @@ async def _messages(run: _Run, spans: list[Span]) -> None:
         await _match(run, rows, _message)
 
 
-async def _results(run: _Run, ids: Sequence[UUID]) -> None:
+async def _results(run: _GrepRun, ids: Sequence[UUID]) -> None:
     request = run.request
     async with run.database.snapshot(run.tenant) as tx:
         await stored.limit(tx, run.seconds)
@@ -188,7 +188,7 @@ async def _results(run: _Run, ids: Sequence[UUID]) -> None:
     await _match(run, rows, _result)
 
 
-async def _match(run: _Run, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
+async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
     """Add the lines of some rows that match."""
     if not rows:
         return
@@ -203,7 +203,7 @@ async def _match(run: _Run, rows: Sequence[Record], text_of: Callable[[Record], 
     run.found.add([_hit(*lines[place], start, stop) for place, start, stop in places])
 
 
-def _literal(texts: Iterator[_Text], literal: str) -> Iterator[Hit]:
+def _literal(texts: Iterator[_Text], literal: str) -> Iterator[GrepHit]:
     for one in texts:
         yield from map(one.of, grep.found_in(one.text, literal))
 
@@ -216,14 +216,14 @@ def _split(one: _Text) -> Iterator[tuple[_Text, int, int, str]]:
         offset += len(line) + 1
 
 
-def _hit(one: _Text, number: int, offset: int, line: str, start: int, stop: int) -> Hit:
-    return one.of(Line(number, offset + start, grep.shown(line, start, stop - start)))
+def _hit(one: _Text, number: int, offset: int, line: str, start: int, stop: int) -> GrepHit:
+    return one.of(SearchedLine(number, offset + start, grep.shown(line, start, stop - start)))
 
 
 def _message(row: Record) -> _Text:
-    def hit(line: Line) -> Hit:
+    def hit(line: SearchedLine) -> GrepHit:
         said_at = row["said_at"] or row["created_at"]
-        return Hit(line, row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"])
+        return GrepHit(line, row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"])
 
     return _Text(replace_nul(_text(row)), hit)
 
@@ -245,15 +245,15 @@ def _placeholders(row: Record) -> Iterator[str]:
 
 
 def _result(row: Record) -> _Text:
-    def hit(line: Line) -> Hit:
+    def hit(line: SearchedLine) -> GrepHit:
         said_at = row["said_at"] or row["created_at"]
         role = f"tool {row['tool_name']}"
-        return Hit(line, row["conversation_id"], row["page"], role, said_at, archive_id=row["id"])
+        return GrepHit(line, row["conversation_id"], row["page"], role, said_at, archive_id=row["id"])
 
     return _Text(row["content"], hit)
 
 
-def answer(found: Lines) -> dict[str, Any]:
+def answer(found: GrepLines) -> dict[str, Any]:
     """Return the response over HTTP."""
     return {
         "results": [result(hit) for hit in found.hits],
@@ -263,7 +263,7 @@ def answer(found: Lines) -> dict[str, Any]:
     }
 
 
-def result(hit: Hit) -> dict[str, Any]:
+def result(hit: GrepHit) -> dict[str, Any]:
     return {
         "conversation_id": hit.conversation_id,
         "page": hit.page,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.search.repetitions import Repeated, Told, each_once
+from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.store.memories import Hit
 from app.text.queries import answers_first
 from app.text.statements import stated
@@ -68,7 +68,7 @@ class SearchHit:
 T = TypeVar("T")
 
 
-class Day(NamedTuple, Generic[T]):
+class HitDay(NamedTuple, Generic[T]):
     """A day, and what was said on it, older before newer."""
 
     elsewhere: str | None
@@ -79,7 +79,7 @@ class Day(NamedTuple, Generic[T]):
     told: list[T]
 
 
-def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | None) -> list[Day[T]]:
+def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | None) -> list[HitDay[T]]:
     """Return results by day and conversation, older before newer; ``here`` is the conversation that asks."""
     days: dict[tuple[str | None, str], list[T]] = {}
     for one in sorted(found, key=lambda one: hit_of(one).told):
@@ -87,7 +87,7 @@ def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | Non
         days.setdefault((hit.elsewhere(here), hit.day), []).append(one)
     dates = {day for _, day in days}
     newest = max(dates) if len(dates) > 1 else None
-    return [Day(elsewhere, day, day == newest, told) for (elsewhere, day), told in days.items()]
+    return [HitDay(elsewhere, day, day == newest, told) for (elsewhere, day), told in days.items()]
 
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
@@ -99,7 +99,7 @@ def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
     return [one if one.score == score else one.with_score(score) for one, score in zip(ordered, lowest, strict=True)]
 
 
-def _standing(found: Sequence[SearchHit], repeated: Repeated) -> SearchHit:
+def _standing(found: Sequence[SearchHit], repeated: RepeatedStatement) -> SearchHit:
     """Return the newest of some results that say the same, with the score of the best."""
     shown = found[repeated.newest]
     if not repeated.others:

@@ -36,7 +36,7 @@ from app.services.memory.hits import SearchHit, worth_showing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker
 from app.store import archives, conversations, embeddings, memories, messages, narrowing, remembered
-from app.store.memories import Hit, Hits, Meaning, Named, Part, relevance
+from app.store.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
 from app.text.queries import has_subject, parts, telling
@@ -121,7 +121,7 @@ class Query:
     warnings: list[dict[str, str]]
     named: Named
     """The speakers and the days that it names."""
-    parts: Sequence[Part] = ()
+    parts: Sequence[QueryPart] = ()
 
 
 async def ready(
@@ -149,9 +149,9 @@ def named_in(text: str, today: date) -> Named:
     return Named(bm25.speakers(text), relevances.favoured(days_named(text, today)))
 
 
-async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[Part]:
+async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[QueryPart]:
     """Make the parts of a compound query ready; those that get no vector are left out if the whole has one."""
-    found = [Part(bm25.query(part)) for part in parts(text)]
+    found = [QueryPart(bm25.query(part)) for part in parts(text)]
     if meaning is None:
         return found
     meanings = [(await _meaning(runtime, tenant, part))[0] for part in parts(text)]
@@ -194,7 +194,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
-    async def read(database: Database) -> list[_Answer]:
+    async def read(database: Database) -> list[_SearchAnswer]:
         async with database.search_snapshot(tenant) as tx:
             return [await _search(tx, wide, query, keywords) for query in queries]
 
@@ -222,7 +222,7 @@ def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchH
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _SearchAnswer:
     """The results of one query of a search."""
 
     hits: list[SearchHit]
@@ -232,10 +232,10 @@ class _Answer:
     """Whether there were matches, and none seemed to answer the query."""
 
 
-KEPT_BACK = _Answer([], 0, is_kept_back=True)
+KEPT_BACK = _SearchAnswer([], 0, is_kept_back=True)
 
 
-async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int]) -> _Answer:
+async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int]) -> _SearchAnswer:
     scope, uid = scope_of(request.user_id, None), None
     if request.conversation_id is not None:
         conversation = await conversations.get(tx, request.conversation_id)
@@ -255,7 +255,7 @@ async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Se
         named=query.named,
         parts=query.parts,
     )
-    where = memories.Filter(
+    where = memories.PassageFilter(
         among=await narrowing.among(tx, owner_of(scope), request.narrowing),
         conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
@@ -275,7 +275,7 @@ async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Se
         distinct = await run_in_thread_if_large(size, worth_showing, found, query.text)
         if len(distinct) == len(found) or len(results.hits) < limit:
             break
-    return _Answer(distinct[: request.limit], total)
+    return _SearchAnswer(distinct[: request.limit], total)
 
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
@@ -314,7 +314,7 @@ async def find(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
     among = await narrowing.among(tx, owner_of(scope), within)
-    where = memories.Filter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
+    where = memories.PassageFilter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
     return await memories.search(tx, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
 

@@ -20,14 +20,23 @@ from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
 from app.core.dialects.deltas import Deltas
-from app.core.dialects.proxy import Calls, added, joined, names_of, newest_user_text, offered, sound_calls, whose
-from app.core.dialects.question import Shown
+from app.core.dialects.proxy import (
+    CallsOfAnswer,
+    added,
+    joined,
+    names_of,
+    newest_user_text,
+    offered,
+    sound_calls,
+    whose,
+)
+from app.core.dialects.question import ShownToClient
 from app.core.dialects.stored import message as stored_message
 from app.core.model import Context
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
-from app.inflight import Turn
+from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import OverdueError, Upstream, is_final
 from app.recall import tools
@@ -36,7 +45,7 @@ from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.events import scalars
 from app.services.proxy.keeping import keep, mark_refused
-from app.services.proxy.proxying import Asked
+from app.services.proxy.proxying import ProxyTurn
 from app.services.proxy.watching import Watch, record
 from app.services.proxy.writing import Telling, given_again, response_id, writer_of
 from app.services.tools import tool_calls
@@ -48,7 +57,7 @@ KEPT = ("content", "refusal", "annotations", "audio")
 _logger = logging.getLogger(__name__)
 
 
-async def answer(runtime: Runtime, upstream: Upstream, asked: Asked) -> Turn:
+async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> Answering:
     """Return the turn that answers a request: one that is under way, one that was given, or a new one. Raises Busy."""
     turn = _current(runtime, asked)
     if turn is None and asked.answers:
@@ -60,13 +69,13 @@ async def answer(runtime: Runtime, upstream: Upstream, asked: Asked) -> Turn:
     return runtime.turns.start(asked.same, asked.through, lambda turn: _Work(runtime, upstream, asked, turn).run())
 
 
-def _current(runtime: Runtime, asked: Asked) -> Turn | None:
+def _current(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
     turn = runtime.turns.find(asked.same, asked.through)
     request = asked.request
     return turn if turn is not None and turn.is_for(request.arrived, retried=request.retried) else None
 
 
-async def _stored(runtime: Runtime, asked: Asked) -> Turn | None:
+async def _stored(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
     """Return the stored answer to the same request, if this process has none: the client may not have received it."""
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
@@ -81,7 +90,7 @@ async def _stored(runtime: Runtime, asked: Asked) -> Turn | None:
 class _Round:
     """The model's output in one call."""
 
-    calls: Calls
+    calls: CallsOfAnswer
     whole: dict[str, Any] = field(default_factory=dict)
     """The answer's body, where it was asked for in one piece."""
 
@@ -89,7 +98,7 @@ class _Round:
 class _Work:
     """One answer in the making."""
 
-    def __init__(self, runtime: Runtime, upstream: Upstream, asked: Asked, turn: Turn) -> None:
+    def __init__(self, runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: Answering) -> None:
         self._runtime = runtime
         self._upstream = upstream
         self._asked = asked
@@ -146,7 +155,7 @@ class _Work:
         found = json.loads(window.body)
         messages_ = self._unanswered(window, found["messages"])
         offers = offered(self._tools, found["tools"][len(self._tools) :], recalls=recalls)
-        shown = Shown(messages_, found["system"], offers.tools, offers.calls)
+        shown = ShownToClient(messages_, found["system"], offers.tools, offers.calls)
         request = self._upstream.asked.request(self._question, shown)
         self._watch.window_tokens = window.window.ledger.total
         span = self._runtime.tracing.span("chat", kind="CLIENT", model=str(self._question.options["model"]))

@@ -35,7 +35,7 @@ LAST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ItemsPage:
     """A stretch of a conversation's items."""
 
     items: Sequence[Json]
@@ -43,7 +43,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedItems:
     """The items to list."""
 
     limit: int
@@ -103,7 +103,7 @@ async def _stored_before(
     return rows[::-1] if same else []
 
 
-async def page(runtime: Runtime, caller: Caller, conversation: Conversation, wanted: Wanted) -> Page:
+async def page(runtime: Runtime, caller: Caller, conversation: Conversation, wanted: WantedItems) -> ItemsPage:
     """Return a page of items. Raises NotFound if there is no item that it is to follow."""
     found: list[Json] = []
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -121,7 +121,7 @@ async def page(runtime: Runtime, caller: Caller, conversation: Conversation, wan
             if len(rows) < ROWS_AT_ONCE:
                 break
             at = rows[-1]["seq"]
-    return Page(found[: wanted.limit], len(found) > wanted.limit)
+    return ItemsPage(found[: wanted.limit], len(found) > wanted.limit)
 
 
 async def item(runtime: Runtime, caller: Caller, conversation: Conversation, item_id: str) -> Json:

@@ -16,7 +16,7 @@ from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import ProxyAnswer
 from app.services.proxy.events import scalars
-from app.services.proxy.proxying import Asked
+from app.services.proxy.proxying import ProxyTurn
 from app.store import refused
 
 STORE_TRIES = 6
@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def keep(
-    runtime: Runtime, asked: Asked, said: Sequence[dict[str, Any]], *, inner: int = 0, answers: bool = True,
+    runtime: Runtime, asked: ProxyTurn, said: Sequence[dict[str, Any]], *, inner: int = 0, answers: bool = True,
     text: str = "",
 ) -> int | None:  # fmt: skip
     """Append to the conversation that was asked in; return the last seq. One that was erased meanwhile gets nothing.
@@ -60,7 +60,7 @@ async def keep(
     return None
 
 
-async def mark_refused(runtime: Runtime, asked: Asked) -> None:
+async def mark_refused(runtime: Runtime, asked: ProxyTurn) -> None:
     """Mark the question, so that it does not have later ones refused too (``core.refused``)."""
     with suppress(errors.StorageUnavailable):
         await refused.mark(runtime.database, asked.tenant, asked.conversation.id, asked.conversation.uid)

@@ -31,7 +31,7 @@ from app.runtime import Runtime
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
-from app.services.proxy.proxying import Asked, ProxyRequest, ask
+from app.services.proxy.proxying import ProxyRequest, ProxyTurn, ask
 from app.services.proxy.watching import LEFT, Watch, record
 
 RECALL_SECONDS = 2.0
@@ -57,7 +57,7 @@ class Passing:
 
 async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> RawAnswer:
     """Ask the model. Raises a ProviderError only if it cannot be reached; what it answers, it answers."""
-    stored: asyncio.Task[Asked | None] | None = None
+    stored: asyncio.Task[ProxyTurn | None] | None = None
     body = passing.body
     if passing.request is not None:
         stored = _beside(runtime, passing.request)
@@ -74,14 +74,14 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     return answer if stored is None else replace(answer, parts=passed.read_along(answer))
 
 
-def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[Asked | None]:
+def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[ProxyTurn | None]:
     """Store the question while the model is asked."""
     task = asyncio.create_task(_asked(runtime, request))
     runtime.turns.hold(task)
     return task
 
 
-async def _asked(runtime: Runtime, request: ProxyRequest) -> Asked | None:
+async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
     try:
         return await ask(runtime, request)
     except errors.QuireError as error:
@@ -90,7 +90,7 @@ async def _asked(runtime: Runtime, request: ProxyRequest) -> Asked | None:
 
 
 async def _with_recalled(
-    runtime: Runtime, passing: Passing, request: ProxyRequest, stored: asyncio.Task[Asked | None]
+    runtime: Runtime, passing: Passing, request: ProxyRequest, stored: asyncio.Task[ProxyTurn | None]
 ) -> bytes:
     """Return the body with one message of recalled text, if anything answers the newest user message in time."""
     try:
@@ -105,7 +105,7 @@ async def _with_recalled(
     return await run_in_thread_if_large(len(passing.body), with_message, passing.body, passing.dialect, text)
 
 
-async def _recalled(runtime: Runtime, request: ProxyRequest, asked: Asked) -> str | None:
+async def _recalled(runtime: Runtime, request: ProxyRequest, asked: ProxyTurn) -> str | None:
     wanted = ContextRequest(
         bound_to=request.caller.user_id, sensitive=request.caller.sensitive,
         query=newest_user_text(request.question.messages), recall_max_tokens=request.recall_max_tokens,
@@ -123,7 +123,7 @@ class _Passed:
 
     runtime: Runtime
     upstream: Upstream
-    stored: asyncio.Task[Asked | None] | None
+    stored: asyncio.Task[ProxyTurn | None] | None
     watch: Watch = field(default_factory=partial(Watch, "pass-through"))
 
     async def read_along(self, answer: RawAnswer) -> AsyncIterator[bytes]:
@@ -149,7 +149,7 @@ class _Passed:
             self.runtime.turns.hold(asyncio.create_task(self._finish(self.stored, answer, body, failure)))
 
     async def _finish(
-        self, stored: asyncio.Task[Asked | None], answer: RawAnswer | None, body: bytes | None,
+        self, stored: asyncio.Task[ProxyTurn | None], answer: RawAnswer | None, body: bytes | None,
         failure: Exception | str | None,
     ) -> None:  # fmt: skip
         asked = await stored
@@ -159,14 +159,14 @@ class _Passed:
             failure = await (self._store if answer.status == 200 else self._mark)(asked, answer, body)
         await record(self.runtime, asked, self.watch, failure)
 
-    async def _mark(self, asked: Asked, answer: RawAnswer, body: bytes) -> Exception:
+    async def _mark(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception:
         """Mark a question that the model's API refused for good (``core.refused``); return the refusal."""
         refusal = refused(answer.status, _json(body), retry_after=None, key=None)
         if is_final(refusal):
             await mark_refused(self.runtime, asked)
         return refusal
 
-    async def _store(self, asked: Asked, answer: RawAnswer, body: bytes) -> Exception | None:
+    async def _store(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception | None:
         """Store the answer; return why it could not be."""
         try:
             said, usage = await run_in_thread_if_large(len(body), _said, self.upstream, body, answer.is_stream)

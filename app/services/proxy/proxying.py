@@ -57,7 +57,7 @@ class ProxyRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProxyTurn:
     """A request whose messages are stored."""
 
     request: ProxyRequest
@@ -89,7 +89,7 @@ class Asked:
         return IdempotencyKey(f"proxy:{digest.hexdigest()}", digest.digest())
 
 
-async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
+async def ask(runtime: Runtime, request: ProxyRequest) -> ProxyTurn:
     """Store what is new of the list. Raises Invalid, PayloadTooLarge, NotFound, Conflict."""
     tenant = request.caller.tenant
     is_long = request.is_large or len(request.question.messages) > READ_IN_PLACE_MAX
@@ -105,8 +105,8 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> Asked:
     done = await append(runtime, tenant, name, question, None)
     assert done.conversation is not None, "a question has no key, so it is never replayed"
     if done.asked_before is not None:
-        return Asked(request, done.conversation, done.asked_before.through, done.asked_before.answers, digest)
-    return Asked(request, done.conversation, done.conversation.end.last_seq, (), digest, done.first_seq)
+        return ProxyTurn(request, done.conversation, done.asked_before.through, done.asked_before.answers, digest)
+    return ProxyTurn(request, done.conversation, done.conversation.end.last_seq, (), digest, done.first_seq)
 
 
 def _read(request: ProxyRequest, limits: Limits, known: KnownMessages) -> tuple[CallersList, bytes]:

@@ -37,7 +37,7 @@ RESPONSE_ID = re.compile("resp_[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResponsePlace:
     """The place in a conversation where a request continues."""
 
     conversation: Conversation
@@ -49,7 +49,9 @@ def _unknown() -> errors.NotFound:
     return errors.NotFound("There is no such response.")
 
 
-async def continued(runtime: Runtime, caller: Caller, user_id: str | None, body: Mapping[str, Any]) -> Place | None:
+async def continued(
+    runtime: Runtime, caller: Caller, user_id: str | None, body: Mapping[str, Any]
+) -> ResponsePlace | None:
     """Return where a request goes on, if it says so: after a compaction, or after an earlier response.
 
     Raises NotFound for an unknown response, Invalid for a compaction that is not Quire's.
@@ -61,7 +63,7 @@ async def continued(runtime: Runtime, caller: Caller, user_id: str | None, body:
     return None if previous is None else await _place(runtime, caller, user_id, previous)
 
 
-async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item: Mapping[str, Any]) -> Place:
+async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item: Mapping[str, Any]) -> ResponsePlace:
     found = opened(item.get("encrypted_content"))
     if found is None:
         raise errors.Invalid(errors=[FORGED])
@@ -69,10 +71,10 @@ async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item
         known = await conversations.find(tx, found.conversation_id, bound_to=caller.user_id)
     if known is None or not found.is_of(known.uid) or not _is_theirs(known, user_id):
         raise errors.Invalid(errors=[FORGED])
-    return Place(known, Follows(found.through))
+    return ResponsePlace(known, Follows(found.through))
 
 
-async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response_id: str) -> Place:
+async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response_id: str) -> ResponsePlace:
     if not RESPONSE_ID.fullmatch(response_id):
         raise _unknown()
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -82,7 +84,7 @@ async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response
         known = await conversations.find(tx, found[0], bound_to=caller.user_id)
     if known is None or not _is_theirs(known, user_id):
         raise _unknown()
-    return Place(known, Follows(found[1], is_last=True))
+    return ResponsePlace(known, Follows(found[1], is_last=True))
 
 
 def _is_theirs(known: Conversation, user_id: str | None) -> bool:
@@ -97,12 +99,12 @@ async def retrieve(runtime: Runtime, caller: Caller, response_id: str) -> bytes:
     return b"".join([part async for part in turn.read()])
 
 
-def _bare(place: Place) -> Question:
+def _bare(place: ResponsePlace) -> Question:
     """Return the question as far as it can be reconstructed."""
     return Question("responses", {"store": True}, [], {"model": place.conversation.model or "unknown"})
 
 
-async def _row(runtime: Runtime, caller: Caller, place: Place) -> Record:
+async def _row(runtime: Runtime, caller: Caller, place: ResponsePlace) -> Record:
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await messages.history(tx, place.conversation.id, place.follows.seq - 1, 1, newest_first=False)
     return rows[0]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app import errors
-from app.core.dialects.usage import Usage
+from app.core.dialects.usage import ModelUsage
 from app.providers import ProviderError
 from app.runtime import Runtime
-from app.services.proxy.proxying import Asked
+from app.services.proxy.proxying import ProxyTurn
 from app.store import proxied_requests, spending
 from app.store.proxied_requests import ProxiedRequest
 from app.store.spending import Spent
@@ -64,9 +64,9 @@ class Watch:
         self.seconds += time.perf_counter() - self._called
 
 
-async def record(runtime: Runtime, asked: Asked, watch: Watch, failure: Exception | str | None) -> None:
+async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exception | str | None) -> None:
     """Record a request that has ended, and what it used; an answer that nobody received has cost something too."""
-    usage = Usage.read(watch.usage)
+    usage = ModelUsage.read(watch.usage)
     spent = Spent(watch.calls, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
     outcome = type(failure).__name__ if isinstance(failure, Exception) else "left" if failure else "ok"
     runtime.metrics.provider_call("proxy", outcome, spent.prompt_tokens, spent.completion_tokens)

@@ -16,7 +16,7 @@ from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Dialect, Event, Json, Question, Writer
 from app.core.dialects.stored import chunks
-from app.inflight import Turn
+from app.inflight import Answering
 from app.services.proxy.events import DONE, sent
 from app.text.language import scalar
 
@@ -43,7 +43,7 @@ def response_id(id_: UUID) -> str:
 class Telling:
     """Write an answer into its turn in the client's form: as events at once, or whole at the end."""
 
-    def __init__(self, question: Question, writer: Writer, turn: Turn) -> None:
+    def __init__(self, question: Question, writer: Writer, turn: Answering) -> None:
         self._question, self._writer, self._turn = question, writer, turn
 
     def feed(self, chunk: Mapping[str, Any]) -> None:
@@ -65,9 +65,9 @@ class Telling:
                 self._turn.put(sent(event))
 
 
-def given_again(question: Question, row: Record) -> Turn:
+def given_again(question: Question, row: Record) -> Answering:
     """Return the turn that an answer was, by its stored message."""
-    turn = Turn()
+    turn = Answering()
     known = (row["client_id"] or "").removeprefix("resp_")
     id_ = UUID(known) if HEX.fullmatch(known) else row["id"]
     created = int(row["created_at"].timestamp())

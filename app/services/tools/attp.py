@@ -14,13 +14,13 @@ from app.core.quote import result_text
 from app.recall import attp, sandbox, tools
 from app.recall.arguments import Mistake
 from app.recall.attp import Document
-from app.recall.sandbox import Limits, Outcome, Reply
+from app.recall.sandbox import Outcome, Reply, SandboxLimits
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey
 from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Answer, Asker, ToolCall
 
-LIMITS = Limits()
+LIMITS = SandboxLimits()
 WAIT_SECONDS = 10.0
 """For a free place to run code in."""
 

@@ -9,7 +9,7 @@ from app.core import wording
 from app.core.model import Language
 from app.core.neutral import neutral, titled
 from app.core.quote import day_heading, memories_text, passage_line, passage_text
-from app.services.memory.grepping import Hit, Lines
+from app.services.memory.grepping import GrepHit, GrepLines
 from app.services.memory.hits import SearchHit, by_day
 from app.services.memory.keywords import Keyword
 from app.services.memory.searching import Found
@@ -18,7 +18,7 @@ QUERY_SHOWN = 100
 """Characters of a query that found nothing."""
 
 
-def hit_text(hit: Hit, here: str | None, language: Language) -> str:
+def hit_text(hit: GrepHit, here: str | None, language: Language) -> str:
     """Format a line for a model; ``here`` is the conversation that asks."""
     role = wording.ON_LINE.say(language, role=hit.role, line=hit.line.number)
     if hit.archive_id is not None:
@@ -59,7 +59,7 @@ def _not_found(queries: Sequence[str], language: Language) -> str:
     return "\n" + wording.NOT_FOUND.say(language, queries=named) if named else ""
 
 
-def found_title(count: int, found: Lines, language: Language) -> str:
+def found_title(count: int, found: GrepLines, language: Language) -> str:
     """Return how many lines are shown of how many, and whether everything was read."""
     if not found.hits:
         return (wording.NO_LINE if found.is_complete else wording.NO_LINE_YET).say(language)

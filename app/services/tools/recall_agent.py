@@ -21,8 +21,7 @@ from app.core.quote import Said, memories_text
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.extractive.terms import key_terms
 from app.prompts import prompt
-from app.providers import Chat, ProviderError, Reply
-from app.providers import ToolCall as ModelCall
+from app.providers import Chat, ModelToolCall, ProviderError, Reply
 from app.recall import agent, tools
 from app.recall.agent import Handoff, Task
 from app.recall.arguments import Mistake, read
@@ -56,7 +55,7 @@ class RecallRequest:
 
 
 @dataclass
-class _Run:
+class _AgentRun:
     """One recall."""
 
     runtime: Runtime
@@ -124,7 +123,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
             errors=[{"loc": ["body", "query"], "msg": "is required if the conversation has no user message"}],
         )
     language = (asking.conversation.language if asking.conversation else None) or language_of(query[:1000])
-    run = _Run(runtime, tenant, asking, query, Task(request.iterations_max, language))
+    run = _AgentRun(runtime, tenant, asking, query, Task(request.iterations_max, language))
     handed, warnings = await _hand_over(run)
     task = run.task
     return {
@@ -140,7 +139,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
     }
 
 
-async def _hand_over(run: _Run) -> tuple[Handoff, list[dict[str, str]]]:
+async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
     chat = run.runtime.chat
     if chat is None:
         return await _policy(run), [{"code": "llm_absent", "detail": "no LLM is in use; a fixed policy searched"}]
@@ -158,7 +157,7 @@ async def _hand_over(run: _Run) -> tuple[Handoff, list[dict[str, str]]]:
 # --- With an LLM ------------------------------------------------------------------------------------
 
 
-async def _ask(run: _Run, chat: Chat) -> Handoff | None:
+async def _ask(run: _AgentRun, chat: Chat) -> Handoff | None:
     """Iterate until the model hands over; None if it never does. Raises ProviderError."""
     schemas = tools.schemas("openai", AGENT_TOOLS, run.language)
     while True:
@@ -168,7 +167,7 @@ async def _ask(run: _Run, chat: Chat) -> Handoff | None:
             return outcome
 
 
-async def _opening(run: _Run) -> list[dict[str, Any]]:
+async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
     latest = await _latest(run.runtime, run.tenant, run.asking, run.task.messages)
     lines = [f"[{s.seq}] {s.role}: {block(s.text)}" for s in latest]
     keys = ", ".join(run.task.best(KEYS_MAX))
@@ -184,7 +183,7 @@ async def _opening(run: _Run) -> list[dict[str, Any]]:
 
 
 async def _iterate(
-    run: _Run, chat: Chat, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
+    run: _AgentRun, chat: Chat, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
 ) -> Handoff | Literal["expanded"] | None:
     """Run one iteration; None when its steps are used up."""
     for _ in range(agent.STEPS_MAX):
@@ -201,7 +200,7 @@ async def _iterate(
     return None
 
 
-async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
+async def _obey(run: _AgentRun, call: ModelToolCall) -> str | Handoff | None:
     """Execute a call: return text for the model, or a Handoff that ends the task; None ends the iteration."""
     task = run.task
     try:
@@ -223,7 +222,7 @@ async def _obey(run: _Run, call: ModelCall) -> str | Handoff | None:
     return await run.use(call.name, arguments)
 
 
-def _read(call: ModelCall, language: Language, messages: int) -> tuple[Tool, dict[str, Any]]:
+def _read(call: ModelToolCall, language: Language, messages: int) -> tuple[Tool, dict[str, Any]]:
     """Return the tool that the model called with ``messages`` in view, and with what. Raises Mistake."""
     tool = BY_NAME.get(call.name)
     if tool is None:
@@ -247,7 +246,7 @@ def _assistant(reply: Reply) -> dict[str, Any]:
     return message
 
 
-async def _count(run: _Run, reply: Reply) -> None:
+async def _count(run: _AgentRun, reply: Reply) -> None:
     conversation = run.asking.conversation
     run.runtime.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
     await spending.record(
@@ -259,7 +258,7 @@ async def _count(run: _Run, reply: Reply) -> None:
 # --- Without ----------------------------------------------------------------------------------------
 
 
-async def _policy(run: _Run) -> Handoff:
+async def _policy(run: _AgentRun) -> Handoff:
     """Search; widen by the words of the latest messages if that found little; read the best; hand over."""
     task = run.task
     await run.use(tools.SEARCH_MEMORIES.name, {"query": run.query})
@@ -276,7 +275,7 @@ async def _policy(run: _Run) -> Handoff:
     return _conclude(run, best)
 
 
-def _conclude(run: _Run, confidence: float) -> Handoff:
+def _conclude(run: _AgentRun, confidence: float) -> Handoff:
     """Hand over what was seen, judged only by its search scores."""
     keys = run.task.best(KEYS_MAX)
     nothing = wording.NO_MEMORY_ABOUT_IT.say(run.language)

@@ -23,7 +23,7 @@ from app.core.conversation import Conversation
 from app.core.model import Language
 from app.core.quote import archive_text, day_heading, memories_text, passage_text
 from app.core.scope import scope_of
-from app.core.search.grep import Refused
+from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.profile import policy_of
 from app.postgres.transactions import Tx
@@ -34,7 +34,7 @@ from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
-from app.services.memory.archiving import Wanted
+from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
 from app.services.memory.recalling import clipped
@@ -225,7 +225,7 @@ async def _load_tool_history(
     room = epochs.room_for_recall(runtime, asking.conversation)
     loaded_archive = None
     if uuid is not None:
-        request_part = Wanted(
+        request_part = ArchivePart(
             query=await searching.ready(runtime, tenant, query) if query is not None else None,
             max_tokens=min(max_tokens or room.most, room.most) if max_tokens or length else room.usual,
             offset=arguments.get("offset", 0),
@@ -293,7 +293,7 @@ async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[s
                 limit=arguments.get("limit", grepping.LIMIT),
             ),
         )  # fmt: skip
-    except Refused as refused:
+    except RefusedPattern as refused:
         return Answer(refused.wording().say(language), is_error=True)
     lines = [hit_text(hit, _conversation(asking), language) for hit in found.hits]
     tokens = await runtime.tokens.count_many(lines)

@@ -15,7 +15,7 @@ from app.core.conversation import Conversation
 from app.core.model import Epoch, Language
 from app.core.placeholder import as_sent
 from app.core.times import time_text
-from app.core.window.contents import Line, PageEntry, PageNames, renamed
+from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
 from app.core.window.head_summary import EXTRACTIVE
 from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
@@ -106,7 +106,7 @@ async def contents_view(runtime: Runtime, tx: ReadTx, conversation: Conversation
     }
 
 
-def _entry(row: Record, lines: Sequence[Line], names: Mapping[int, PageNames]) -> dict[str, Any]:
+def _entry(row: Record, lines: Sequence[ContentsLine], names: Mapping[int, PageNames]) -> dict[str, Any]:
     """Return a page as listed on the contents page, with the model's title and lines if there are any."""
     entry = renamed(PageEntry(row["page"], row["title"], 0, tuple(lines)), names.get(row["page"]))
     return {

@@ -7,7 +7,7 @@ from typing import Any
 
 from asyncpg import Record
 
-from app.core.dialects.usage import Prices, Usage
+from app.core.dialects.usage import ModelUsage, Prices
 from app.core.times import time_text
 
 
@@ -15,7 +15,7 @@ def request_view(row: Record, prices: Prices) -> dict[str, Any]:
     """Return a row of ``proxied_requests`` for a caller. The cost is by the prices of today."""
     usage = None
     if row["prompt_tokens"] is not None:
-        usage = Usage(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
+        usage = ModelUsage(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
     same = ("dialect", "mode", "model", "first_seq", "last_seq", "window_tokens", "calls", "first_ms", "total_ms")
     return {
         "id": str(row["id"]),
