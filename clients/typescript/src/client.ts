@@ -7,12 +7,12 @@ type Schemas = components["schemas"];
 export type Message = Schemas["AppendBody"]["messages"][number];
 export type Appended = Schemas["Appended"];
 export type Synced = Schemas["Synced"];
-export type Window = Schemas["Context"];
+export type Window = Schemas["ContextResponse"];
 export type ToolSchemas = Schemas["ToolSchemas"];
 export type ToolResult = Schemas["ToolResult"];
 export type SearchResults = Schemas["SearchResults"];
 export type RecallResult = Schemas["RecallResult"];
-export type Erased = Schemas["Erased"];
+export type Erased = Schemas["ErasureResponse"];
 
 export interface Options {
   apiKey?: string | undefined;
