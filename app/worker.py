@@ -22,7 +22,9 @@ from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, retention
-from app.store import idempotency, locks, proxied_requests, remembered
+from app.store import idempotency, locks
+from app.store.memory import remembered
+from app.store.proxy import proxied_requests
 
 Task = Callable[[Runtime], Awaitable[None]]
 

@@ -27,8 +27,9 @@ from app.demo.command import CONVERSATION
 from app.demo.transcript import load
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store import archives, memories
-from app.store.memories import Hit
+from app.store import archives
+from app.store.memory import memories
+from app.store.memory.memories import Hit
 from app.text import bm25, tokens
 from bench import harness, probes, replay, tables
 from bench.harness import Harness

@@ -33,7 +33,7 @@ from app.core.search import relevance
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection
 from app.services.memory.searching import named_in
-from app.store.memories import Meaning, PassageFilter, Scoring, search_statement
+from app.store.memory.memories import Meaning, PassageFilter, Scoring, search_statement
 from app.text import bm25
 from app.text.language import script_counts
 from app.text.queries import telling

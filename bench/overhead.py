@@ -31,7 +31,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import Embedder, local_embeddings
 from app.providers.model_api import ModelApi
 from app.providers.openai_embeddings import OpenAIEmbedder
-from app.store.embeddings import literal, model_id
+from app.store.memory.embeddings import literal, model_id
 from bench import filling
 from bench.bare import Known
 from bench.cost import BUDGET, bodies, build

@@ -27,9 +27,9 @@ from app.core.scope import owner_of
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
-from app.store import embeddings, memories
-from app.store.memories import Meaning, Scoring
-from app.store.search_statement import BY_WORDS, SEARCH
+from app.store.memory import embeddings, memories
+from app.store.memory.memories import Meaning, Scoring
+from app.store.memory.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from bench import harness, tables
 from bench.search_sizes import fill, random_vector
@@ -39,7 +39,7 @@ from bench.words import WORDS
 SIZES = (100, 1_000, 10_000, 60_000, 200_000)
 LOOKED_AT, PAIRS_MIN, PAIRS_MAX = 400_000, 8, 60
 NAME, DIMENSIONS = "multilingual-e5-small", 384
-PRINT = "import json; from app.store.memories import statement as s; print(json.dumps([s(0, vectors=v) for v in (False, True)]))"
+PRINT = "import json; from app.store.memory.memories import statement as s; print(json.dumps([s(0, vectors=v) for v in (False, True)]))"
 WIDTH = 140
 
 

@@ -18,8 +18,8 @@ from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import ReadTx
-from app.store import embeddings, memories
-from app.store.memories import Meaning, Scoring
+from app.store.memory import embeddings, memories
+from app.store.memory.memories import Meaning, Scoring
 from app.text import bm25
 from bench import words
 from bench.harness import Harness

@@ -38,8 +38,9 @@ from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
 from app.services.views.requests import request_view
-from app.store import archives, conversation_list, conversations, messages, page_index, proxied_requests
+from app.store import archives, conversation_list, conversations, messages, page_index
 from app.store.conversations import NewConversation
+from app.store.proxy import proxied_requests
 
 router = APIRouter(tags=["conversations"])
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-from urllib.parse import unquote
+from typing import Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app import errors
 from app.api.http.answers import json_text
 from app.api.http.body import RequestModel, is_large, json_body, parse_model, read_json, work_on
-from app.api.http.callers import Writer
+from app.api.http.callers import USER, Writer
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
-from app.api.v1.proxying import USER
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access
@@ -58,45 +56,42 @@ class HookAnswer(BaseModel):
 
 EXAMPLE = {"session_id": "5f1c", "hook_event_name": "UserPromptSubmit", "prompt": "Which tea did I like?"}
 _BODY: dict[str, Any] = json_body(HookBody, EXAMPLE)
-_User = Annotated[str | None, Header(alias=USER, description="The user, percent-encoded. Default: QUIRE_DEFAULT_USER.")]
 
 
 @router.post("/claude-code", response_model=HookAnswer, openapi_extra=_BODY)
-async def hear_claude_code(request: Request, caller: Writer, user: _User = None) -> Response:
+async def hear_claude_code(request: Request, caller: Writer) -> Response:
     """Store an event of Claude Code and answer it.
 
     A prompt is answered with up to 600 tokens of memories that answer it, and the start of a session that was
     compacted or resumed with the head of its window; everything else, and whatever has no answer, with {}. If the event
     cannot be stored in time, the answer is {} and has the header X-Quire-Warning.
     """
-    return await _heard(request, caller, user, "claude-code")
+    return await _heard(request, caller, "claude-code")
 
 
 @router.post("/codex", response_model=HookAnswer, openapi_extra=_BODY)
-async def hear_codex(request: Request, caller: Writer, user: _User = None) -> Response:
+async def hear_codex(request: Request, caller: Writer) -> Response:
     """Store an event of Codex and answer it, as /hooks/claude-code does."""
-    return await _heard(request, caller, user, "codex")
+    return await _heard(request, caller, "codex")
 
 
-async def _heard(request: Request, caller: Caller, user: str | None, agent: Agent) -> Response:
+async def _heard(request: Request, caller: Caller, agent: Agent) -> Response:
     caller.require("read")
     runtime = runtime_of(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(HookBody, value)
     event = Event(agent, body.session_id, body.hook_event_name, value)
     check_id(event.conversation_id, ["body", "session_id"])
-    user_id = _user_of(runtime.access, caller, user)
+    user_id = _user_of(runtime.access, caller)
     decided = await work_on(request, plan, event)
     heard = await hear(runtime, caller, user_id, event, decided, is_large=is_large(request))
     return json_text(dumps(heard.answer), headers={WARNING: heard.warning} if heard.warning else None)
 
 
-def _user_of(access: Access, caller: Caller, header: str | None) -> str:
-    """Return the session's user, from the header, the key, or the settings. Raises Forbidden or Invalid."""
-    loc: list[str | int] = ["header", USER]
-    named = check_id(unquote(header), loc) if header else None
-    user_id = caller.user(named, loc) or access.default_user(caller)
+def _user_of(access: Access, caller: Caller) -> str:
+    """Return the session's user, from the header, the key, or the settings. Raises Invalid if none names one."""
+    user_id = caller.user_id or access.default_user(caller)
     if user_id is None:
         message = "is required, since neither the key nor QUIRE_DEFAULT_USER names a user"
-        raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
+        raise errors.Invalid(errors=[{"loc": ["header", USER], "msg": message}])
     return user_id

@@ -26,7 +26,7 @@ from app.postgres.tenants import DEFAULT_TENANT, tenants
 from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, Reranker, local_embeddings
 from app.queue import depths
 from app.queue.depths import Depth
-from app.store import embeddings
+from app.store.memory import embeddings
 
 PROVIDER_SECONDS: Final = 20.0
 """An answer that takes longer is none."""

@@ -32,7 +32,8 @@ from app.queue import enqueue
 from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
 from app.runtime import Runtime
 from app.services.memory import recalling
-from app.store import archives, embeddings, locks, messages
+from app.store import archives, locks, messages
+from app.store.memory import embeddings
 
 MARKED_AT_ONCE = 1_000
 FIRST = UUID(int=0)

@@ -37,8 +37,8 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.archiving import vectors
 from app.store import conversations, messages, notes, page_index
+from app.store.memory.remembered import Remembered
 from app.store.page_index import NewPageIndex, Unindexed
-from app.store.remembered import Remembered
 from app.store.windows import LINES_PER_PAGE
 from app.text.language import one_line
 

@@ -12,7 +12,7 @@ from asyncpg import Record
 
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.postgres.transactions import ReadTx
-from app.store.narrowing import comparable, jsonb
+from app.store.memory.narrowing import comparable, jsonb
 
 
 class _Key(NamedTuple):

@@ -26,7 +26,8 @@ from app.services.conversations.tail import ContextRequest
 from app.services.memory import archiving
 from app.services.views import inspect, progress
 from app.services.views.requests import request_sums, request_view
-from app.store import archives, messages, notes, page_index, proxied_requests
+from app.store import archives, messages, notes, page_index
+from app.store.proxy import proxied_requests
 from app.ui import pictures
 from app.ui.html import query_of
 from app.ui.jobs import grouped

@@ -16,9 +16,9 @@ from app.core.search.relevance import score_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
 from app.services.memory.searching import named_in
-from app.store import memories
-from app.store.memories import Meaning, PassageFilter, Scoring
-from app.store.search_statement import BY_WORDS, SEARCH
+from app.store.memory import memories
+from app.store.memory.memories import Meaning, PassageFilter, Scoring
+from app.store.memory.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from app.text.queries import telling
 from bench.bare import Known, search_of

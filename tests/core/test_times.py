@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.core.times import SAID_FIRST, dated, problems_of_said, said_at, time_text
 from app.ids import uuid7
-from app.store.memories import first_id
+from app.store.memory.memories import first_id
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))

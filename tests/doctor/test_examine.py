@@ -26,7 +26,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, Tx
 from app.settings import Settings
 from app.signals import Stopping
-from app.store import embeddings
+from app.store.memory import embeddings
 from tests.providers.fake_openai import FakeOpenAI, hang, status
 
 Sql = Callable[[str], list[asyncpg.Record]]

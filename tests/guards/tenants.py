@@ -19,8 +19,9 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import conversations, notes, page_index, proxied_requests, summaries
-from app.store.proxied_requests import ProxiedRequest
+from app.store import conversations, notes, page_index, summaries
+from app.store.proxy import proxied_requests
+from app.store.proxy.proxied_requests import ProxiedRequest
 from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")

@@ -9,8 +9,8 @@ from app.postgres.database import Database
 from app.services.memory import grepping
 from app.services.memory.grepping import GrepRequest
 from app.settings import Settings
-from app.store import grep
-from app.store.grep import GrepTooSlow
+from app.store.memory import grep
+from app.store.memory.grep import GrepTooSlow
 from app.text.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, runtime
 

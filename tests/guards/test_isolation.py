@@ -29,26 +29,21 @@ from app.store import (
     archives,
     conversation_list,
     conversations,
-    embeddings,
     erasing,
-    grep,
     heads,
     idempotency,
     kept_answers,
     keys,
-    memories,
     messages,
-    narrowing,
     notes,
     page_index,
     portable,
-    proxied,
-    proxied_requests,
     pruning,
-    remembered,
     summaries,
     windows,
 )
+from app.store.memory import embeddings, grep, memories, narrowing, remembered
+from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
 from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say

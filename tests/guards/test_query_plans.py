@@ -24,10 +24,10 @@ from app.store import (
     keys,
     messages,
     page_index,
-    proxied,
     summaries,
     windows,
 )
+from app.store.proxy import proxied
 from tests.guards.tenants import ANN, BOB, fill
 
 pytestmark = pytest.mark.anyio

@@ -13,10 +13,10 @@ from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import ReadTx, Tx
-from app.store import embeddings, memories
-from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH
-from app.store.memories import Meaning, PassageFilter, Scoring
-from app.store.search_statement import statement
+from app.store.memory import embeddings, memories
+from app.store.memory.lifting import LOOKED_AT, LOOKED_AT_EACH
+from app.store.memory.memories import Meaning, PassageFilter, Scoring
+from app.store.memory.search_statement import statement
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import steps

@@ -251,12 +251,14 @@ class Scene:
     bob: str
     elsewhere: str
 
-    def ask(self, route: str, key: str | None, things: Things | None = None) -> httpx.Response:
+    def ask(
+        self, route: str, key: str | None, things: Things | None = None, *, named: str | None = None
+    ) -> httpx.Response:
         wanted = ROUTES[route]
         where = wanted.path.format_map(vars(things or self.things))
         headers = bearing(key, **{"X-Request-Id": "same", "Accept": "application/json, text/event-stream"})
-        if wanted.user is not None:
-            headers["X-Quire-User"] = wanted.user
+        if (in_head := named or wanted.user) is not None:
+            headers["X-Quire-User"] = in_head
         verb = route.split(maxsplit=1)[0]
         if wanted.lines is not None:
             headers["Content-Type"] = "application/x-ndjson"
@@ -322,6 +324,18 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         assert MARK in own.text
     if not name.startswith("delete") and name != "post /conversations":
         assert scene.ask(name, scene.all_here).is_success
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, route in ROUTES.items() if route.scope and route.user is None and route.kind != "names"]
+)
+def test_a_request_that_names_a_user_finds_what_that_users_key_finds(scene: Scene, name: str) -> None:
+    by_key = scene.ask(name, scene.bob)
+    by_name = scene.ask(name, scene.all_here, named="bob")
+    assert MARK not in by_name.text
+    assert by_name.status_code == by_key.status_code, by_name.text
+    if not by_key.is_success or ROUTES[name].kind == "own":
+        assert by_name.content == by_key.content
 
 
 def refuses(answer: httpx.Response, status: int, *names: str) -> None:

@@ -14,7 +14,7 @@ from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store.remembered import LIST
+from app.store.memory.remembered import LIST
 from tests.api.kit import Json, append, assistant, created, ok, problem, user
 
 pytestmark = pytest.mark.anyio

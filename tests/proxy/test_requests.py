@@ -19,8 +19,8 @@ from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
-from app.store import proxied_requests
-from app.store.proxied_requests import ProxiedRequest
+from app.store.proxy import proxied_requests
+from app.store.proxy.proxied_requests import ProxiedRequest
 from tests import unhurried
 from tests.api.kit import Json, ok, path
 from tests.conftest import serving, wait_for

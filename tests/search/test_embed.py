@@ -16,7 +16,7 @@ from app.runtime import Runtime
 from app.services.lifecycle.erasing import ErasingTx, erase_memory
 from app.services.memory import searching
 from app.services.memory.remembering import MemoryRequest, remember
-from app.store import embeddings
+from app.store.memory import embeddings
 from tests.api.kit import assistant, call, result, turn, user
 from tests.search.kit import Meanings, change_model, drain, find, say, texts
 

@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from app.store import grep
+from app.store.memory import grep
 from tests.api.kit import Json, append, assistant, call, ok, problem, result, user
 from tests.tools.kit import refused, said, use
 

@@ -1,0 +1,1 @@
+"""HTTP itself: bodies, errors, cursors, callers. No resource is named here."""

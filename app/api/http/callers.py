@@ -3,25 +3,28 @@
 A route declares the scope it needs by the type of its first parameter: ``caller: Reader``, ``Writer`` or ``Admin``, or
 ``dependencies=[READS]`` if it does not use the caller. It then uses ``caller.tenant`` in statements,
 ``caller.user(body.user_id)`` if a body or query names a user, ``bound_to=caller.user_id`` to look up a conversation,
-``caller.scope`` to look up an archive or a memory, and ``sensitive=caller.sensitive`` to read memories. The parameter
+``caller.scope`` to look up an archive or a memory, and ``sensitive=caller.sensitive`` to read memories. A request that
+names a user in ``X-Quire-User`` sees that user alone, whatever its key could see. The parameter
 precedes those that read the path, so that 401 takes precedence over all other errors.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request
 
 from app import errors
 from app.api.http import query_members
+from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, Scope
 from app.services import keys
 from app.services.keys import Knock
 
 MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
-OWN_KEY = "X-Quire-Key"
+OWN_KEY, USER = "X-Quire-Key", "X-Quire-User"
 HOOKS = "/hooks/"
 BEARER = "bearer "
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
@@ -33,6 +36,8 @@ async def _caller(request: Request) -> Caller:
     runtime = runtime_of(request)
     identify = keys.identify_lately if _fails_open(request) else keys.identify
     caller = await identify(runtime, knock(request, _key(request)))
+    if named := request.headers.get(USER):
+        caller = caller.as_user(check_id(unquote(named), ["header", USER]))
     taken = keys.spend(runtime, caller)
     if taken is not None:
         request.state.headers = {

@@ -1,0 +1,1 @@
+"""The APIs of models, served in front of a model."""

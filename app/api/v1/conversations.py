@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
-from urllib.parse import unquote
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
 from app.api.conversations import erased
 from app.api.http.answers import json_text
 from app.api.http.body import is_large, json_body, parse_model, read_json
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
-from app.api.http.path_ids import ConversationId, check_id
+from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.proxying import USER
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.dialects.items import messages_of
@@ -40,17 +38,9 @@ router = APIRouter(prefix="/v1/conversations", tags=["proxy"])
 
 SAID = {"items": [{"type": "message", "role": "user", "content": "I like longjing."}]}
 PATH = "/{conversation_id}"
-_UserHeader = Annotated[
-    str | None, Header(alias=USER, description="the conversation's user, percent-encoded; another's is 404")
-]
 ItemId = Annotated[str, Path(max_length=128, description="the item's `id`")]
 
 
-async def _user(user: _UserHeader = None) -> str | None:
-    return check_id(unquote(user), ["header", USER]) if user else None
-
-
-User = Annotated[str | None, Depends(_user)]
 _RetryHeader = Annotated[
     str, Header(alias="X-Stainless-Retry-Count", description="over 0: a retry; the official clients set it")
 ]
@@ -62,7 +52,7 @@ _RetryHeader = Annotated[
     openapi_extra=json_body(schemas.ConversationBody, {**SAID, "metadata": {"topic": "tea"}}),
 )
 async def create_conversation_of_items(
-    request: Request, caller: Writer, runtime: Wired, user: User, key: IdempotencyKeyHeader = None
+    request: Request, caller: Writer, runtime: Wired, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Create a conversation for a client of OpenAI's Conversations.
 
@@ -71,7 +61,7 @@ async def create_conversation_of_items(
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ConversationBody, value)
     drafts = await _drafts(body.items, runtime.defaults.limits) if body.items else []
-    user_id = _named(caller, user) or runtime.access.default_user(caller)
+    user_id = caller.user_id or runtime.access.default_user(caller)
     uid = uuid7()
     new = NewConversation(f"conv_{uid.hex}", uid, user_id=user_id, metadata=dumps(body.metadata or {}))
 
@@ -83,18 +73,16 @@ async def create_conversation_of_items(
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     if drafts:
-        made = await conversation_of(runtime, caller, user_id, json.loads(answer)["id"])
+        made = await conversation_of(runtime, caller, json.loads(answer)["id"])
         posted = _posted(request, caller, drafts)
         await conversing.add(runtime, caller, made, posted, conversing.first_items_key(made), retried=False)
     return json_text(answer)
 
 
 @router.get(PATH, response_model=schemas.ConversationObject)
-async def get_conversation_of_items(
-    caller: Reader, runtime: Wired, conversation_id: ConversationId, user: User
-) -> Response:
+async def get_conversation_of_items(caller: Reader, runtime: Wired, conversation_id: ConversationId) -> Response:
     """Return a conversation, whichever API it was begun by."""
-    return json_text(dumps(_shown(await conversation_of(runtime, caller, _named(caller, user), conversation_id))))
+    return json_text(dumps(_shown(await conversation_of(runtime, caller, conversation_id))))
 
 
 @router.post(
@@ -103,12 +91,12 @@ async def get_conversation_of_items(
     openapi_extra=json_body(schemas.ConversationUpdateBody, {"metadata": {"topic": "tea"}}),
 )
 async def update_conversation_of_items(
-    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId, user: User
+    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId
 ) -> Response:
     """Replace a conversation's metadata."""
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ConversationUpdateBody, value)
-    found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
+    found = await conversation_of(runtime, caller, conversation_id)
     metadata = body.metadata or {}
     async with runtime.database.begin(caller.tenant) as tx:
         await conversations.set_metadata(tx, found.id, dumps(metadata))
@@ -118,13 +106,12 @@ async def update_conversation_of_items(
 
 @router.delete(PATH, response_model=schemas.DeletedResponse)
 async def delete_conversation_of_items(
-    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId, user: User
+    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId
 ) -> Response:
     """Erase a conversation and everything derived from it."""
-    named = _named(caller, user)
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {}, await erasing_whole.erase_conversation(tx, conversing.of_user(conversation, named))
+        return {}, await erasing_whole.erase_conversation(tx, conversation)
 
     await erased(request, runtime, caller, conversation_id, None, erase)
     return json_text(dumps({"id": conversation_id, "object": "conversation.deleted", "deleted": True}))
@@ -135,7 +122,7 @@ async def delete_conversation_of_items(
 
 @router.post(f"{PATH}/items", response_model=schemas.ItemList, openapi_extra=json_body(schemas.ItemsBody, SAID))
 async def create_conversation_items(
-    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId, user: User,
+    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId,
     key: IdempotencyKeyHeader = None, retry: _RetryHeader = "0",
 ) -> Response:  # fmt: skip
     """Append items to a conversation, all or none.
@@ -146,7 +133,7 @@ async def create_conversation_items(
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ItemsBody, value)
     drafts = await _drafts(body.items, runtime.defaults.limits)
-    found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
+    found = await conversation_of(runtime, caller, conversation_id)
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     posted = _posted(request, caller, drafts)
     items = await conversing.add(runtime, caller, found, posted, idempotency, retried=retry not in ("", "0"))
@@ -155,38 +142,37 @@ async def create_conversation_items(
 
 @router.get(f"{PATH}/items", response_model=schemas.ItemList)
 async def list_conversation_items(
-    caller: Reader, runtime: Wired, conversation_id: ConversationId, user: User,
+    caller: Reader, runtime: Wired, conversation_id: ConversationId,
     after: Annotated[str | None, Query(max_length=128, description="the id of the item before the page")] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     order: Annotated[Literal["asc", "desc"], Query(description="oldest or newest first")] = "desc",
     _include: Annotated[list[str] | None, Query(alias="include[]", description="has no effect")] = None,
 ) -> Response:  # fmt: skip
     """List a conversation's items. Deleted ones, and Quire's own recalls, are left out."""
-    found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
+    found = await conversation_of(runtime, caller, conversation_id)
     page = await conversing.page(runtime, caller, found, WantedItems(limit, newest_first=order == "desc", after=after))
     return _listed(page.items, has_more=page.has_more)
 
 
 @router.get(f"{PATH}/items/{{item_id}}", response_model=schemas.OpenAIConversationItem)
 async def get_conversation_item(
-    caller: Reader, runtime: Wired, conversation_id: ConversationId, item_id: ItemId, user: User,
+    caller: Reader, runtime: Wired, conversation_id: ConversationId, item_id: ItemId,
     _include: Annotated[list[str] | None, Query(alias="include[]", description="has no effect")] = None,
 ) -> Response:  # fmt: skip
     """Return one item."""
-    found = await conversation_of(runtime, caller, _named(caller, user), conversation_id)
+    found = await conversation_of(runtime, caller, conversation_id)
     return json_text(dumps(await conversing.item(runtime, caller, found, item_id)))
 
 
 @router.delete(f"{PATH}/items/{{item_id}}", response_model=schemas.ConversationObject)
 async def delete_conversation_item(
-    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId, item_id: ItemId, user: User
+    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId, item_id: ItemId
 ) -> Response:
     """Erase the message of an item, with its other items and everything derived from it."""
-    named = _named(caller, user)
-    found = await conversation_of(runtime, caller, named, conversation_id)
+    found = await conversation_of(runtime, caller, conversation_id)
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
-        row, _ = await conversing.named_row(tx, conversing.of_user(conversation, named), item_id)
+        row, _ = await conversing.named_row(tx, conversation, item_id)
         return {}, (await erasing.erase_message(tx, conversation, str(row["seq"])))[1]
 
     await erased(request, runtime, caller, conversation_id, None, erase)
@@ -207,11 +193,6 @@ async def _drafts(items: Sequence[Any], limits: Limits) -> list[Draft]:
 
 def _posted(request: Request, caller: Caller, drafts: Sequence[Draft]) -> PostedMessages:
     return PostedMessages(drafts, bound_to=caller.user_id, is_large=is_large(request))
-
-
-def _named(caller: Caller, user: str | None) -> str | None:
-    """Return the user that the header or the key names."""
-    return caller.user(user, ["header", USER])
 
 
 def _shown(conversation: Conversation) -> Json:

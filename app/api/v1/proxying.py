@@ -15,7 +15,7 @@ from app import errors
 from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import is_large
-from app.api.http.callers import MODE
+from app.api.http.callers import MODE, USER
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.dialects import untranslated
@@ -32,7 +32,7 @@ from app.services.proxy.answering import answer
 from app.services.proxy.events import sent
 from app.services.proxy.proxying import ProxyRequest, ask
 
-CONVERSATION, USER, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-User", "X-Quire-Recall", "X-Quire-Dropped"
+CONVERSATION, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-Recall", "X-Quire-Dropped"
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 

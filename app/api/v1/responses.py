@@ -107,7 +107,7 @@ async def _question(
         msg = "must not be sent together with `conversation`"
         raise errors.Invalid(errors=[{"loc": ["body", "previous_response_id"], "msg": msg}])
     user_id = user_of(caller, wishes.user, question)
-    place = await responses.continued(runtime, caller, user_id, body)
+    place = await responses.continued(runtime, caller.as_user(user_id) if user_id else caller, body)
     if place is not None:
         return body, replace(wishes, conversation=place.conversation.id, follows=place.follows), question
     given = checked.conversation

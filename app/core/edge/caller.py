@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 from uuid import UUID
 
@@ -60,6 +60,10 @@ class Caller:
                 errors=[{"loc": list(loc), "msg": "is not the key's user"}],
             )
         return self.user_id
+
+    def as_user(self, named: str) -> Caller:
+        """Return the caller as it is in a request that names a user in its head. Raises Forbidden for another's key."""
+        return replace(self, user_id=self.user(named, ("header", "X-Quire-User")))
 
     def idempotency_key(self, sent: str) -> str:
         """Return an Idempotency-Key as stored: callers that must not see each other's responses do not share keys."""

@@ -1,0 +1,1 @@
+"""What is stored: what a request becomes, and what erasing leaves of it."""

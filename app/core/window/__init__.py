@@ -1,0 +1,1 @@
+"""What is shown: how a budget becomes a window."""

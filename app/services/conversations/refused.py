@@ -14,9 +14,9 @@ from app.runtime import Runtime
 from app.services.conversations.requests import AppendRequest, ProxyQuestion, SyncedList, origin_of
 from app.services.conversations.selection import Arrivals
 from app.store import erasing
-from app.store import refused as stored
 from app.store.conversations import calls_text
 from app.store.erasing import Derived
+from app.store.proxy import refused as stored
 
 
 def leaves(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:

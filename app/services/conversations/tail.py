@@ -29,7 +29,7 @@ from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit, by_day, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
-from app.store.memories import Hit
+from app.store.memory.memories import Hit
 from app.text.queries import asks_for_value, has_subject
 
 LOAD_FRAME = 140

@@ -33,8 +33,9 @@ from app.runtime import Runtime
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving
-from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages, notes, remembered
+from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages, notes
 from app.store.erasing import Derived
+from app.store.memory import remembered
 
 ANSWERS_AT_ONCE = 200
 

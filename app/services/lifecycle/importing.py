@@ -52,7 +52,7 @@ from app.services.memory.archiving import all_vectors, vectors
 from app.services.memory.remembering import searchable
 from app.store import archives, conversations, portable
 from app.store.conversations import NewConversation
-from app.store.remembered import Remembered
+from app.store.memory.remembered import Remembered
 
 MESSAGES_AT_ONCE = 200
 """Messages of one append, where nothing says which were sent together."""

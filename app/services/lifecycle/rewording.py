@@ -12,7 +12,8 @@ from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.memory import insertion, searching
 from app.services.memory.remembering import MemoryRequest, prepared
-from app.store import conversations, locks, remembered
+from app.store import conversations, locks
+from app.store.memory import remembered
 
 
 async def reword(tx: ErasingTx, key: UUID, scope: str | None, content: str, *, sensitive: bool) -> tuple[UUID, Erasure]:

@@ -38,8 +38,9 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
-from app.store import archives, conversations, memories
-from app.store.memories import Hit
+from app.store import archives, conversations
+from app.store.memory import memories
+from app.store.memory.memories import Hit
 from app.text import bm25
 from app.text.language import language as language_of
 

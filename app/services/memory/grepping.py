@@ -28,8 +28,8 @@ from app.runtime import Runtime
 from app.services.memory import recalling
 from app.services.memory.searching import REPLICA_WAIT_SECONDS
 from app.store import conversations
-from app.store import grep as stored
-from app.store.grep import GrepTooSlow
+from app.store.memory import grep as stored
+from app.store.memory.grep import GrepTooSlow
 from app.text.language import scalar
 
 SECONDS = 2.0

@@ -12,7 +12,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
-from app.store.memories import Hit
+from app.store.memory.memories import Hit
 from app.text.queries import answers_first
 from app.text.statements import stated
 

@@ -21,7 +21,8 @@ from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
 from app.services.memory import insertion, recalling
 from app.services.memory.archiving import ends, vectors
-from app.store import archives, conversations, memories, messages
+from app.store import archives, conversations, messages
+from app.store.memory import memories
 
 
 @dataclass(frozen=True, slots=True)

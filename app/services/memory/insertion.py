@@ -12,8 +12,9 @@ from app.core.rows import NewMemory
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime
-from app.store import appending, remembered
-from app.store.remembered import Remembered
+from app.store import appending
+from app.store.memory import remembered
+from app.store.memory.remembered import Remembered
 
 
 async def insert_memories(runtime: Runtime, tx: Tx, memories: Sequence[NewMemory]) -> None:

@@ -14,7 +14,8 @@ from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.store import conversations, remembered
+from app.store import conversations
+from app.store.memory import remembered
 
 BEGINNING_CHARACTERS = 4 * PREVIEW_CHARACTERS
 """Read of each content: a preview shows runs of blanks as one."""

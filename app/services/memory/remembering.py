@@ -18,8 +18,9 @@ from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
 from app.services.memory.hits import SearchHit
-from app.store import conversations, memories
-from app.store.remembered import Remembered
+from app.store import conversations
+from app.store.memory import memories
+from app.store.memory.remembered import Remembered
 from app.text.language import fold
 
 

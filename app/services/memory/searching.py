@@ -35,8 +35,9 @@ from app.services.memory import reranking
 from app.services.memory.hits import SearchHit, worth_showing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker
-from app.store import archives, conversations, embeddings, memories, messages, narrowing, remembered
-from app.store.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
+from app.store import archives, conversations, messages
+from app.store.memory import embeddings, memories, narrowing, remembered
+from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
 from app.text.queries import has_subject, parts, telling

@@ -28,7 +28,8 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
 from app.services.idempotency import IdempotencyKey
 from app.services.proxy.keeping import UNLIMITED
-from app.store import conversations, messages, proxied
+from app.store import conversations, messages
+from app.store.proxy import proxied
 
 ROWS_AT_ONCE = 100
 LAST = 2**31 - 1
@@ -57,18 +58,10 @@ def unknown_item() -> errors.NotFound:
     return errors.NotFound("There is no such item.")
 
 
-async def conversation_of(runtime: Runtime, caller: Caller, user_id: str | None, name: str) -> Conversation:
+async def conversation_of(runtime: Runtime, caller: Caller, name: str) -> Conversation:
     """Return a conversation that a request may see. Raises NotFound."""
     async with runtime.database.snapshot(caller.tenant) as tx:
-        found = await conversations.get(tx, name, bound_to=caller.user_id)
-    return of_user(found, user_id)
-
-
-def of_user(found: Conversation, user_id: str | None) -> Conversation:
-    """Return the conversation if it can be the named user's. Raises NotFound."""
-    if user_id is not None and found.user_id not in (None, user_id):
-        raise conversations.unknown()
-    return found
+        return await conversations.get(tx, name, bound_to=caller.user_id)
 
 
 def first_items_key(made: Conversation) -> IdempotencyKey:

@@ -17,7 +17,7 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import ProxyAnswer
 from app.services.proxy.events import scalars
 from app.services.proxy.proxying import ProxyTurn
-from app.store import refused
+from app.store.proxy import refused
 
 STORE_TRIES = 6
 STORE_PAUSE_SECONDS = 0.25

@@ -26,7 +26,7 @@ from app.services.conversations.lists import CallersList, read_list
 from app.services.conversations.requests import Follows, ProxyQuestion
 from app.services.conversations.selection import same_question
 from app.services.idempotency import IdempotencyKey
-from app.store import proxied
+from app.store.proxy import proxied
 
 READ_IN_PLACE_MAX = 200
 """Messages of a list that is read on the event loop: up to 5 ms. A thread would cost more than it saves others."""

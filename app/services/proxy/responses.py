@@ -25,7 +25,8 @@ from app.services.conversations.requests import Follows
 from app.services.proxy.conversing import items_of_rows
 from app.services.proxy.proxying import ProxyRequest, ask
 from app.services.proxy.writing import given_again
-from app.store import conversations, messages, proxied
+from app.store import conversations, messages
+from app.store.proxy import proxied
 
 FORGED: errors.FieldError = {
     "loc": ["body", "input"],
@@ -49,32 +50,30 @@ def _unknown() -> errors.NotFound:
     return errors.NotFound("There is no such response.")
 
 
-async def continued(
-    runtime: Runtime, caller: Caller, user_id: str | None, body: Mapping[str, Any]
-) -> ResponsePlace | None:
+async def continued(runtime: Runtime, caller: Caller, body: Mapping[str, Any]) -> ResponsePlace | None:
     """Return where a request goes on, if it says so: after a compaction, or after an earlier response.
 
     Raises NotFound for an unknown response, Invalid for a compaction that is not Quire's.
     """
     item, _ = after_compaction(body.get("input"))
     if item is not None:
-        return await _compacted(runtime, caller, user_id, item)
+        return await _compacted(runtime, caller, item)
     previous = body.get("previous_response_id")
-    return None if previous is None else await _place(runtime, caller, user_id, previous)
+    return None if previous is None else await _place(runtime, caller, previous)
 
 
-async def _compacted(runtime: Runtime, caller: Caller, user_id: str | None, item: Mapping[str, Any]) -> ResponsePlace:
+async def _compacted(runtime: Runtime, caller: Caller, item: Mapping[str, Any]) -> ResponsePlace:
     found = opened(item.get("encrypted_content"))
     if found is None:
         raise errors.Invalid(errors=[FORGED])
     async with runtime.database.snapshot(caller.tenant) as tx:
         known = await conversations.find(tx, found.conversation_id, bound_to=caller.user_id)
-    if known is None or not found.is_of(known.uid) or not _is_theirs(known, user_id):
+    if known is None or not found.is_of(known.uid):
         raise errors.Invalid(errors=[FORGED])
     return ResponsePlace(known, Follows(found.through))
 
 
-async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response_id: str) -> ResponsePlace:
+async def _place(runtime: Runtime, caller: Caller, response_id: str) -> ResponsePlace:
     if not RESPONSE_ID.fullmatch(response_id):
         raise _unknown()
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -82,18 +81,14 @@ async def _place(runtime: Runtime, caller: Caller, user_id: str | None, response
         if found is None:
             raise _unknown()
         known = await conversations.find(tx, found[0], bound_to=caller.user_id)
-    if known is None or not _is_theirs(known, user_id):
+    if known is None:
         raise _unknown()
     return ResponsePlace(known, Follows(found[1], is_last=True))
 
 
-def _is_theirs(known: Conversation, user_id: str | None) -> bool:
-    return user_id is None or known.user_id in (None, user_id)
-
-
 async def retrieve(runtime: Runtime, caller: Caller, response_id: str) -> bytes:
     """Return a response as JSON. Raises NotFound."""
-    place = await _place(runtime, caller, None, response_id)
+    place = await _place(runtime, caller, response_id)
     row = await _row(runtime, caller, place)
     turn = given_again(_bare(place), row)
     return b"".join([part async for part in turn.read()])
@@ -112,7 +107,7 @@ async def _row(runtime: Runtime, caller: Caller, place: ResponsePlace) -> Record
 
 async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
     """Forget a response's id; its message stays in the conversation. Raises NotFound."""
-    place = await _place(runtime, caller, None, response_id)
+    place = await _place(runtime, caller, response_id)
     async with runtime.database.begin(caller.tenant) as tx:
         if not await proxied.forget_response(tx, place.conversation.id, place.follows.seq, response_id):
             raise _unknown()
@@ -120,7 +115,7 @@ async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
 
 async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:
     """Return what a response answers, newest first. Raises NotFound."""
-    place = await _place(runtime, caller, None, response_id)
+    place = await _place(runtime, caller, response_id)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.question_before(tx, place.conversation.id, place.follows.seq)
         return list(reversed(await items_of_rows(tx, place.conversation, rows[::-1])))

@@ -17,8 +17,9 @@ from app.core.dialects.usage import ModelUsage
 from app.providers import ProviderError
 from app.runtime import Runtime
 from app.services.proxy.proxying import ProxyTurn
-from app.store import proxied_requests, spending
-from app.store.proxied_requests import ProxiedRequest
+from app.store import spending
+from app.store.proxy import proxied_requests
+from app.store.proxy.proxied_requests import ProxiedRequest
 from app.store.spending import Spent
 
 LEFT = "the client left"

@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.transactions import ReadTx, Tx
-from app.store.narrowing import comparable, jsonb
+from app.store.memory.narrowing import comparable, jsonb
 
 
 @dataclass(frozen=True, slots=True)

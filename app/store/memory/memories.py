@@ -10,7 +10,7 @@ from uuid import UUID
 
 from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
 from app.postgres.transactions import ReadTx
-from app.store.search_statement import statement
+from app.store.memory.search_statement import statement
 from app.text import bm25
 
 __all__ = ["Hit", "Meaning", "find", "first_id", "relevance", "search"]

@@ -19,7 +19,7 @@ from app.core.search.relevance import (
     FEW,
     WORDS,
 )
-from app.store.lifting import LOOKED_AT, LOOKED_AT_EACH, lifting
+from app.store.memory.lifting import LOOKED_AT, LOOKED_AT_EACH, lifting
 from app.text.bm25 import DIMENSIONS
 
 RECENT = 1_000

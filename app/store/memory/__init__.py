@@ -1,0 +1,1 @@
+"""Statements over what search finds: memories, their vectors, lines."""

@@ -1,0 +1,1 @@
+"""Statements of the proxy: whose list a conversation ends like, and what models refused."""
