@@ -19,6 +19,8 @@ MORE_MESSAGES = 5
 """Messages that an expansion adds by default."""
 MESSAGES_MAX = 100
 SEARCHES_IN_A_ROW = 3
+REFUSALS_IN_A_ROW = 3
+"""A model that was refused so often does not understand its task, and each further reply costs money."""
 STEPS_MAX = 12
 """Replies of the model in one iteration."""
 CHARACTERS_MAX = 100_000
@@ -86,6 +88,9 @@ class Task:
     """Number of the conversation's latest messages in view."""
     searches: int = 0
     """In a row."""
+    refusals: int = 0
+    """In a row."""
+    has_searched: bool = False
     characters: int = CHARACTERS_MAX
     """Characters that tools can still return."""
     seen: dict[str, float] = field(default_factory=dict)
@@ -104,6 +109,12 @@ class Task:
     def used(self, tool: str) -> None:
         """Count a tool that was used."""
         self.searches = self.searches + 1 if tool == SEARCH_MEMORIES.name else 0
+        self.has_searched |= tool == SEARCH_MEMORIES.name
+
+    def answered(self, *, is_refusal: bool) -> bool:
+        """Count a reply that was refused; return whether the model has been refused too often."""
+        self.refusals = self.refusals + 1 if is_refusal else 0
+        return self.refusals >= REFUSALS_IN_A_ROW
 
     def expand(self, more: int) -> None:
         """Begin the next iteration, with more of the latest messages in view."""
@@ -125,11 +136,13 @@ class Task:
             self.seen[key] = max(score, self.seen.get(key, 0.0))
 
     def handoff(self, arguments: Mapping[str, Any]) -> Handoff:
-        """Build the agent's handoff from valid arguments. Keys that it never saw are dropped."""
-        keys = [key for key in dict.fromkeys(arguments["relevant_memory_keys"]) if key in self.seen]
+        """Build the agent's handoff from valid arguments: its own verdict, whatever the scores say. Keys that it never
+        saw are dropped.
+        """
+        keys = [key for key in dict.fromkeys(arguments.get("relevant_memory_keys", ())) if key in self.seen]
         best = max((self.seen[key] for key in keys), default=0.0)
         return Handoff(
-            search_summary=arguments["search_summary"],
+            search_summary=arguments.get("search_summary") or arguments.get("reason", ""),
             relevant_memory_keys=tuple(keys),
             confidence=round(float(arguments.get("confidence", best)), 4),
             needs_more_info=bool(arguments.get("needs_more_info", False)),

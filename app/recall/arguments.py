@@ -31,8 +31,10 @@ class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of our
         self.argument = argument
 
 
-def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """Return the arguments by name, those left out not among them. Raises Mistake."""
+def read(tool: Tool, given: Mapping[str, Any], language: Language, *, is_strict: bool = True) -> dict[str, Any]:
+    """Return the arguments by name, those left out not among them. Raises Mistake, if it ``is_strict`` also for an
+    argument that the tool does not have.
+    """
     names = {argument.name for argument in tool.arguments}
     formerly = {argument.formerly: argument.name for argument in tool.arguments if argument.formerly}
     given = {name: value for name, value in given.items() if name not in formerly} | {
@@ -43,7 +45,7 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language) -> dict[str, 
     if names >= {"query", "queries"} and given.get("query") in (None, ""):
         given = _with_query(given)
     for name in given:
-        if name not in names:
+        if is_strict and name not in names:
             raise _no(name, tool, language)
     values = {}
     for argument in tool.arguments:
@@ -97,8 +99,8 @@ def _value(argument: Argument, value: Any, language: Language) -> Any:
         case "integer" | "number":
             return _number(argument, value, language)
         case "boolean":
-            if value in ("true", "false"):
-                return value == "true"
+            if str(value).lower() in ("true", "false"):
+                return str(value).lower() == "true"
             if not isinstance(value, bool):
                 raise _wrong(argument, "true or false", "true 或 false", language)
             return value

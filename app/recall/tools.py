@@ -275,10 +275,8 @@ HANDOFF = Tool(
     "结束回忆并交出找到的内容。",
     (
         Argument("reason", "string", "why it ends now", "结束的原因", maximum=TEXT_MAX),
-        Argument("search_summary", "string", "what was found", "找到了什么", required=True, maximum=TEXT_MAX),
-        Argument(
-            "relevant_memory_keys", "strings", "keys of what matters", "相关的 memory_key", required=True, maximum=100
-        ),
+        Argument("search_summary", "string", "what was found", "找到了什么", maximum=TEXT_MAX),
+        Argument("relevant_memory_keys", "strings", "keys of what matters", "相关的 memory_key", maximum=100),
         Argument("confidence", "number", "0 to 1", "0 到 1", minimum=0, maximum=1),
         Argument("needs_more_info", "boolean", "whether to ask the user", "是否需要再问用户"),
         Argument("follow_up_question", "string", "what to ask", "要问什么", maximum=TEXT_MAX),

@@ -15,6 +15,7 @@ from tests.conftest import serving
 from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
 
+BEES = ("search_memories", {"query": "bees"})
 Step = Callable[[list[Json]], Json]
 
 
@@ -112,10 +113,11 @@ def test_expanding_ends_the_iteration_and_shows_more_messages(thinking: httpx.Cl
 
 def test_expansions_are_limited(thinking: httpx.Client, llm: FakeOpenAI) -> None:
     tell(thinking)
-    script(llm, calls(("expand_context_window", {})), calls(("expand_context_window", {})), handoff())
+    expand = calls(("expand_context_window", {}))
+    script(llm, calls(BEES), expand, expand, handoff())
     found = recalled(thinking, max_iterations=2)
     assert found["iteration_used"] == 2
-    assert [step["is_error"] for step in found["trace"]] == [False, True, False]
+    assert [step["is_error"] for step in found["trace"]] == [False, False, True, False]
 
 
 def test_a_fourth_search_in_a_row_is_refused(thinking: httpx.Client, llm: FakeOpenAI) -> None:
@@ -145,7 +147,6 @@ def test_plain_text_does_not_end_a_task(thinking: httpx.Client, llm: FakeOpenAI)
         ("no_such_tool", {}),
         ("search_memories", {"query": ""}),
         ("get_memory_detail", {"memory_key": "nope"}),
-        ("handoff", {"search_summary": "x"}),
         ("handoff", {"search_summary": "x", "relevant_memory_keys": [], "confidence": 7}),
     ],
 )
@@ -153,18 +154,67 @@ def test_the_models_mistakes_are_answered_in_words(
     thinking: httpx.Client, llm: FakeOpenAI, call: tuple[str, Json]
 ) -> None:
     tell(thinking)
-    script(llm, calls(call), handoff())
+    script(llm, calls(BEES), calls(call), handoff())
     found = recalled(thinking)
-    assert [step["is_error"] for step in found["trace"]] == [True, False]
-    assert found["trace"][0]["result"]
+    assert [step["is_error"] for step in found["trace"]] == [False, True, False]
+    assert found["trace"][1]["result"]
+
+
+TOOLS = ("search_memories", "get_memory_detail", "expand_context_window", "extract_search_keywords", "handoff")
+
+
+@pytest.mark.parametrize("question", ["who keeps bees?", "谁在养蜂?"])
+def test_the_agent_can_use_each_of_its_tools(thinking: httpx.Client, llm: FakeOpenAI, question: str) -> None:
+    tell(thinking)
+    append(thinking, "c", [user("我妹妹伊内斯在波尔图养蜂。"), assistant("真好。")])
+    script(
+        llm,
+        calls(("search_memories", {"query": question})),
+        lambda seen: calls(("get_memory_detail", {"memory_key": keys_in(seen)[0]})),
+        calls(("expand_context_window", {"reason": "more", "current_size": 5, "requested_size": 9})),
+        calls(("extract_search_keywords", {"query": question})),
+        {"content": "beekeeper"},  # of the tool itself, which has the model expand the query
+        calls(("handoff", {"reason": "done", "search_summary": "Ines", "anything": "else"})),
+    )
+    found = recalled(thinking, query=question)
+    assert [(step["tool"], step["is_error"]) for step in found["trace"]] == [(name, False) for name in TOOLS]
+    assert (found["search_summary"], found["relevant_memory_keys"], found["warnings"]) == ("Ines", [], [])
+
+
+def test_a_model_that_never_searches_is_replaced_by_the_fixed_policy(thinking: httpx.Client, llm: FakeOpenAI) -> None:
+    tell(thinking)
+    script(llm, handoff(summary="I know nothing.", confidence=0.9))
+    found = recalled(thinking)
+    assert [warning["code"] for warning in found["warnings"]] == ["llm_never_searched"]
+    assert "Ines" in found["search_summary"]
+    assert found["relevant_memory_keys"]
+
+
+def test_a_model_that_is_refused_three_times_in_a_row_is_not_asked_again(
+    thinking: httpx.Client, llm: FakeOpenAI
+) -> None:
+    tell(thinking)
+    script(llm, calls(("no_such_tool", {})))
+    found = recalled(thinking)
+    assert len(llm.chat.requests) == 3
+    assert [warning["code"] for warning in found["warnings"]] == ["llm_never_searched"]
+
+
+@pytest.mark.parametrize("verdict", [{"needs_more_info": "True", "confidence": 0.1}, {"needs_more_info": True}])
+def test_a_verdict_is_the_models_own(thinking: httpx.Client, llm: FakeOpenAI, verdict: Json) -> None:
+    tell(thinking)
+    script(llm, calls(BEES), handoff(summary="Not sure that it is she.", **verdict))
+    found = recalled(thinking)
+    assert (found["needs_more_info"], found["relevant_memory_keys"]) == (True, [])
+    assert found["confidence"] == verdict.get("confidence", 0.0)
 
 
 def test_another_users_memory_cannot_be_read_by_its_key(thinking: httpx.Client, llm: FakeOpenAI) -> None:
     tell(thinking)
     secret = ok(thinking.post("/memories", json={"user_id": "eve", "content": "the code is 4711"}), 201)["memory_key"]
-    script(llm, calls(("get_memory_detail", {"memory_key": secret})), handoff(secret))
+    script(llm, calls(BEES), calls(("get_memory_detail", {"memory_key": secret})), handoff(secret))
     found = recalled(thinking)
-    assert found["trace"][0]["is_error"]
+    assert found["trace"][1]["is_error"]
     assert found["relevant_memory_keys"] == []
     assert "4711" not in json.dumps(found)
 

@@ -8,7 +8,7 @@ from app.recall import agent, tools
 from app.recall.arguments import Mistake, read
 from tests.api.kit import Json, append, ok, problem, user
 from tests.providers.fake_openai import FakeOpenAI
-from tests.recall.test_agent import calls, handoff, llm, recalled, script, tell, thinking  # noqa: F401 - fixtures
+from tests.recall.test_agent import BEES, calls, handoff, llm, recalled, script, tell, thinking  # noqa: F401 - fixtures
 from tests.tools.kit import said
 
 QUESTION = "Which oolong did I order from Hangzhou with ORD-2931?"
@@ -54,7 +54,7 @@ def test_an_llm_expands_the_query_for_keywords(thinking: httpx.Client, llm: Fake
 def test_the_agent_expands_by_size_and_hands_over_with_a_reason(thinking: httpx.Client, llm: FakeOpenAI) -> None:  # noqa: F811
     tell(thinking)
     wanted: Json = {"reason": "too little", "current_size": 5, "requested_size": 12}
-    script(llm, calls(("expand_context_window", wanted)), handoff(reason="that is all"))
+    script(llm, calls(BEES), calls(("expand_context_window", wanted)), handoff(reason="that is all"))
     found = recalled(thinking)
     assert (found["iteration_used"], found["context_window_used"]) == (2, 12)
     assert found["trace"][-1]["arguments"]["reason"] == "that is all"

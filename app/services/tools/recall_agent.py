@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -32,6 +33,8 @@ from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Asker, ToolCall
 from app.store import conversations, messages, spending
 from app.text.language import language as language_of
+
+_logger = logging.getLogger(__name__)
 
 REPLY_TOKENS = 1_000
 TOOL_SECONDS = 10.0
@@ -92,19 +95,23 @@ class _AgentRun:
         try:
             async with asyncio.timeout(TOOL_SECONDS):
                 answer = await tool_calls.run(self.runtime, self.tenant, self.asking, call)
-        except (TimeoutError, errors.QuireError) as error:
+        except Exception as error:  # noqa: BLE001 - no tool's fault ends a recall
             answer = tool_calls.Answer(f"{name} failed: {_reason(error)}", is_error=True)
-        if not answer.is_error and isinstance(answer.value, list):
-            shown = [value for value in answer.value if isinstance(value, dict)]
-            self.task.show(shown)
-            self.previews.update((value["memory_key"], value["content_preview"]) for value in shown)
+        if not answer.is_error and name == tools.SEARCH_MEMORIES.name:
+            self.task.show(answer.value)
+            self.previews.update((value["memory_key"], value["content_preview"]) for value in answer.value)
         text = self.task.admitted(answer.content)
         self.note(name, arguments, text, is_error=answer.is_error)
         return text
 
 
 def _reason(error: Exception) -> str:
-    return error.detail if isinstance(error, errors.QuireError) else f"no answer within {TOOL_SECONDS:g} s"
+    if isinstance(error, errors.QuireError):
+        return error.detail
+    if isinstance(error, TimeoutError):
+        return f"no answer within {TOOL_SECONDS:g} s"
+    _logger.error("a tool of the recall agent failed", exc_info=error)
+    return "an internal error"
 
 
 async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict[str, Any]:
@@ -148,6 +155,9 @@ async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
     except ProviderError:
         warning = {"code": "llm_unavailable", "detail": "the LLM failed; a fixed policy searched"}
         return await _policy(run), [warning]
+    if not run.task.has_searched:
+        warning = {"code": "llm_never_searched", "detail": "the LLM searched for nothing; a fixed policy searched"}
+        return await _policy(run), [warning]
     if handed is not None:
         return handed, []
     warning = {"code": "no_handoff", "detail": "the LLM did not hand over; what it saw is handed over for it"}
@@ -185,7 +195,7 @@ async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
 async def _iterate(
     run: _AgentRun, chat: Chat, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
 ) -> Handoff | Literal["expanded"] | None:
-    """Run one iteration; None when its steps are used up."""
+    """Run one iteration; None when its steps are used up, or the model was refused too often."""
     for _ in range(agent.STEPS_MAX):
         reply = await chat.complete(talk, max_tokens=REPLY_TOKENS, tools=schemas)
         await _count(run, reply)
@@ -197,6 +207,8 @@ async def _iterate(
             if not isinstance(answer, str):
                 return answer or "expanded"
             talk.append({"role": "tool", "tool_call_id": call.id, "content": answer})
+        if run.task.answered(is_refusal=not reply.tool_calls or run.trace[-1]["is_error"]):
+            break
     return None
 
 
@@ -233,7 +245,8 @@ def _read(call: ModelToolCall, language: Language, messages: int) -> tuple[Tool,
         given = None
     if not isinstance(given, dict):
         raise Mistake("The arguments are not a JSON object.", "")
-    return tool, read(tool, agent.as_sizes(given, messages) if tool is tools.EXPAND_CONTEXT_WINDOW else given, language)
+    sized = agent.as_sizes(given, messages) if tool is tools.EXPAND_CONTEXT_WINDOW else given
+    return tool, read(tool, sized, language, is_strict=False)
 
 
 def _assistant(reply: Reply) -> dict[str, Any]:
