@@ -258,6 +258,5 @@ async def _learn(
 ) -> None:
     """Store what the model found besides the page's own entry."""
     found = [(uuid7(), n.seq, n.text, t) for n, t in zip(reply.notes, indexed.note_tokens, strict=True)]
-    replaced = [note for n in reply.notes for note in n.replaces]
-    await notes.find_more(tx, conversation_id, revision, found, replaced)
+    await notes.find_more(tx, conversation_id, revision, found, reply.retired)
     await insertion.insert_remembered(runtime, tx, indexed.memories)

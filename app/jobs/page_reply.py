@@ -2,15 +2,16 @@
 
 A reply without a title or without a single line is rejected as a whole (and requested once more). Of everything else,
 only the unusable parts are dropped: a memory of an unknown type, a line for a message that was not shown, "None", a
-text that loops or is in another language than the page (``core.replies``). A standing note must come from a user's
-message, whatever the model claims, so that no tool result can create one; and it replaces only older notes that no
-person wrote.
+text that loops or is in another language than the page (``core.replies``). Standing notes, and memories of what a
+person is or likes, must quote a user's message (``extractive.own_words``), so that no tool result can create one. A
+note is its quotation. It retires an older note only if it is plainly a later wish about the same, and no person wrote
+the older one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from app.core.neutral import neutral
@@ -18,11 +19,14 @@ from app.core.window import replies
 from app.core.window.excerpts import Excerpt
 from app.core.window.replies import Covered
 from app.core.window.topics import says_no_more
+from app.extractive.notes import standing_notes
+from app.extractive.own_words import own_words, says_nothing_else, share_a_subject
 from app.jobs.asking import covered_by
 from app.providers import UnusableReply
 from app.text.language import clip, scalar, script_counts, squeeze
 
 MemoryType = Literal["preference", "fact", "general", "command_output"]
+OF_PERSONS: frozenset[MemoryType] = frozenset({"preference", "fact"})
 
 TITLE_CHARACTERS = 100
 LINE_CHARACTERS = 160
@@ -60,8 +64,6 @@ class MemoryFound:
 class NoteFound:
     text: str
     seq: int
-    replaces: tuple[Any, ...] = ()
-    """Ids of current notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ class PageReply:
     lines: Mapping[int, str]
     topics: tuple[str, ...] = ()
     memories: tuple[MemoryFound, ...] = ()
-    notes: tuple[NoteFound, ...] = field(default=())
+    notes: tuple[NoteFound, ...] = ()
+    retired: tuple[Any, ...] = ()
+    """Ids of current notes that a later wish replaces."""
 
 
 def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], notes: Sequence[CurrentNote]) -> PageReply:
@@ -87,12 +91,14 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], notes: Sequence[Cu
         raise UnusableReply('"lines" must differ: each says what its own message says')
     if _is_strange("\n".join([title, *lines.values()]), covered):
         raise UnusableReply("the answer must be in the language of the messages")
+    found, retired = _notes(value.get("notes"), {m.seq: m.text for m in shown if m.role == "user"}, notes)
     return PageReply(
         title=title,
         lines=dict(sorted(lines.items())),
         topics=tuple(_topics(value.get("topics"), covered)),
-        memories=tuple(_memories(value.get("memories"), roles, covered)),
-        notes=tuple(_notes(value.get("notes"), roles, notes, covered)),
+        memories=tuple(_memories(value.get("memories"), {m.seq: m for m in shown}, covered)),
+        notes=tuple(found),
+        retired=tuple(note.id for note in retired),
     )
 
 
@@ -114,38 +120,61 @@ def _topics(value: Any, covered: Covered) -> list[str]:
     return list(dict.fromkeys(name for name in names if name and name.casefold() not in _NOTHING))[:TOPICS_MAX]
 
 
-def _memories(value: Any, roles: Mapping[int, str], covered: Covered) -> list[MemoryFound]:
+def _memories(value: Any, shown: Mapping[int, Excerpt], covered: Covered) -> list[MemoryFound]:
     memories: dict[str, MemoryFound] = {}
     for item in _items(value):
         if not isinstance(item, Mapping) or item.get("type") not in get_args(MemoryType):
             continue
         seq = _seq(item.get("seq"))
         text = _text(item.get("text") or item.get("content"), MEMORY_CHARACTERS, covered)
-        if text and seq is not None and seq in roles and not _is_strange(text, covered):
+        if not text or seq is None or seq not in shown or _is_strange(text, covered):
+            continue
+        if item["type"] in OF_PERSONS:
+            text = _of_person(text, item.get("quote"), shown[seq])
+        if text:
             memories.setdefault(text.casefold(), MemoryFound(item["type"], text, seq))
     return list(memories.values())[:MEMORIES_MAX]
 
 
-def _notes(value: Any, roles: Mapping[int, str], current: Sequence[CurrentNote], covered: Covered) -> list[NoteFound]:
-    notes: list[NoteFound] = []
+def _of_person(text: str, quote: Any, message: Excerpt) -> str:
+    """Return what is kept about a person: the model's text if it says no more than the message that it quotes, else the
+    quotation; "" without one.
+    """
+    if message.role != "user":
+        return ""
+    quoted = own_words(quote if isinstance(quote, str) else text, message.text)
+    return text if quoted and says_nothing_else(text, message.text) else neutral(clip(quoted, MEMORY_CHARACTERS))
+
+
+def _notes(
+    value: Any, said: Mapping[int, str], current: Sequence[CurrentNote]
+) -> tuple[list[NoteFound], list[CurrentNote]]:
+    """Return new notes, and current ones that they retire. ``said``: the user's messages by seq."""
+    found: list[NoteFound] = []
+    retired: list[CurrentNote] = []
     for item in _items(value):
-        if not isinstance(item, Mapping):
+        if not isinstance(item, Mapping) or (seq := _seq(item.get("seq"))) is None or seq not in said:
             continue
-        text, seq = _text(item.get("text"), NOTE_CHARACTERS, covered), _seq(item.get("seq"))
-        if not text or seq is None or roles.get(seq) != "user" or _is_strange(text, covered):
+        quote = item.get("quote") or item.get("text")
+        text = own_words(quote[: NOTE_CHARACTERS * 2], said[seq]) if isinstance(quote, str) else ""
+        if not (text := neutral(clip(text, NOTE_CHARACTERS))):
             continue
-        replaced = _replaced(item.get("replaces"), seq, current)
-        standing = [note.text for note in current if note not in replaced] + [note.text for note in notes]
-        if any(says_no_more(text, than) for than in standing) or any(_same(text, note.text) for note in replaced):
-            continue
-        notes.append(NoteFound(text, seq, tuple(note.id for note in replaced)))
-    return notes[:NOTES_MAX]
+        replaced = [note for note in _replaced(item.get("replaces"), text, seq, current) if not _same(text, note.text)]
+        retired += replaced
+        standing = [note.text for note in current if note not in replaced] + [note.text for note in found]
+        if not any(says_no_more(text, than) for than in standing):
+            found.append(NoteFound(text, seq))
+    return found[:NOTES_MAX], retired
 
 
-def _replaced(value: Any, seq: int, current: Sequence[CurrentNote]) -> list[CurrentNote]:
+def _replaced(value: Any, text: str, seq: int, current: Sequence[CurrentNote]) -> list[CurrentNote]:
+    """Return the notes that a later wish of the user retires; what the model names is a proposal."""
+    if not standing_notes(text):
+        return []
     numbers = {n for n in _items(value if isinstance(value, list) else [value]) if type(n) is int}
     numbered = [note for number, note in enumerate(current, 1) if number in numbers]
-    return [note for note in numbered if note.source != "person" and note.seq <= seq]
+    older = [note for note in numbered if note.source != "person" and note.seq <= seq]
+    return [note for note in older if share_a_subject(note.text, text)]
 
 
 def _same(one: str, other: str) -> bool:

@@ -58,7 +58,8 @@ def test_a_reply_is_refused_or_bounded(value: dict[str, Any]) -> None:
     assert len(reply.memories) <= page_reply.MEMORIES_MAX
     assert len(reply.notes) <= page_reply.NOTES_MAX
     assert all(memory.seq in ROLES for memory in reply.memories)
-    assert all(ROLES[note.seq] == "user" and set(note.replaces) <= {"a"} for note in reply.notes)
+    assert all(ROLES[note.seq] == "user" for note in reply.notes)
+    assert set(reply.retired) <= {"a"}
     memories, notes = [m.text for m in reply.memories], [n.text for n in reply.notes]
     texts = [reply.title, *reply.lines.values(), *reply.topics, *memories, *notes]
     assert max(map(len, texts)) <= page_reply.MEMORY_CHARACTERS
@@ -81,14 +82,20 @@ def test_lines_come_by_number_or_as_a_list(lines: Any) -> None:
 
 
 def test_notes_without_new_content_are_dropped() -> None:
-    def notes(*found: dict[str, Any]) -> list[tuple[str, tuple[Any, ...]]]:
-        reply = judge({"title": "T", "lines": {"1": "x"}, "notes": list(found)}, SHOWN, NOTES)
-        return [(note.text, note.replaces) for note in reply.notes]
+    said = "Answer in French! No: answer in German only. Be very brief and friendly. I plan ahead for Fridays."
+    page = [*SHOWN[:3], Excerpt(4, "user", said, 20)]
 
-    assert notes({"text": "answer in French!", "seq": 4}) == []
-    assert notes({"text": "Answer in French", "seq": 4, "replaces": [1]}) == []
-    assert notes({"text": "Answer in German", "seq": 4, "replaces": [1, 2, 3]}) == [("Answer in German", ("a",))]
-    assert notes({"text": "Be brief", "seq": 4}, {"text": "be brief", "seq": 1}) == [("Be brief", ())]
+    def notes(*found: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
+        reply = judge({"title": "T", "lines": {"1": "x"}, "notes": list(found)}, page, NOTES)
+        return [note.text for note in reply.notes], reply.retired
+
+    assert notes({"text": "answer in French!", "seq": 4}) == ([], ())
+    assert notes({"text": "Answer in French", "seq": 4, "replaces": [1]}) == ([], ())
+    assert notes({"text": "Answer in Spanish", "seq": 4, "replaces": [1]}) == ([], ())
+    assert notes({"quote": "answer in german", "seq": 4, "replaces": [1, 2, 3]}) == (["answer in German"], ("a",))
+    assert notes({"quote": "I plan ahead for Fridays", "seq": 4, "replaces": [1]}) == (["I plan ahead for Fridays"], ())
+    brief = {"quote": "Be very brief and friendly", "seq": 4}
+    assert notes(brief, {**brief, "quote": "be very brief"}) == (["Be very brief and friendly"], ())
 
 
 def page_of(*texts: str) -> list[Excerpt]:
@@ -131,11 +138,11 @@ def test_what_is_in_another_language_is_refused(language: str, other: str) -> No
         "en": "The user never eats any breakfast before ten and wants every hotel to know it.",
         "zh": "用户十点以前从不吃早餐，希望每一家酒店都知道这件事。",
     }
-    found = {"seq": 1, "text": strange[other], "type": "fact"}
-    own = {"seq": 1, "text": strange[language], "type": "fact"}
-    asked = {"title": TITLES[language], "lines": LINES[language], "memories": [found, own], "notes": [found, own]}
+    found = {"seq": 1, "text": strange[other], "type": "general"}
+    own = {"seq": 1, "text": strange[language], "type": "general"}
+    asked = {"title": TITLES[language], "lines": LINES[language], "memories": [found, own]}
     reply = judge(asked, PAGES[language], ())
-    assert [m.text for m in reply.memories] == [n.text for n in reply.notes] == [strange[language]]
+    assert [m.text for m in reply.memories] == [strange[language]]
 
 
 def test_messages_that_repeat_have_lines_that_repeat() -> None:
@@ -149,7 +156,7 @@ def test_what_a_page_repeats_may_be_quoted(language: str) -> None:
     """A message that loops, and a tool's result in another language than the messages."""
     loop, other = LOOPS[language][:280], PAGES["zh" if language == "en" else "en"][0].text
     shown = [*PAGES[language], Excerpt(11, "user", loop, 9), Excerpt(12, "tool", other, 9)]
-    found = [{"seq": 11, "text": loop, "type": "fact"}, {"seq": 10, "text": other, "type": "fact"}]
+    found = [{"seq": 11, "text": loop, "type": "general"}, {"seq": 10, "text": other, "type": "general"}]
     reply = judge({"title": TITLES[language], "lines": {11: loop[:150], 12: other}, "memories": found}, shown, ())
     assert list(reply.lines) == [11, 12]
     assert [memory.text for memory in reply.memories] == [loop.strip(), other]

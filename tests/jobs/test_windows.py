@@ -34,7 +34,7 @@ def other(other_url: str, client: httpx.Client) -> Iterator[httpx.Client]:
 
 def index(request: Json) -> Json:
     [seq, *_] = shown(request)
-    notes = [{"text": f"Always keep rule {seq} in mind.", "seq": seq, "replaces": [1] if seq == 21 else []}]
+    notes = [{"quote": f"question {(seq + 1) // 2} why", "seq": seq}]
     return index_of(request, topics=["Everyday life", f"Subject {seq % 7}"], notes=notes if seq % 5 == 1 else [])
 
 
@@ -99,8 +99,7 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
     assert "was said." in head
     assert "Topics, all recallable: Everyday life (" in head
     newest_note = (first_left - 1) // 10 * 10 + 1
-    assert f"Always keep rule {newest_note} in mind." in head
-    assert "Always keep rule 1 in mind." not in head, "it was replaced"
+    assert f"- question {(newest_note + 1) // 2} why\n" in head
     entries = contents(client, "c")["entries"]
     assert {e["source"] for e in entries} == {"llm"}
     assert new["lag"]["summary_through_seq"] >= first_left + 1
@@ -117,23 +116,25 @@ def test_a_note_leads_the_head_once_its_message_has_left_and_until_it_is_replace
 
     def one_note(request: Json) -> Json:
         said = {seq: text for seq, (_, text) in shown(request).items()}
-        found = [(seq, text) for seq, text in said.items() if text.startswith("rule:")]
+        found = [(seq, text) for seq, text in said.items() if text.startswith("From now on")]
         numbers = [1] if "<quire-notes>" in request["messages"][1]["content"] else []
-        return index_of(request, notes=[{"text": t[5:], "seq": s, "replaces": numbers} for s, t in found])
+        return index_of(request, notes=[{"quote": t, "seq": s, "replaces": numbers} for s, t in found])
 
     model.page = one_note
-    append(client, "c", [user("rule: speak like a pirate"), assistant("arr")])
+    append(client, "c", [user("From now on speak like a pirate"), assistant("arr")])
     grow(client, worker)
     assert head_of(window(client, "c")).count("speak like a pirate") >= 1
     assert window(client, "c")["usage"]["sections"]["notes"] > 0
-    page = append(client, "c", [user("rule: speak like a lawyer"), assistant("indeed")])["page"]
+    page = append(client, "c", [user("From now on speak like a lawyer"), assistant("indeed")])["page"]
     grow(client, worker)
     while page in (*(pages := window(client, "c")["pages"])["verbatim"], *pages["condensed"]):
-        assert "- speak like a pirate" not in head_of(window(client, "c")), "it was replaced before this epoch"
+        assert "- From now on speak like a pirate" not in head_of(window(client, "c")), (
+            "it was replaced before this epoch"
+        )
         grow(client, worker)
     notes = head_of(window(client, "c")).split("## Summary")[0]
-    assert "- speak like a lawyer" in notes
-    assert "- speak like a pirate" not in notes
+    assert "- From now on speak like a lawyer" in notes
+    assert "- From now on speak like a pirate" not in notes
 
 
 def grow(client: httpx.Client, worker: Worker) -> None:

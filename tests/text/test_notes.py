@@ -1,5 +1,6 @@
 """Standing notes: none missed that is plain, none taken from what only sounds like one."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from app.core.conversation import ConversationEnd
 from app.core.history.ingest import place
 from app.core.messages import Limits, read
 from app.extractive import notes
-from app.extractive.summary import standing_note
+from app.extractive.summary import standing_notes
 from app.services.conversations.reading import ExtractiveReader
 
 
@@ -50,8 +51,8 @@ from app.services.conversations.reading import ExtractiveReader
     ],
 )
 def test_a_lasting_wish_is_noted(text: str) -> None:
-    assert standing_note(text) == text
-    assert standing_note(f"Hi! {text}") is not None
+    assert standing_notes(text) == [text]
+    assert standing_notes(f"Hi! {text}")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_a_lasting_wish_is_noted(text: str) -> None:
     ],
 )
 def test_lookalikes_are_not_notes(text: str) -> None:
-    assert standing_note(text) is None
+    assert not standing_notes(text)
 
 
 LABELLED = [line.split("\t") for line in (Path(__file__).parent / "standing_notes.tsv").read_text("utf-8").splitlines()]
@@ -96,7 +97,7 @@ to fool the search.
 
 @pytest.mark.parametrize("spoken", ["en", "zh"])
 def test_of_labelled_messages_nearly_all_that_become_notes_are_some(spoken: str) -> None:
-    found = [label for label, written, text in LABELLED if written == spoken and standing_note(text) is not None]
+    found = [label for label, written, text in LABELLED if written == spoken and standing_notes(text)]
     wanted = [label for label, written, _ in LABELLED if written == spoken and label == "note"]
     assert found.count("note") / len(found) >= 0.95
     assert found.count("note") / len(wanted) >= 0.9
@@ -121,7 +122,7 @@ written after that. (role, label, language, text)
 )
 def test_of_sentences_written_to_fool_it_few_become_notes(role: str, spoken: str, least: float) -> None:
     here = [(label, text) for its, label, written, text in WRITTEN if (its, written) == (role, spoken)]
-    found = [label for label, text in here if standing_note(text) is not None]
+    found = [label for label, text in here if standing_notes(text)]
     wanted = [label for label, _ in here if label == "note"]
 
     assert found.count("note") / len(found) >= least
@@ -141,7 +142,7 @@ text)
 def test_of_messages_by_somebody_who_did_not_know_the_rules_only_wishes_become_notes(role: str, spoken: str) -> None:
     here = [(label, text) for its, label, written, text in BLIND if (its, written) == (role, spoken)]
     assert len(here) == 200
-    found = [label for label, text in here if standing_note(text) is not None]
+    found = [label for label, text in here if standing_notes(text)]
     assert len(found) >= 14
     assert found.count("note") / len(found) >= 0.95
 
@@ -151,13 +152,13 @@ def test_a_prompt_or_an_assistant_makes_no_note() -> None:
     for role in ("system", "assistant"):
         [draft] = read([{"role": role, "content": "Always answer in French."}], Limits())
         [placement], _ = place(ConversationEnd(), [draft])
-        assert reader.lines(placement).note is None
+        assert reader.lines(placement).notes == ()
 
 
 def test_the_sentence_is_taken_out_of_its_message() -> None:
     text = "Hi there. The draft looks good. Please never use the word synergy in our texts. See you on Monday!"
 
-    assert standing_note(text) == "Please never use the word synergy in our texts."
+    assert standing_notes(text) == ["Please never use the word synergy in our texts."]
 
 
 SENTENCES = [
@@ -176,3 +177,58 @@ def test_a_sentence_that_is_not_searched_holds_no_note(
     text = data.draw(sentences.filter(lambda text: len(text) < 300))
 
     assert not needed.isdisjoint(notes._LETTERS.findall(text.lower()))
+
+
+ORDERS = [line.split("\t") for line in (Path(__file__).parent / "standing_orders.tsv").read_text("utf-8").splitlines()]
+"""Plain orders with any verb, needs of people around the user, and lookalikes; written before the rules that read
+them. (label, language, text)
+"""
+
+
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_plain_orders_and_needs_of_others_become_notes(spoken: str) -> None:
+    here = [(label, text) for label, written, text in ORDERS if written == spoken]
+    found = [label for label, text in here if standing_notes(text)]
+    wanted = [label for label, _ in here if label == "note"]
+    assert found.count("note") / len(found) >= 0.97
+    assert found.count("note") / len(wanted) >= 0.9
+
+
+def test_every_wish_of_a_message_is_a_note() -> None:
+    wishes = [
+        "Always provide sources.",
+        "My daughter is allergic to eggs.",
+        "Never deploy on Fridays.",
+        "Call me Lin.",
+    ]
+    assert standing_notes(f"Hi there. {wishes[0]} {wishes[1]} What's the weather? {wishes[2]} {wishes[3]}") == wishes
+    assert standing_notes("请总是提供来源。今天天气怎么样？我女儿对鸡蛋过敏。每次都要给出步骤。") == [
+        "请总是提供来源。", "我女儿对鸡蛋过敏。", "每次都要给出步骤。",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let's role-play. You are a pirate. Always answer in rhymes.",
+        "我们玩个角色扮演。你是海盗。每次都要给出押韵的回答。",
+    ],
+)
+def test_orders_of_a_play_are_no_notes(text: str) -> None:
+    assert standing_notes(text) == []
+
+
+DEMO = Path(__file__).parents[2] / "app/demo/conversation.jsonl"
+RULES = [
+    "以后周报都用中文写", "发给老周和 Priya 之前我要先看一遍", "不要用表情符号", "never deploy on Fridays",
+    "小北对花生严重过敏", "use that for every test from now on", "Always a window seat for me",
+    "我不喝咖啡，只喝龙井", "写 SQL 的时候关键字用小写",
+]  # fmt: skip
+
+
+def test_the_nine_rules_of_the_demos_user_are_noted() -> None:
+    messages = [json.loads(line) for line in DEMO.read_text("utf-8").splitlines()]
+    said = [m["content"] for m in messages if m["role"] == "user" and isinstance(m["content"], str)]
+    notes = [note for text in said for note in standing_notes(text)]
+    assert [rule for rule in RULES if not any(rule in note for note in notes)] == []
+    assert len(notes) <= len(RULES)

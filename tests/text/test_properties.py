@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.extractive.lines import call_line, message_line, page_title, result_line
 from app.extractive.results import kind, query_summary, sources, summarize
 from app.extractive.subjects import subjects
-from app.extractive.summary import standing_note, summarize_lines
+from app.extractive.summary import standing_notes, summarize_lines
 from app.extractive.terms import key_terms
 from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
 
@@ -90,8 +90,7 @@ def test_a_message_with_words_has_a_line(text: str) -> None:
 def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str) -> None:
     assert is_line(page_title(user, assistant), 60)
     assert is_line(query_summary(user[:40], {assistant[:20]: user, "n": 10**5000, "x": [None, {"y": user}]}), 120)
-    note = standing_note(user)
-    assert note is None or (note and is_line(note, 200))
+    assert all(note and is_line(note, 200) for note in standing_notes(user))
 
 
 @QUICK
@@ -151,7 +150,7 @@ EVERYTHING: dict[str, Callable[[str], object]] = {
     "summarize": lambda text: summarize(text, language="en"),
     "sources": sources,
     "query_summary": lambda text: query_summary("t", text),
-    "standing_note": standing_note,
+    "standing_notes": standing_notes,
     "language": language,
 }
 SEEDS = (

@@ -80,11 +80,7 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
         is_new=basis.is_new,
         messages=rows,
         pages=_pages(basis, found, counts),
-        notes=[
-            NewNote(new_id(), one.placement.seq, note, counts[note])
-            for one in found
-            if (note := one.lines.note) is not None
-        ],
+        notes=[NewNote(new_id(), one.placement.seq, note, counts[note]) for one in found for note in one.lines.notes],
         archives=list(_archives(found, after, counts)),
         memories=memories,
         follow_up=_follow_up(basis, found, after, memories),

@@ -100,15 +100,15 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class LinesOfMessage:
-    """The line of a message; the title of its page, if it opens one; a standing note in it."""
+    """The line of a message; the title of its page, if it opens one; the standing notes in it."""
 
     line: str
     title: str | None = None
-    note: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def texts(self) -> list[str]:
-        return [text for text in (self.line, self.title, self.note) if text is not None]
+        return [self.line, *(() if self.title is None else (self.title,)), *self.notes]
 
 
 class TextReader(Protocol):
@@ -227,7 +227,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
     read = reader.lines(placement)
-    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), _neutral(read.note))
+    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), tuple(map(neutral, read.notes)))
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
         lines = LinesOfMessage(said, said if read.title is not None else None)

@@ -11,7 +11,7 @@ from app.core.model import Language
 from app.core.placeholder import ArchiveCard
 from app.extractive.calls import call_line
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
-from app.extractive.notes import note_in
+from app.extractive.notes import notes_in
 from app.extractive.parts import best_parts
 from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
@@ -37,7 +37,7 @@ class ExtractiveReader:
         return LinesOfMessage(
             line=line_of(opening) if is_read else _line(placement),
             title=title_of(opening),
-            note=note_in(opening.blocks.prose) if draft.role == "user" and opening.blocks else None,
+            notes=tuple(notes_in(opening.blocks.prose)) if draft.role == "user" and opening.blocks else (),
         )
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
