@@ -21,6 +21,7 @@ from app.core.window.summarising import SummaryStep
 from app.extractive.summary import summarize_lines
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, covered_by, excerpts_of, prompt_room, weighed
+from app.postgres.transactions import ReadTx
 from app.providers import Chat, RefusedInput, UnusableReply
 from app.queue import table
 from app.queue.table import Claimed
@@ -39,6 +40,8 @@ REPLY_SLACK = 2
 """Replies may be so many times as long as they should be before they are cut off."""
 EXTRACTIVE = "extractive"
 LINE_CHARACTERS = 300
+REDONE_LINES = 80
+"""Messages whose lines stand for a version that has to be redone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
         if conversation is None or claimed.subject != str(conversation.uid):
             return None
         policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-        old = await summaries.newest(tx, conversation.id)
+        old = await _sound(tx, conversation.id, await summaries.newest(tx, conversation.id), policy.summary_max)
         threshold = runtime.defaults.summary_threshold
         through = summarising.due_through(conversation.totals.last_seq, old.through_seq, threshold)
         if not through or not policy.summary_enabled:
@@ -91,6 +94,15 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
     reached = through if len(rows) < limit else rows[-1]["seq"]
     excerpts = await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows)
     return _Due(conversation, old, excerpts, reached, policy.summary_max)
+
+
+async def _sound(tx: ReadTx, conversation_id: str, old: StoredSummary, cap: int) -> StoredSummary:
+    """Return the old summary; in place of one that only refuses, the telling lines of what it covers."""
+    if not replies.is_refusal(old.text):
+        return old
+    rows = await messages.lines_through(tx, conversation_id, old.through_seq, REDONE_LINES)
+    lines = summarize_lines([(row["role"], row["line"]) for row in rows], max_items=REDONE_LINES // 4, max_chars=cap)
+    return replace(old, text="\n".join(flat(line) for line in lines))
 
 
 async def _within(runtime: Runtime, chat: Chat, due: _Due) -> _Due:
@@ -144,7 +156,8 @@ async def _written(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[
             case SummaryStep.MERGE:
                 request = prompts.summary_request(old, due.excerpts, due.cap, due.language)
                 about = [*due.excerpts, _as_excerpt(old)]
-                lines, model = await _lines(runtime, claimed, request, due.cap, about, _content(old))
+                expected = min(_content(old), _content("\n".join(e.text for e in due.excerpts)))
+                lines, model = await _lines(runtime, claimed, request, due.cap, about, expected)
             case SummaryStep.COMPRESS_OLD:
                 third = max(THIRD_MIN, due.old.tokens // 3)
                 old = "\n".join((await _compressed(runtime, claimed, old, third, due.language))[0])
@@ -173,14 +186,15 @@ async def _lines(
     if not lines:
         raise UnusableReply("the summary says nothing")
     characters = len(reply.text) + sum(len(e.text) for e in about)
-    fault = await run_in_thread_if_large(characters, _fault, reply.text, about, content_expected)
+    instructions = str(request[0]["content"])
+    fault = await run_in_thread_if_large(characters, _fault, reply.text, about, content_expected, instructions)
     if fault is not None:
         raise UnusableReply(f"the summary {fault}")
     return lines, reply.model
 
 
-def _fault(text: str, about: Sequence[Excerpt], content_expected: int) -> str | None:
-    return replies.summary_fault(text, script_counts(text), covered_by(about), content_expected)
+def _fault(text: str, about: Sequence[Excerpt], content_expected: int, instructions: str) -> str | None:
+    return replies.summary_fault(text, script_counts(text), covered_by(about), content_expected, instructions)
 
 
 def _as_excerpt(summary: str) -> Excerpt:

@@ -243,3 +243,15 @@ async def by_place(tx: ReadTx, places: Sequence[tuple[str, int]]) -> Sequence[Re
     if not places:
         return []
     return await tx.fetch(BY_PLACE, [p[0] for p in places], [p[1] for p in places])
+
+
+LINES_THROUGH = """
+SELECT role, line FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq <= $3 AND kind IN ('message', 'call', 'result')
+ ORDER BY seq DESC LIMIT $4
+"""
+
+
+async def lines_through(tx: ReadTx, conversation_id: str, seq: int, limit: int) -> Sequence[Record]:
+    """Return the lines of the newest messages up to a seq, the oldest first."""
+    return (await tx.fetch(LINES_THROUGH, conversation_id, seq, limit))[::-1]

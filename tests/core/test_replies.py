@@ -34,6 +34,9 @@ GOOD = {
     ),
     "kana": ("アンは四月に子どもたちと京都へ行く予定で、川の近くの静かな部屋を探しています。", ENGLISH),
 }
+SPOKEN = " ".join(
+    f"On day {n} Ann saw temple {n * 7} and ate dish {n * 11}, which cost {n * 13} yen." for n in range(30)
+)
 BAD = {
     "a loop": ("Wait, I'll check. " * 5_000, ENGLISH, "repeats"),
     "a Chinese loop": ("等等，我再看一下。" * 5_000, CHINESE, "repeats"),
@@ -50,7 +53,22 @@ BAD = {
     "a Chinese book": ("".join(chr(0x4E00 + n) for n in range(3_000)), CHINESE, "too long"),
     "Chinese about English": (CHINESE, ENGLISH, "another language"),
     "English about Chinese": (ENGLISH, CHINESE, "another language"),
+    "a refusal": ("I'm sorry, but I can't help with that request about Ann.", ENGLISH * 4, "refusal"),
+    "a Chinese refusal": ("抱歉，我无法协助处理与京都有关的这个请求。", CHINESE, "refusal"),
+    "an echo": (SPOKEN, SPOKEN, "only repeats"),
+    "something else": (
+        "Bob repaired motorcycles around Lyon throughout winter, selling seventeen of them abroad.",
+        ENGLISH,
+        "nothing",
+    ),
 }
+INSTRUCTIONS = "You keep the running summary of a conversation between a user and an assistant. Ann is nobody."
+
+
+def test_a_part_of_the_prompt_is_no_summary() -> None:
+    covered = Covered(wording_of(ENGLISH), script_counts(ENGLISH))
+    fault = summary_fault(INSTRUCTIONS, script_counts(INSTRUCTIONS), covered, 0, INSTRUCTIONS + " Be brief.")
+    assert fault == "repeats its instructions"
 
 
 LOOP = "Wait, I'll check. "

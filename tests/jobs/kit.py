@@ -55,6 +55,13 @@ def index_of(request: Json, **changes: Any) -> Json:
     return {**found, "notes": [], **changes}
 
 
+def summary_of(request: Json) -> str:
+    """A sentence of one length that names something of the newest message."""
+    newest = max(found := shown(request))
+    words = sorted(re.findall(r"\w+", found[newest][1]), key=len)[-3:]
+    return f"All up to message {newest} was said. It names {' '.join(words)}."
+
+
 @dataclass
 class Model:
     """The reply of a scripted model: the page's index, and a summary of one length.
@@ -63,7 +70,7 @@ class Model:
     """
 
     page: Callable[[Json], Json | str] = index_of
-    summary: Callable[[Json], str] = lambda request: f"All up to message {max(shown(request))} was said."
+    summary: Callable[[Json], str] = summary_of
     compress: Callable[[Json], str] = lambda _: "All that was said was compressed to a third of it."
     asked: list[Json] = field(default_factory=list)
 

@@ -7,7 +7,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.prompts import prompt
 from tests.api.kit import Json, append, assistant, ok, path, user, window
 from tests.jobs.conftest import MakeWorker, Sql
-from tests.jobs.kit import Model, Worker, data_of, kind_of, shown
+from tests.jobs.kit import Model, Worker, data_of, kind_of, shown, summary_of
 from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -270,3 +270,55 @@ def test_a_summary_is_of_its_own_tenants_conversation(client: httpx.Client, work
     say(client, 1, 10)
     worker.drain("summary")
     assert [row[0] for row in sql("SELECT tenant_id FROM summaries")] == [DEFAULT_TENANT]
+
+
+REFUSAL = "I'm sorry, but I can't help with that."
+
+
+def test_a_refusal_never_becomes_the_summary(client: httpx.Client, worker: Worker, model: Model) -> None:
+    good, model.summary = model.summary, lambda _: REFUSAL
+    say(client, 1, 10)
+    assert worker.drain("summary", rounds=2) == {"UnusableReply": 2}
+    assert "sorry" not in summary(client)["text"]
+    model.summary = good
+    assert worker.drain("summary") == {"done": 1}
+    assert summary(client)["text"].startswith("All up to message")
+
+
+def test_a_version_that_refuses_is_redone_from_the_lines_of_what_it_covers(
+    client: httpx.Client, worker: Worker, model: Model, sql: Sql
+) -> None:
+    append(
+        client,
+        "c",
+        [
+            user("My budget for Kyoto is 2,400 euros and the flight AF292 leaves on 14 April."),
+            *(said(n) for n in range(2, 11)),
+        ],
+    )
+    worker.drain("summary")
+    sql("UPDATE summaries SET text = 'I am sorry, but I cannot help with that.'")
+    say(client, 11, 15)
+    worker.drain("summary")
+    asked = model.of("summary")[-1]["messages"][1]["content"]
+    assert "2,400 euros" in asked.split("</quire-summary>")[0]
+    assert "cannot help" not in asked
+
+
+def test_a_bloated_summary_does_not_block_a_good_one(client: httpx.Client, worker: Worker, model: Model) -> None:
+    model.summary = lambda request: (
+        summary_of(request) + " And more of it:" + " ".join(f" detail{n}" for n in range(400))
+    )
+    say(client, 1, 10, words=60)
+    worker.drain("summary")
+    model.summary = summary_of
+    say(client, 11, 15)
+    assert worker.drain("summary") == {"done": 1}
+    assert "detail" not in summary(client)["text"]
+
+
+def test_a_preface_is_left_out(client: httpx.Client, worker: Worker, model: Model) -> None:
+    model.summary = lambda request: f"Sure! Here is the summary:\n{summary_of(request)}"
+    say(client, 1, 10)
+    worker.drain("summary")
+    assert summary(client)["text"].startswith("All up to message")

@@ -1,17 +1,18 @@
 """Judge what a model wrote against what it covers, before it replaces anything.
 
-A text is unusable if it loops ("Wait, I'll check. Wait, I'll check. …"), is in another language than what it covers, or
-is far too short or too long for it. All of it is relative: what repeats in the covered text may repeat as often in the
-reply, a quotation may be in its source's language, and repetitions count once in a length. The bounds are wide: a bad
-style passes, a failure does not.
+A text is unusable if it refuses, loops ("Wait, I'll check. Wait, I'll check. …"), repeats its instructions or all that
+it covers, names nothing of it, is in another language, or is far too short or too long for it. All of it is relative:
+what repeats in the covered text may repeat as often in the reply, a quotation may be in its source's language, and
+repetitions count once in a length. The bounds are wide: a bad style passes, a failure does not.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 Scripts = tuple[int, int]
 """Ideographs and Latin words of a text, without code (``text.language.script_counts``)."""
@@ -38,7 +39,30 @@ IDEOGRAPHS_IN_WORD = 1.6
 ALIKE_MIN, ALIKE_SHARE = 8, 4
 """Of so many different messages, at least one in so many has a line of its own."""
 
+ECHO_SHARE, ECHO_RUNS_MIN = 0.8, 120
+"""A text that has so much of what it covers, word by word, is no summary of it, unless that is short."""
+_REFUSAL = re.compile(
+    r"\W*(?:(?:i(?:'|’)?m|i am|we(?:'|’)?re) (?:very |so |really )?(?:sorry|unable|not able)|sorry\b|my apologies"
+    r"|(?:unfortunately,? )?i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|will not|must decline)|as an ai\b"
+    r"|(?:很|非常)?抱歉|对不起|不好意思|我(?:无法|不能|没办法)|作为(?:一个|一名)?(?:ai|人工智能|语言模型))",
+    re.IGNORECASE,
+)
+_REFUSED_WITH = re.compile(
+    r"\b(?:can(?:'|’)?t|cannot|can not|unable|not able|won(?:'|’)?t|decline|as an ai)\b|无法|不能|没办法|拒绝|作为",
+    re.IGNORECASE,
+)
+REFUSAL_CHARACTERS = 400
+"""What is longer and begins with an apology goes on to say something."""
 _UNIT = re.compile(r"[a-z0-9]{1,12}|[^\W_a-z0-9]")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "the and but for not with that this are was were have has had you your can will from all what about help"
+        " sorry please here there",
+    )
+)
+TELLING_MIN = 30
+"""What has fewer numbers and words is too little to miss them in a summary of it."""
 _NUMBERING = re.compile(r"^\s*\d{1,4}[.)、:：]\s*", re.MULTILINE)
 
 
@@ -48,6 +72,8 @@ class ReplyWording:
 
     units: int
     runs: Mapping[Run, int]
+    telling: frozenset[str] = frozenset()
+    """Numbers, words of three letters and more, and pairs of ideographs."""
 
     @property
     def content(self) -> int:
@@ -66,23 +92,62 @@ class Covered:
 
 def wording_of(text: str) -> ReplyWording:
     units = _UNIT.findall(_NUMBERING.sub("", text[:SEEN_CHARACTERS].casefold()))
-    return ReplyWording(len(units), Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1)))
+    runs = Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1))
+    words = {unit for unit in units if unit.isdecimal() or (unit.isascii() and len(unit) > 2)}
+    pairs = {one + other for one, other in pairwise(units) if not (one.isascii() or other.isascii())}
+    return ReplyWording(len(units), runs, frozenset(words | pairs) - _COMMON)
 
 
-def summary_fault(text: str, scripts: Scripts, covered: Covered, content_expected: int) -> str | None:
+def is_refusal(text: str) -> bool:
+    """Return whether a model says that it will not answer, and nothing else."""
+    begun = text.strip()
+    return len(begun) <= REFUSAL_CHARACTERS and bool(_REFUSAL.match(begun) and _REFUSED_WITH.search(begun))
+
+
+def summary_fault(
+    text: str, scripts: Scripts, covered: Covered, content_expected: int, instructions: str = ""
+) -> str | None:
     """Return what makes a summary unusable, as the end of a sentence; None if nothing does.
 
-    ``content_expected`` is the content of the old summary, or the requested one; 0 if there is neither.
+    ``content_expected`` is the content of the old summary, or the requested one; 0 if there is neither. The
+    ``instructions`` are those that the model was given.
     """
-    wording, least = wording_of(text), least_content(covered, content_expected)
+    return next(_faults(text, scripts, covered, least_content(covered, content_expected), instructions), None)
+
+
+def _faults(text: str, scripts: Scripts, covered: Covered, least: int, instructions: str) -> Iterator[str]:
+    wording = wording_of(text)
+    if is_refusal(text):
+        yield "is a refusal"
     if loops(wording, covered.wording):
-        return "repeats itself"
+        yield "repeats itself"
     if wording.content < least:
-        return f"says too little for what it covers ({wording.content} words of {least})"
+        yield f"says too little for what it covers ({wording.content} words of {least})"
     most = covered.wording.units * LONGEST_TIMES + LONGEST_SLACK
     if wording.units > most:
-        return f"is too long for what it covers ({wording.units} words of {most})"
-    return "is in another language than the messages" if is_strange(wording, scripts, covered) else None
+        yield f"is too long for what it covers ({wording.units} words of {most})"
+    if is_strange(wording, scripts, covered):
+        yield "is in another language than the messages"
+    if _repeated(wording, wording_of(instructions)) > sum(wording.runs.values()) // 2:
+        yield "repeats its instructions"
+    if _is_echo(wording, covered.wording):
+        yield "only repeats what it covers"
+    if len(covered.wording.telling) >= TELLING_MIN and _names_nothing(wording, covered.wording):
+        yield "names nothing of what it covers"
+
+
+def _names_nothing(wording: ReplyWording, covered: ReplyWording) -> bool:
+    comparable = {word.isascii() for word in wording.telling} & {word.isascii() for word in covered.telling}
+    return bool(comparable) and wording.telling.isdisjoint(covered.telling)
+
+
+def _repeated(wording: ReplyWording, other: ReplyWording) -> int:
+    return sum(times for run, times in wording.runs.items() if run in other.runs)
+
+
+def _is_echo(wording: ReplyWording, covered: ReplyWording) -> bool:
+    repeated = len(wording.runs.keys() & covered.runs.keys())
+    return len(covered.runs) >= ECHO_RUNS_MIN and repeated > ECHO_SHARE * len(covered.runs)
 
 
 def least_content(covered: Covered, content_expected: int) -> int:
@@ -99,8 +164,7 @@ def is_strange(wording: ReplyWording, scripts: Scripts, covered: Covered) -> boo
     """Return whether a text is in another language than what it covers, and is no quotation from it."""
     if not is_foreign(scripts, covered.scripts):
         return False
-    quoted = sum(times for run, times in wording.runs.items() if run in covered.wording.runs)
-    return 2 * quoted <= sum(wording.runs.values())
+    return 2 * _repeated(wording, covered.wording) <= sum(wording.runs.values())
 
 
 def is_foreign(written: Scripts, covered: Scripts) -> bool:

@@ -22,6 +22,12 @@ LINE_CHARACTERS_MAX = 600
 LINES_MAX = 60
 _NOTHING = frozenset({"", "none", "null", "n/a", "undefined", "无", "empty"})
 _BULLET = re.compile(r"^(?:[-*•·–—]+|#{1,6}|\d{1,2}[.)、])\s+")
+_PREFACE = re.compile(
+    r"(?:(?:sure|certainly|of course|okay|ok)\b.*|(?:here|below)(?:'s|’s| is| are)? .*"
+    r"|(?:the )?(?:new |updated )*summary.*"
+    r"|(?:好的|当然|以下|下面|总结如下|摘要如下).{0,30})[:：]$",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
@@ -80,14 +86,16 @@ def next_step(taken: Sequence[SummaryStep], tokens: int, cap: int, *, has_old: b
 
 
 def lines_of(reply: str) -> list[str]:
-    """Return the lines of a model's summary without bullets, headings, fences and repetitions; [] if it is empty."""
+    """Return the lines of a model's summary without preface, bullets, headings, fences and repetitions; [] if it is
+    empty.
+    """
     result: dict[str, None] = {}
     for raw in reply.splitlines():
         line = " ".join(raw.split())
         if line.startswith("```"):
             continue
         line = _BULLET.sub("", line).strip("*_ ")
-        if line.casefold().strip("\"'.`") in _NOTHING:
+        if line.casefold().strip("\"'.`") in _NOTHING or _PREFACE.match(line):
             continue
         for part in _parts(line):
             result[part] = None
