@@ -172,17 +172,17 @@ class Loop:
         await self._reap()
         for lane in self._lanes:
             lane.due.clear()  # before asking: a job that ends from now on adds its tenant
-        for tenant in self._tenants:
-            lanes = await table.due(self._database, tenant)
-            for lane in self._lanes:
-                if lane.name in lanes:
-                    lane.due.add(tenant)
+        found = await table.due(self._database, self._tenants)
+        for lane in self._lanes:
+            lane.due |= found.get(lane.name, set())
         self._look_at = now + self._pace.poll
 
     async def _reap(self) -> None:
         if time.monotonic() < self._reap_at:
             return
-        for tenant in self._tenants:
+        for tenant in await table.astray(self._database, self._tenants, self._pace.lease):
+            if ahead := await table.bring_back(self._database, tenant, self._pace.lease):
+                _logger.warning("%d jobs were due later than any wait; was the clock set back? They are due now", ahead)
             while reaped := await table.reap(self._database, tenant, self._random):
                 _logger.warning("%d jobs were left by a worker that died", reaped)
         self._reap_at = time.monotonic() + self._pace.reap

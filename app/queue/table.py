@@ -111,19 +111,61 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 
 LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
 
-# Lanes in which something is due. Like all that is `ordered` it sets the tenant itself.
+# Lanes in which something is due, of each tenant. It names one tenant after the other to row-level security: a LIMIT is
+# evaluated before the first row of what it limits.
 DUE = f"""
-SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
-  SELECT FROM work w
-   WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
-   ORDER BY w.due LIMIT 1) w
- LIMIT length(set_config('app.tenant', $1::text, true)) / 4
+SELECT t.id AS tenant, found.lane FROM unnest($1::uuid[]) AS t (id), LATERAL (
+  SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+    SELECT FROM work w
+     WHERE w.tenant_id = t.id AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
+     ORDER BY w.due LIMIT 1) w
+   LIMIT length(set_config('app.tenant', t.id::text, true)) / 4) found
 """
 
 
-async def due(database: Database, tenant: UUID) -> set[str]:
-    """Return the lanes in which there may be something to claim."""
-    return {row["lane"] for row in await database.fetch_ordered(DUE, str(tenant))}
+async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID]]:
+    """Return the tenants that may have something to claim, by lane."""
+    found: dict[str, set[UUID]] = {}
+    for row in await database.fetch_ordered(DUE, tenants):
+        found.setdefault(row["lane"], set()).add(row["tenant"])
+    return found
+
+
+WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
+"""The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
+
+# Tenants with a lease that has ended, or with work that is due later than anything can be.
+ASTRAY = f"""
+SELECT t.id AS tenant FROM unnest($1::uuid[]) AS t (id), LATERAL (
+  SELECT FROM (
+    (SELECT FROM work r WHERE r.tenant_id = t.id AND r.lane IN ({LANES}) AND r.token IS NOT NULL
+        AND (r.due <= now() OR r.due > now() + $2::interval) LIMIT 1)
+    UNION ALL
+    (SELECT FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+       SELECT FROM work w
+        WHERE w.tenant_id = t.id AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
+          AND w.due > now() + interval '{WAIT_MAX_SECONDS} seconds'
+        ORDER BY w.due LIMIT 1) w LIMIT 1)) AS one
+   LIMIT length(set_config('app.tenant', t.id::text, true)) / 36) AS found
+"""
+
+
+async def astray(database: Database, tenants: Sequence[UUID], lease_seconds: float = LEASE_SECONDS) -> list[UUID]:
+    """Return the tenants of which ``reap`` or ``bring_back`` has something to do."""
+    return [row["tenant"] for row in await database.fetch_ordered(ASTRAY, tenants, timedelta(seconds=lease_seconds))]
+
+
+BRING_BACK = f"""
+UPDATE work SET due = now() + CASE WHEN token IS NULL THEN interval '0' ELSE $2::interval END
+ WHERE tenant_id = $1 AND failed_at IS NULL
+   AND due > now() + CASE WHEN token IS NULL THEN interval '{WAIT_MAX_SECONDS} seconds' ELSE $2::interval END
+"""
+
+
+async def bring_back(database: Database, tenant: UUID, lease_seconds: float = LEASE_SECONDS) -> int:
+    """Make due what lies further ahead than any wait, after the clock was set back; how much it was."""
+    async with database.begin(tenant) as tx:
+        return int((await tx.execute(BRING_BACK, timedelta(seconds=lease_seconds))).split()[-1])
 
 
 # Lease the longest-due work of a conversation with nothing running in the lane. The query is `ordered`, and written so

@@ -75,6 +75,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "has any": (conversations.HAS_ANY, ("u",)),
     "history": (messages.HISTORY, ("c", 0, 100)),
     "a shown message": (messages.SHOWN, ("c", 1)),
+    "lines of the newest": (messages.LINES_THROUGH, ("c", LAST, 10)),
     "history backwards": (messages.HISTORY_BACK, ("c", LAST, 100)),
     "page": (messages.PAGE_MESSAGES, ("c", 1)),
     "pages": (messages.PAGES, ("c", 0, 10)),

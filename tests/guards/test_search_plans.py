@@ -34,7 +34,7 @@ ARGUMENTS = (
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[ReadTx]:
+async def tx(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[ReadTx]:
     """A huge owner, a small one and others in one tenant; a huge one of the same name in another."""
     await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
     for tenant, owner, size in (

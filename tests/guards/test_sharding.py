@@ -19,8 +19,13 @@ MENTIONS = re.compile(rf"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:{'|'.join(metadata.tab
 STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
 PUTS_IN = r"INSERT INTO \w+(?: AS \w+)?\s*\(\s*tenant_id,[^)]*\)\s*(?:VALUES\s*\(|SELECT )\s*\$1"
 OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
-ACROSS = {"app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS"}
-"""The list of tenants, for what goes through them one by one; and whether anybody has a key."""
+ACROSS = {
+    "app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS",
+    "app.queue.table.DUE", "app.queue.table.ASTRAY",
+}  # fmt: skip
+"""The list of tenants, for what goes through them one by one; whether anybody has a key; and what workers look for once
+a second, which goes through the tenants within the statement.
+"""
 
 
 def distributed() -> list[re.Match[str]]:

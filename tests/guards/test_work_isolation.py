@@ -57,6 +57,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.RELEASE: (*held, A_MINUTE, "forged"),
         table.EXPIRED: (),
         table.REAP: ("page", "expired", ids["expired"], "forged", A_MINUTE),
+        table.BRING_BACK: (A_MINUTE,),
         table.RETRY: (ids["dead"],),
         table.RETRY_SOME: (10,),
         table.FIND: (ids["dead"],),
@@ -80,7 +81,9 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
 ]
 PUT_IN = {"app.store.spending.RECORD"}
-SETS_THE_TENANT = {"app.queue.table.DUE", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED"}
+SETS_THE_TENANT = {
+    "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
+}  # fmt: skip
 APART = PUT_IN | SETS_THE_TENANT
 COUNTING = {
     "app.queue.depths.DEPTH_OF",
@@ -148,9 +151,9 @@ async def test_claiming_sees_the_tenants_own_work_only(
     if is_analysed:
         await superuser.execute("ANALYZE work")
     for _ in range(8):  # PostgreSQL turns to a generic plan after five
-        assert await table.due(database, ANN) == {"llm"}
-        assert await table.due(database, BOB) == {"embedding"}
-        assert await table.due(database, UUID(int=7)) == set()
+        assert await table.due(database, [ANN, BOB, UUID(int=7)]) == {"llm": {ANN}, "embedding": {BOB}}
+        assert await table.due(database, [BOB]) == {"embedding": {BOB}}
+        assert set(await table.astray(database, [ANN, BOB, UUID(int=7)])) <= {ANN, BOB}
         assert await depths.neglected(database, ANN) == {"llm": f"error of {ANN}"}
         assert await depths.neglected(database, BOB) == {"embedding": f"error of {BOB}"}
         assert await depths.neglected(database, UUID(int=7)) == {}

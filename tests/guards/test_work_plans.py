@@ -23,7 +23,8 @@ A_MINUTE = timedelta(minutes=1)
 HELD = (ANN, "page", "s1", uuid4())
 
 STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
-    "due": (table.DUE, (str(ANN),)),
+    "due": (table.DUE, ([ANN],)),
+    "astray": (table.ASTRAY, ([ANN], A_MINUTE)),
     "claim": (table.CLAIM, (str(ANN), "llm", ["page", "summary"], uuid4(), A_MINUTE)),
     "claim in an idle lane": (table.CLAIM, (str(ANN), "embedding", ["embed"], uuid4(), A_MINUTE)),
     "beat": (table.BEAT, (*HELD, A_MINUTE)),
@@ -68,7 +69,7 @@ EXECUTIONS = 8
 
 
 @pytest.fixture
-async def connection(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
+async def tx(database: Database, superuser: asyncpg.Connection, fresh: None) -> AsyncIterator[Tx]:
     await fill(superuser, BACKLOG)
     await superuser.execute("ANALYZE work")
     async with database.begin(ANN) as opened:

@@ -164,6 +164,23 @@ async def test_a_release_does_not_count_as_an_attempt(database: Database, jobs: 
     assert not await table.release(database, job)
 
 
+async def test_after_the_clock_was_set_back_nothing_is_due_later_than_any_wait(database: Database, jobs: Rows) -> None:
+    await conversation(database, ANN, "c")
+    await put(database, ANN, page("c", 1), page("c", 2))
+    [running] = await take(database)
+    await pass_time(database, seconds=-86_400)
+    assert await take(database) == []
+    assert await table.astray(database, [ANN, BOB]) == [ANN]
+    assert await table.bring_back(database, BOB) == 0
+    assert await table.bring_back(database, ANN) == 2
+    assert await table.astray(database, [ANN, BOB]) == []
+    assert await table.beat(database, running), "the running job keeps its lease"
+    await table.fail(database, running, "late", table.RETRY_AFTER_MAX_SECONDS)
+    assert await table.bring_back(database, ANN) == 0, "an hour's wait is one that is set"
+    [again] = await take(database)
+    assert again.subject.endswith(":2")
+
+
 async def test_a_lease_that_ended_is_taken_back_and_the_attempt_counts(database: Database, jobs: Rows) -> None:
     await conversation(database, ANN, "c")
     await put(database, ANN, page("c", 1))
