@@ -19,7 +19,9 @@
     ├── Overdue                503  the response took too long; carries Retry-After
     ├── Busy                   503  too much is in progress; carries Retry-After
     ├── StorageUnavailable     503  the database is unavailable, slow or busy; carries Retry-After
-    │   └── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
+    │   ├── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
+    │   └── StorageFull        503  the database's disk is full: nothing was stored
+    ├── StorageDamaged         500  a page of the database cannot be read: its disk or its memory failed
     └── UnsafeDatabase         500  start-up only: the database cannot keep Quire's promises
 
 A class has one meaning, one status and one stable code; the code becomes the problem type
@@ -267,6 +269,28 @@ class OutcomeUnknown(StorageUnavailable):
 
     code = "outcome-unknown"
     title = "Outcome unknown"
+
+
+class StorageFull(StorageUnavailable):
+    """The database's disk is full. Nothing was stored."""
+
+    code = "storage-full"
+    title = "No space left"
+
+    def __init__(self) -> None:
+        super().__init__("No space left on the database's disk: nothing was stored. Free some, and send it again.")
+
+
+class StorageDamaged(QuireError):
+    """What is stored cannot be read: the database's disk, or its memory, has failed."""
+
+    code = "storage-damaged"
+    title = "Stored data is damaged"
+
+    def __init__(self, words: str) -> None:
+        super().__init__("A part of the stored data is damaged and cannot be read. Run `quire doctor --deep`.")
+        self.words = words
+        """What the server said, for people who run it: the file and the block."""
 
 
 class UnsafeDatabase(QuireError):

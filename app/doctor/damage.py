@@ -11,6 +11,7 @@ from app.postgres.followed import SECONDS, Following
 FIX = "Stop Quire, keep a copy of the database for examination, and restore a backup from before the damage."
 UNFORCED = "Run ALTER TABLE … ENABLE ROW LEVEL SECURITY, then FORCE ROW LEVEL SECURITY, and drop policies of your own."
 FAULTS = {
+    "damaged": "parts of the store cannot be read",
     "gap": "messages do not follow the one before them",
     "sums": "messages have wrong token offsets",
     "chain": "messages break the chain of hashes",

@@ -113,8 +113,9 @@ async def _ask_database(
         return None, checked
     try:
         current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback, is_deep=is_deep)
-    except errors.StorageUnavailable as error:
-        return None, [*checked, Check("workers", "fail", error.detail, "Check the database's log.")]
+    except (errors.StorageUnavailable, errors.StorageDamaged) as error:
+        words = error.words if isinstance(error, errors.StorageDamaged) else error.detail
+        return None, [*checked, Check("workers", "fail", words, "Check the database's log.")]
     return current, [*checked, *more]
 
 

@@ -15,10 +15,13 @@ from asyncpg import Record
 
 from app.doctor.damage import Fault
 from app.doctor.probes import TABLES
+from app.errors import StorageDamaged
+from app.postgres import damage
 from app.postgres.database import Database
 from app.postgres.tenants import tenants
 
 BATCH: Final = 1000
+BLOCKS_NAMED: Final = 10
 NOBODY: Final = UUID(int=0)
 MARKS: Final = "erased|pruned|已删除|已被删除|已精简"
 """Words of the marks in place of what was erased or pruned. They can weigh more than that; offsets stay."""
@@ -124,8 +127,23 @@ async def walk(database: Database, batch: int = BATCH) -> tuple[list[Fault], int
     everybody = await tenants(database)
     for tenant in everybody:
         for one in WALKS:
-            rows += await _through(database, tenant, one, batch, found)
+            try:
+                rows += await _through(database, tenant, one, batch, found)
+            except StorageDamaged as damage:
+                await _around(database, tenant, damage.words, found)
     return list(found.values()), rows, len(everybody)
+
+
+async def _around(database: Database, tenant: UUID, words: str, found: dict[str, Fault]) -> None:
+    """Add what is damaged, and what of the same table is still readable."""
+    table = await damage.table_of(database, words)
+    where = f"{words} of tenant {tenant}"
+    if table is not None:
+        rows, blocks = await damage.readable(database, tenant, table)
+        those = ", ".join(map(str, blocks[:BLOCKS_NAMED])) + (" …" if len(blocks) > BLOCKS_NAMED else "")
+        where = f"{words}; table {table}, blocks {those or 'of an index'}; {rows} rows of tenant {tenant} are readable"
+    before = found.get("damaged")
+    found["damaged"] = Fault("damaged", 1 + (before.count if before else 0), before.first if before else where)
 
 
 async def _through(database: Database, tenant: UUID, one: _Walk, batch: int, found: dict[str, Fault]) -> int:

@@ -74,7 +74,15 @@ _UNAVAILABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
 )
-# After one of these errors a commit may have succeeded.
+_DAMAGED = (
+    asyncpg.DataCorruptedError,
+    asyncpg.IndexCorruptedError,
+    asyncpg.PostgresIOError,
+    asyncpg.UndefinedFileError,
+)
+_DAMAGE_WORDS = ("could not read block", "invalid page", "unexpected data beyond EOF", "missing chunk number")
+_FULL = (asyncpg.DiskFullError,)
+# After one of these errors a statement that commits itself may have succeeded.
 _LOST = (
     OSError,
     TimeoutError,
@@ -82,6 +90,14 @@ _LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.InternalClientError,
+)
+# These errors end a COMMIT with nothing stored. After any other the outcome is unknown: a node of a distributed
+# database may have died when some of the others had committed.
+_ROLLED_BACK = (
+    asyncpg.TransactionRollbackError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.QueryCanceledError,
+    asyncpg.DiskFullError,
 )
 _CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InternalClientError)
 
@@ -103,6 +119,8 @@ class Database:
         self._ordered = ordered
         self._preamble = preamble
         self._check = check
+        self.faults: dict[str, str] = {}
+        """What failed of the server's storage since the start: `storage_damaged`, `storage_full`, and what it said."""
         self.work_came = asyncio.Event()
         """Set after a commit that enqueued work, so that a worker in the same process need not wait for its poll."""
 
@@ -130,7 +148,7 @@ class Database:
     def after(self, check: Check) -> "Database":
         """Return the same pool, which runs a check before it lends a connection; the check can raise."""
         checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check)
-        checked.work_came = self.work_came
+        checked.work_came, checked.faults = self.work_came, self.faults
         return checked
 
     def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Tx]:
@@ -139,7 +157,7 @@ class Database:
         Raises OutcomeUnknown if the reply to the commit is lost. A statement begins it, so `connection.transaction()`
         cannot be nested in it.
         """
-        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, _may_be_done, ACQUIRE_SECONDS)
+        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, _committing, ACQUIRE_SECONDS)
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
         """Open a read-only transaction of one tenant that sees the database as of its first statement."""
@@ -252,7 +270,7 @@ class Database:
 
     @asynccontextmanager
     async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:
-        with _translated():
+        with _translated(self.faults):
             # With an idle connection there is no wait, and a timer would cost more than taking it.
             waits = None if pool.get_idle_size() else acquire_seconds
             connection = await pool.acquire(timeout=waits)
@@ -271,6 +289,18 @@ class Database:
 
 
 @contextmanager
+def _committing(connection: Connection) -> Iterator[None]:
+    """Turn every error of a COMMIT that is no rollback into OutcomeUnknown."""
+    try:
+        with _may_be_done(connection):
+            yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        if isinstance(error, _ROLLED_BACK):
+            raise
+        raise _unknown(error) from error
+
+
+@contextmanager
 def _may_be_done(connection: Connection) -> Iterator[None]:
     """Turn a lost reply to a commit into OutcomeUnknown, and close the connection at once (see `_lent`)."""
     try:
@@ -278,20 +308,37 @@ def _may_be_done(connection: Connection) -> Iterator[None]:
     except _LOST as error:
         if isinstance(error, _CUT_SHORT):
             connection.terminate()
-        _logger.warning("the answer to a commit was lost: %s: %s", type(error).__name__, error)
-        raise errors.OutcomeUnknown(
-            "The database's answer was lost while it stored this. It may have been done: send it again with the same"
-            " Idempotency-Key, or look."
-        ) from error
+        raise _unknown(error) from error
+
+
+def _unknown(error: Exception) -> errors.OutcomeUnknown:
+    _logger.warning("the answer to a commit was lost: %s: %s", type(error).__name__, error)
+    return errors.OutcomeUnknown(
+        "The database's answer was lost while it stored this. It may have been done: send it again with the same"
+        " Idempotency-Key, or look."
+    )
 
 
 class _translated:  # noqa: N801 (used as a function)
-    """Turn connection failures and exceeded limits into StorageUnavailable."""
+    """Turn connection failures and exceeded limits into StorageUnavailable, and remember what failed of the storage."""
+
+    def __init__(self, faults: dict[str, str]) -> None:
+        self.faults = faults
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, _FULL):
+            _logger.error("no space left on the database's disk: %s", error)
+            self.faults["storage_full"] = str(error)
+            raise errors.StorageFull from error
+        if isinstance(error, _DAMAGED) or (
+            isinstance(error, asyncpg.InternalServerError) and any(words in str(error) for words in _DAMAGE_WORDS)
+        ):
+            _logger.error("stored data is damaged: %s", error)
+            self.faults["storage_damaged"] = str(error)
+            raise errors.StorageDamaged(str(error)) from error
         if isinstance(error, _UNAVAILABLE):
             _logger.warning("storage unavailable: %s: %s", type(error).__name__, error)
             raise errors.StorageUnavailable("The database did not answer in time. Try again.") from error

@@ -13,6 +13,8 @@ from app.core.conversation import Conversation
 from app.core.scope import owner_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable
+from app.postgres import damage
+from app.postgres.database import Database
 from app.postgres.tenants import tenants
 from app.postgres.transactions import ReadTx
 from app.queue import depths
@@ -90,12 +92,21 @@ async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
         lane: {"code": "lane_stopped", "detail": f"the provider of the lane {lane} does not take us: {words}"}
         for lane, words in runtime.lanes_stopped.items()
     }
+    for code, words in runtime.database.faults.items():
+        warnings[code] = {"code": code, "detail": await _storage_fault(runtime.database, code, words)}
     for tenant in await tenants(runtime.database):
         for lane, error in (await depths.neglected(runtime.database, tenant)).items():
             failed = f"; its last attempt: {error}" if error else ""
             detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
             warnings.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
     return list(warnings.values())
+
+
+async def _storage_fault(database: Database, code: str, words: str) -> str:
+    if code == "storage_full":
+        return f"No space left on the database's disk: {words}"
+    said = await damage.described(database, words)
+    return f"stored data is damaged: {said}. The rest can be read; `quire doctor --deep` says what"
 
 
 async def measure(runtime: Runtime) -> None:

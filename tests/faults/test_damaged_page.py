@@ -1,0 +1,86 @@
+"""A page of the database with flipped bytes: it is said what is damaged, and everything else goes on."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from app.doctor.examine import examine
+from app.main import build_app
+from app.postgres import embedded, folder_permissions, migrate
+from app.settings import Settings
+from app.signals import Stopping
+from tests.api.kit import append, assistant, ok, path, problem, user, window
+from tests.conftest import serving
+
+pytestmark = pytest.mark.slow
+
+BLOCK = 8192
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="quire-damaged-"))
+    folder_permissions.make_passable(made)
+    yield made
+    shutil.rmtree(made)
+
+
+def asked(dsn: str, sql: str) -> Any:
+    async def ask() -> Any:
+        connection = await asyncpg.connect(dsn)
+        try:
+            return await connection.fetchval(sql)
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+def served(folder: Path, settings: Settings) -> Iterator[tuple[httpx.Client, embedded.EmbeddedPostgres]]:
+    server = embedded.start(folder)
+    try:
+        migrate.upgrade(server.owner_dsn)
+        for url in serving(build_app(settings, server.app_dsn)):
+            with httpx.Client(base_url=url, timeout=30) as client:
+                yield client, server
+    finally:
+        server.stop()
+
+
+def test_a_damaged_page_is_named_and_the_rest_is_served(folder: Path, settings: Settings) -> None:
+    [file] = [_filled(client, server) for client, server in served(folder, settings)]
+    page = next(folder.glob(f"**/{file}"))
+    with page.open("r+b") as opened:
+        opened.seek(2 * BLOCK + 4000)
+        opened.write(b"\xff" * 64)
+
+    for client, server in served(folder, settings):
+        answer = client.get(path("c", "messages"), params={"limit": 200})
+        assert answer.json()["type"].endswith("storage-damaged"), answer.text
+        problem(answer, 500, "doctor")
+        [warning] = [w for w in ok(client.get("/readyz"))["warnings"] if w["code"] == "storage_damaged"]
+        assert "block 2" in warning["detail"]
+        assert "table messages" in warning["detail"]
+        assert window(client, "other")["messages"], "another conversation is served"
+
+        own = Settings(database_url=server.app_dsn, quire_data_dir=folder, quire_port=0)
+        checks = {c.name: c for c in examine(own, Stopping(), is_loopback=True, asks_models=False, is_deep=True)}
+        assert checks["damaged"].state == "fail"
+        assert "table messages, blocks 2;" in checks["damaged"].detail
+        assert "rows of tenant" in checks["damaged"].detail
+        assert checks["checksums"].state == "fail"
+
+
+def _filled(client: httpx.Client, server: embedded.EmbeddedPostgres) -> str:
+    for number in range(60):
+        append(client, "c", [user(f"{number} {'word ' * 120}"), assistant(f"{number} {'answer ' * 90}")])
+    append(client, "other", [user("Hello."), assistant("Hi.")])
+    asked(server.superuser_dsn, "CHECKPOINT")
+    return str(asked(server.superuser_dsn, "SELECT pg_relation_filepath('messages')"))
