@@ -41,7 +41,6 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "retention": Listed("app.cli.retention", "retention", "Erase and prune what is past its time."),
     "serve": Listed("app.cli.serve", "serve", "Serve the API, do its jobs, and bring a database."),
     "tenants": Listed("app.cli.tenants", "tenants", "Manage tenants, fully isolated from one another."),
-    "unfollow": Listed("app.cli.backup", "unfollow", "Copy no more writes into the backup that is followed."),
     "worker": Listed("app.cli.worker", "worker", "Do the background jobs only."),
 }
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import socket
+import logging
+import threading
+import time
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 import click
 from uvicorn.config import STARTUP_FAILURE
 
 from app.cli.server import Server, bound, check_database
 from app.cli.shared import database_of, read_settings, warn_of_misspelt_settings
-from app.cli.supervision import Served, supervise
 from app.main import build_app
+from app.postgres import embedded
+from app.postgres.programs import EmbeddedPostgresError
 from app.settings import Settings
 from app.signals import Stopping, stop_on_signals
-from app.text import tokens
 
+_logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks at the embedded PostgreSQL."""
 WELCOME = """\
 Quire is up. See what a model sees at {url}/ui and try the API at {url}/docs
 Store a message: curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
@@ -30,10 +38,7 @@ NO_KEYS = "No API keys yet: anyone who can reach this address has full access (`
 @click.option("--host", help="Address to listen on, instead of QUIRE_HOST.")
 @click.option("--port", type=int, help="Port to listen on, instead of QUIRE_PORT; 0 picks a free one.")
 def serve(host: str | None, port: int | None) -> None:
-    """Serve the API and do its jobs, with a database of its own unless DATABASE_URL is set.
-
-    With its own database it also starts again whatever crashes: the serving process and PostgreSQL.
-    """
+    """Serve the API and do its jobs, with a database of its own unless DATABASE_URL is set."""
     settings = read_settings(quire_host=host, quire_port=port)
     warn_of_misspelt_settings()
     with (
@@ -43,26 +48,25 @@ def serve(host: str | None, port: int | None) -> None:
     ):
         needs_key = check_database(settings, dsn, stopping)
         app = build_app(settings, dsn, with_worker=settings.quire_worker)
-        if settings.database_url is not None:
-            Server(app, settings, partial(_welcome, settings, needs_key)).serve_until(stopping, sockets)
-            return
-        tokens.load(settings.quire_data_dir / "vocabularies")  # half a second that no child needs again
-        served = Served()
-        server = Server(app, settings, partial(_greet, settings, needs_key, served))
-        supervise(partial(_serve, server, stopping, sockets), served, stopping, sockets, settings.quire_data_dir)
+        if settings.database_url is None:
+            threading.Thread(target=_revive, args=(settings.quire_data_dir, stopping), daemon=True).start()
+        server = Server(app, settings, partial(_welcome, settings, needs_key))
+        server.serve_until(stopping, sockets)
+        if not server.started:
+            raise SystemExit(STARTUP_FAILURE)
 
 
-def _serve(server: Server, stopping: Stopping, sockets: list[socket.socket]) -> None:
-    server.serve_until(stopping, sockets)
-    if not server.started:
-        raise SystemExit(STARTUP_FAILURE)
-
-
-def _greet(settings: Settings, needs_key: bool, served: Served, *, url: str) -> str:
-    """Return the greeting; a short one if an earlier process has given it."""
-    text = f"Quire is up again at {url}" if served else _welcome(settings, needs_key, url=url)
-    served.set()
-    return text
+def _revive(data_dir: Path, stopping: Stopping) -> None:
+    """Start PostgreSQL again whenever it has crashed: no one else watches the embedded server."""
+    while not stopping.is_told:
+        time.sleep(LOOK_SECONDS)
+        if embedded.has_crashed(data_dir):
+            try:
+                embedded.revive(data_dir)
+            except (EmbeddedPostgresError, OSError) as error:
+                _logger.critical("PostgreSQL crashed and cannot be started: %s", error)
+            else:
+                _logger.error("PostgreSQL crashed and was started again")
 
 
 def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:

@@ -404,3 +404,9 @@ def port(found: Port, host: str, number: int) -> Check:
             return Check("port", "fail", f"No permission to listen at {where}.", "Set QUIRE_PORT to 1024 or higher.")
         case "nowhere":
             return Check("port", "fail", f"This machine has no address {host}.", "Set another QUIRE_HOST.")
+
+
+def early_end(line: str) -> Check:
+    """Report a recovery that ended at a damaged record of the log; ``line`` is the server's."""
+    said = f"PostgreSQL ended a recovery at a damaged record, and what was written after it is lost: {line.strip()}"
+    return Check("recovery", "fail", said, "Check the disk and the memory. Restore a backup if writes are missing.")

@@ -1,4 +1,4 @@
-"""Judge what a walk through the store found, and whether a backup follows it; pure functions, like ``checks``."""
+"""Judge what a walk through the store found; pure functions, like ``checks``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.doctor.checks import Check
-from app.postgres.followed import SECONDS, Following
 
 FIX = "Stop Quire, keep a copy of the database for examination, and restore a backup from before the damage."
 UNFORCED = "Run ALTER TABLE … ENABLE ROW LEVEL SECURITY, then FORCE ROW LEVEL SECURITY, and drop policies of your own."
@@ -31,20 +30,6 @@ class Fault:
     count: int
     first: str
     """The tenant and key of the first row that has it."""
-
-
-FOLLOW_FIX = "Give the folder space and PostgreSQL access to it, or run `quire unfollow`; until then the log grows."
-
-
-def following(found: Following | None) -> list[Check]:
-    """Check that the log reaches the backup that follows it; nothing if there is none."""
-    if found is None:
-        return []
-    if found.waiting and found.waiting_seconds > 2 * SECONDS:
-        minutes = found.waiting_seconds // 60
-        said = f"{found.waiting} files of the log do not reach {found.log}, the first for {minutes} minutes."
-        return [Check("followed backup", "warn", said, FOLLOW_FIX)]
-    return [Check("followed backup", "ok", f"The log is copied to {found.log}.")]
 
 
 def store(faults: Sequence[Fault], rows: int, tenants: int) -> list[Check]:

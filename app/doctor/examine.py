@@ -14,7 +14,7 @@ from app import errors
 from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Check, DoctorQuestion
 from app.main import providers, reranker_of
-from app.postgres import embedded, followed, migrate, refusals
+from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError
 from app.postgres.tenants import is_keyed
@@ -41,7 +41,8 @@ def examine(
         else:
             asking = _ask_database(settings, target, is_loopback=is_loopback, is_deep=is_deep)
             current, there = stopping.run(asking)
-            there += _following(settings)
+    if settings.database_url is None and (line := embedded.last_early_end(settings.quire_data_dir)):
+        there.append(checks.early_end(line))
     models = stopping.run(_ask_models(settings, current)) if asks_models else []
     return [*here, *there, *models]
 
@@ -81,16 +82,6 @@ def _database(settings: Settings) -> Iterator[str | Check]:
         yield postgres.app_dsn
     finally:
         postgres.stop()
-
-
-def _following(settings: Settings) -> list[Check]:
-    """Check the backup that the embedded server follows."""
-    if settings.database_url is not None:
-        return []
-    try:
-        return damage.following(followed.following(settings.quire_data_dir))
-    except EmbeddedPostgresError as error:
-        return [Check("followed backup", "warn", f"The server does not tell which backup it follows: {error}")]
 
 
 async def _ask_database(

@@ -7,27 +7,27 @@ committed before it ended. Its manifest has a checksum of each file, checked aft
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from app.postgres import embedded, followed, recovery
+from app.postgres import embedded
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.programs import POSTGRES_MAJOR, SOCKET_NAME, DataDirectory, EmbeddedPostgresError, binary, locked
+from app.postgres.programs import POSTGRES_MAJOR, SOCKET_NAME, DataDirectory, EmbeddedPostgresError, binary, locked, run
 
 MANIFEST = "backup_manifest"
 SEGMENT_BYTES = 16 * 1024 * 1024
 
 
-def back_up(data_dir: Path, folder: Path, *, follows: bool = False) -> int:
+def back_up(data_dir: Path, folder: Path) -> int:
     """Write a checked backup to a folder that does not exist yet, and return its bytes.
 
-    The folder appears when the backup is whole. Starts the server if it does not run. With ``follows`` the log is
-    copied into the folder from then on (see ``followed``). Raises EmbeddedPostgresError.
+    The folder appears when the backup is whole. Starts the server if it does not run. Raises EmbeddedPostgresError.
     """
     folder = folder.expanduser().absolute()
     if folder.exists():
@@ -35,68 +35,43 @@ def back_up(data_dir: Path, folder: Path, *, follows: bool = False) -> int:
     if not embedded.exists(data_dir):
         raise EmbeddedPostgresError(f"{data_dir} holds no database; set QUIRE_DATA_DIR to the folder that does.")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    layout = DataDirectory.under(data_dir)
     server = embedded.start(data_dir)
     try:
-        if follows:
-            _copy_and_follow(layout, server, folder)
-        else:
-            _copy(server, folder)
+        _copy(server, folder)
     finally:
         server.stop()
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _copy(server: EmbeddedPostgres, folder: Path, finish: Callable[[Path], None] = lambda _: None) -> None:
-    """Copy under another name, check the copy, finish it, and give it its name."""
+def _copy(server: EmbeddedPostgres, folder: Path) -> None:
+    """Copy under another name, check the copy, and give it its name."""
     partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-", dir=folder.parent))  # nobody else's
     try:
         options = ("--wal-method=stream", "--checkpoint=fast", "--manifest-checksums=SHA256", "--no-password")
         _run("pg_basebackup", "-d", server.superuser_dsn, "-D", str(partial), *options)
         _verify(partial)
-        finish(partial)
         partial.rename(folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def _copy_and_follow(layout: DataDirectory, server: EmbeddedPostgres, folder: Path) -> None:
-    """Follow the copy before it is begun: until its folder appears the server keeps the log, so that none is missed.
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restored database holds."""
 
-    If the copy fails, the server follows what it followed before, and has missed nothing there either.
+    messages: int
+    last_at: str
+    """When the last message was stored; "" if there is none."""
+
+
+def restore(data_dir: Path, folder: Path) -> Restored:
+    """Put a backup into a data folder without a database. Raises EmbeddedPostgresError.
+
+    PostgreSQL replays the copy's log before the copy is put in place: what cannot be replayed to the backup's end never
+    becomes the database.
     """
-    followed.require_reach(layout, folder)
-    log, before = folder / followed.LOG, followed.folder(layout)
-    followed.follow(layout, log)
-    try:
-        _copy(server, folder, lambda partial: followed.make_log_folder(layout, partial))
-    except BaseException:
-        followed.follow(layout, before)
-        raise
-    followed.await_log(layout, log, last_segment(folder))
-
-
-def unfollow(data_dir: Path) -> Path | None:
-    """Follow no backup any more; return the one that was followed. Raises EmbeddedPostgresError."""
-    if not embedded.exists(data_dir):
-        raise EmbeddedPostgresError(f"{data_dir} holds no database; set QUIRE_DATA_DIR to the folder that does.")
-    layout = DataDirectory.under(data_dir)
-    server = embedded.start(data_dir)
-    try:
-        log = followed.folder(layout)
-        followed.follow(layout, None)
-    finally:
-        server.stop()
-    return log and log.parent
-
-
-def restore(data_dir: Path, folder: Path, to: datetime | Literal["latest"] | None = None) -> None:
-    """Put a backup into a data folder without a database: as it was at its end, or at a later moment of its log.
-
-    The database appears when it is whole. It is followed by no backup. Raises EmbeddedPostgresError.
-    """
-    _require_usable(folder)
+    manifest = _require_usable(folder)
     layout = DataDirectory.under(data_dir)
     layout.prepare()
     with locked(layout.changing):
@@ -107,46 +82,69 @@ def restore(data_dir: Path, folder: Path, to: datetime | Literal["latest"] | Non
             )
         fresh = layout.root / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(folder, fresh, ignore=_foreign(folder))
-        followed.forget(fresh)
-        for path in (fresh, *fresh.rglob("*")):
-            path.chmod(0o700 if path.is_dir() else 0o600)
-        layout.give(fresh)
-        if to is not None:
-            recovery.recover(layout, fresh, folder, to, last_segment(folder))
-        os.sync()
-        fresh.rename(layout.cluster)
+        try:
+            shutil.copytree(folder, fresh, ignore=_foreign(folder))
+            for path in (fresh, *fresh.rglob("*")):
+                path.chmod(0o700 if path.is_dir() else 0o600)
+            layout.give(fresh)
+            restored = _replayed(layout, fresh, manifest)
+            os.sync()
+            fresh.rename(layout.cluster)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+    return restored
+
+
+# For single-user mode, which takes a statement a line. The second fails where no schema was made yet.
+HELD = """\
+SELECT pg_current_wal_insert_lsn()::text AS lsn;
+SELECT count(*)::text AS messages, coalesce(max(created_at)::text, '') AS last FROM messages;
+"""
+_VALUE = re.compile(r'\d+: (\w+) = "([^"]*)"')
+
+
+def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -> Restored:
+    """Replay the log of a copy in single-user mode; what it holds then. Raises EmbeddedPostgresError."""
+    try:
+        said = run(layout, "postgres", "--single", "-D", str(fresh), "quire", stdin=HELD)
+    except EmbeddedPostgresError as error:
+        raise EmbeddedPostgresError(
+            f"The backup's log cannot be replayed, so nothing was restored. Use another backup. {error}"
+        ) from error
+    held = dict(_VALUE.findall(said))
+    end = max(position_of(one["End-LSN"]) for one in manifest["WAL-Ranges"])
+    if "lsn" not in held or position_of(held["lsn"]) < end:
+        raise EmbeddedPostgresError(
+            "The backup's log ends before the backup does, so nothing was restored. Use another backup."
+        )
+    return Restored(int(held.get("messages", 0)), held.get("last", ""))
 
 
 def _foreign(backup: Path) -> Callable[[str, list[str]], set[str]]:
-    """Return what not to copy: another server's socket, and the log that follows."""
+    """Return what not to copy: another server's socket."""
 
     def ignored(where: str, names: list[str]) -> set[str]:
-        foreign = (SOCKET_NAME, f"{SOCKET_NAME}.lock", followed.LOG)
+        foreign = (SOCKET_NAME, f"{SOCKET_NAME}.lock")
         return {name for name in names if Path(where) == backup and name in foreign}
 
     return ignored
 
 
-def last_segment(backup: Path) -> str:
-    """Return the name of the log's file in which a backup ends."""
-    manifest = json.loads((backup / MANIFEST).read_bytes())
-    return list(_segments(manifest["WAL-Ranges"]))[-1]
-
-
-def _require_usable(folder: Path) -> None:
+def _require_usable(folder: Path) -> Mapping[str, Any]:
+    """Return the manifest of a whole backup of this version. Raises EmbeddedPostgresError."""
     if not (folder / MANIFEST).is_file():
         raise EmbeddedPostgresError(f"{folder} is no backup: it has no {MANIFEST}.")
     version = (folder / "PG_VERSION").read_text(encoding="utf-8").strip()
     if version != str(POSTGRES_MAJOR):
         raise EmbeddedPostgresError(f"{folder} is of PostgreSQL {version}; this Quire brings {POSTGRES_MAJOR}.")
-    _verify(folder)
+    return _verify(folder)
 
 
-def _verify(folder: Path) -> None:
-    """Check every file against the manifest, and the manifest against itself.
+def _verify(folder: Path) -> Mapping[str, Any]:
+    """Check every file against the manifest, the manifest against itself, and read the log; return the manifest.
 
-    Done here, since the package's pg_verifybackup crashes. The log carries checksums of its own.
+    Done here, since the package's pg_verifybackup crashes.
     """
     content = (folder / MANIFEST).read_bytes()
     counted, _, _ = content.rpartition(b'"Manifest-Checksum"')
@@ -160,6 +158,10 @@ def _verify(folder: Path) -> None:
     for name in _segments(manifest["WAL-Ranges"]):
         if not (folder / "pg_wal" / name).is_file():
             raise EmbeddedPostgresError(f"{folder / 'pg_wal' / name} is missing.")
+    for one in manifest["WAL-Ranges"]:
+        options = ("-p", str(folder / "pg_wal"), "-t", str(one["Timeline"]))
+        _run("pg_waldump", "-q", *options, "-s", one["Start-LSN"], "-e", one["End-LSN"])
+    return dict(manifest)
 
 
 def _sha256(path: Path) -> str:

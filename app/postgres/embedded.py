@@ -19,6 +19,7 @@ Quire as root.
 import fcntl
 import logging
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -59,10 +60,13 @@ autovacuum_naptime = 10s
 random_page_cost = 1.1
 timezone = 'UTC'
 log_timezone = 'UTC'
-# Copies of the log are wanted once `quire backup --follow` has set a command; a mode cannot be set while it runs.
-archive_mode = on
-archive_command = 'exit 0'
 """
+
+# The usual end of a recovery is a record of no length, or one that an older round of the log left behind.
+EARLY_END = re.compile(
+    r"incorrect resource manager data checksum|invalid resource manager ID|invalid magic number"
+    r"|contrecord|invalid block"
+)
 
 # Each statement is idempotent.
 ROLES = r"""
@@ -183,6 +187,7 @@ def _launch(layout: DataDirectory) -> None:
         os.chown(configuration, layout.user.pw_uid, layout.user.pw_gid)
     if layout.log.exists() and layout.log.stat().st_size > LOG_MAX_BYTES:
         layout.log.replace(layout.root / "log.old")
+    before = layout.log.stat().st_size if layout.log.exists() else 0
     run(
         layout,
         "pg_ctl",
@@ -196,6 +201,22 @@ def _launch(layout: DataDirectory) -> None:
         str(layout.log),
         "start",
     )
+    for line in _early_ends(layout.log, before):
+        _logger.error("PostgreSQL ended its recovery at a damaged record; what was written after it is lost: %s", line)
+
+
+def _early_ends(log: Path, start: int = 0) -> list[str]:
+    """Return the lines of the server's log that say that its recovery ended at a damaged record."""
+    if not log.exists():
+        return []
+    with log.open("rb") as opened:
+        opened.seek(start)
+        return [line for line in opened.read().decode(errors="replace").splitlines() if EARLY_END.search(line)]
+
+
+def last_early_end(data_dir: Path) -> str | None:
+    """Return the newest line of the server's log about a recovery that ended at a damaged record."""
+    return next(reversed(_early_ends(DataDirectory.under(data_dir).log)), None)
 
 
 def _shut_down(layout: DataDirectory) -> None:

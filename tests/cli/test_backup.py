@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -137,3 +138,31 @@ def failed(environment: dict[str, str], *arguments: str) -> str:
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
     return done.stderr
+
+
+def test_a_backup_whose_log_is_damaged_is_refused_and_nothing_is_put_in_place(
+    environment: dict[str, str], elsewhere: dict[str, str], backup: Path
+) -> None:
+    with running("serve", environment) as process:
+        url = url_of(process)
+        for number in range(30):
+            said = {"user_id": "u", "messages": [{"role": "user", "content": str(number)}]}
+            httpx.post(f"{url}/conversations/c/messages", json=said, timeout=60).raise_for_status()
+        assert command(environment, "backup", str(backup)).returncode == 0
+        process.terminate()
+        process.wait(timeout=60)
+    done = command(elsewhere, "restore", str(backup))
+    assert "30 messages, the last of 20" in done.stdout, done.stdout + done.stderr
+    shutil.rmtree(Path(elsewhere["QUIRE_DATA_DIR"]) / "postgres")
+    [wal] = json.loads((backup / "backup_manifest").read_text())["WAL-Ranges"]
+    start, end = position_of(wal["Start-LSN"]), position_of(wal["End-LSN"])
+    log = next(path for path in sorted((backup / "pg_wal").glob("0*")) if len(path.name) == 24)
+    with log.open("r+b") as opened:
+        opened.seek((start + (end - start) // 2) % (16 << 20))
+        byte = opened.read(1)
+        opened.seek(-1, 1)
+        opened.write(bytes([byte[0] ^ 0xFF]))
+    done = command(elsewhere, "restore", str(backup))
+    assert done.returncode == 1
+    assert "Restored" not in done.stdout
+    assert not (Path(elsewhere["QUIRE_DATA_DIR"]) / "postgres" / "cluster").exists()
