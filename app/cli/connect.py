@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import get_args
 
 import click
 
-from app.cli.transfer import Url
+from app.cli.transfer import Url, opened
 from app.core.edge import connecting
 from app.core.edge.connecting import Client, ConfigFile, JsonFile, Target, UnmergeableError
 
@@ -18,21 +21,50 @@ BACKUP = ".before-quire"
 @click.command()
 @click.argument("client", type=click.Choice(get_args(Client)))
 @click.option("--write", is_flag=True, help="Merge it into the client's files; each is backed up first.")
+@click.option("--check", is_flag=True, help="Ask Quire whether an event of the client's hooks ever came.")
 @click.option("--user", default=None, help="Whose memory it is; else the key's user, or QUIRE_DEFAULT_USER.")
 @click.option("--key", default=None, help="API key to put into the files, instead of the name QUIRE_API_KEY.")
 @Url
-def connect(client: Client, user: str | None, key: str | None, url: str, *, write: bool) -> None:
+def connect(client: Client, user: str | None, key: str | None, url: str, *, write: bool, check: bool) -> None:
     """Print the configuration that connects CLIENT to Quire: its hooks, where it has them, and Quire's MCP server."""
-    target = Target(url.rstrip("/"), user, key)
+    if check:
+        _check(client, url, key or os.environ.get(connecting.KEY_VARIABLE))
+        return
+    target = Target(url.rstrip("/"), user, key, _program())
     wanted = connecting.files(client, target)
     if write:
         _write(wanted)
     else:
         for file in wanted:
             click.echo(f"~/{file.path}:\n{_shown(file)}")
-    click.echo(f"Or, instead of hooks, send the model's requests through Quire: {connecting.base_url(client, target)}")
+    if write and client in connecting.NEXT:
+        click.echo(connecting.NEXT[client])
+    click.echo(f"Or, instead of hooks, send the model's requests through Quire:\n{connecting.base_url(client, target)}")
     if key is None:
         click.echo(f"If Quire asks for keys, put one into the environment of {client} as {connecting.KEY_VARIABLE}.")
+
+
+def _program() -> str:
+    """Return the path of this command."""
+    own = Path(sys.argv[0]).absolute()
+    if own.name == "quire" and own.exists():
+        return str(own)
+    beside = Path(sys.executable).with_name("quire")
+    return str(beside) if beside.exists() else shutil.which("quire") or "quire"
+
+
+def _check(client: Client, url: str, key: str | None) -> None:
+    """Say when the newest event of a client's hooks came. Raises ClickException if none ever did."""
+    with opened(url, key) as service:
+        answer = service.get("/conversations", params={"q": f"{client}:", "limit": 100})
+        if not answer.is_success:
+            raise click.ClickException(f"Quire at {url} answers {answer.status_code}: {answer.text[:300]}")
+    for found in answer.json()["items"]:
+        if found["id"].startswith(f"{client}:"):
+            click.echo(f"Events arrive: the last one at {found['updated_at']}, in the conversation {found['id']}.")
+            return
+    hint = connecting.NEXT.get(client, "It has no hooks; ask it for Quire's tools instead.")
+    raise click.ClickException(f"No event of {client} has come to {url} yet. {hint}")
 
 
 def _shown(file: ConfigFile) -> str:

@@ -86,7 +86,7 @@ def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id
 def _send(data: BinaryIO | bytes, url: str, api_key: str | None) -> Mapping[str, Mapping[str, int]]:
     """Send the data and return the counts; if the service is busy, retry as long as the data can be read again."""
     left = TRIES if isinstance(data, bytes) or data.seekable() else 1
-    with _client(url, api_key) as client:
+    with opened(url, api_key) as client:
         while True:
             body = data if isinstance(data, bytes) else _chunks(data)
             answer = client.post("/import", content=body, headers=NDJSON)
@@ -126,7 +126,7 @@ def export(
         raise click.UsageError("Name a --user or a --conversation.")
     kind, name = ("users", user_id) if user_id is not None else ("conversations", conversation_id)
     with (
-        _client(url, api_key) as client,
+        opened(url, api_key) as client,
         client.stream("GET", f"/{kind}/{quote(str(name), safe='')}/export") as answer,
     ):
         if answer.is_error:
@@ -152,7 +152,7 @@ def _write(output: Path, answer: httpx.Response) -> None:
 
 
 @contextmanager
-def _client(url: str, api_key: str | None) -> Iterator[httpx.Client]:
+def opened(url: str, api_key: str | None) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
         with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,3 +126,28 @@ def test_what_goes_wrong_is_answered_over_stdio(base_url: str) -> None:
         [*QUIRE, "mcp"], input=lines[1], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]]
+
+
+def test_the_command_of_the_mcp_server_is_a_path(home: Path) -> None:
+    connect("claude-code", "--write")
+    server = json.loads((home / ".claude.json").read_text())["mcpServers"]["quire"]
+    assert Path(server["command"]).is_absolute()
+    assert os.access(server["command"], os.X_OK)
+
+
+def test_codex_is_told_to_trust_hooks_and_its_proxy_block_is_toml(home: Path) -> None:
+    printed = connect("codex", "--write")
+    assert "trust" in printed
+    block = printed.split("through Quire:\n")[1].split("If Quire asks")[0]
+    found = tomllib.loads(block)
+    assert found["model_provider"] == "quire"
+    assert found["model_providers"]["quire"]["wire_api"] == "responses"
+
+
+def test_check_sees_whether_an_event_ever_came(client: httpx.Client, base_url: str) -> None:
+    none = invoke({}, "connect", "claude-code", "--check", "--url", base_url)
+    assert none.exit_code == 1
+    assert "No event of claude-code has come" in none.output
+    ok(client.post("/hooks/claude-code", json=event("UserPromptSubmit", prompt="Hello there")))
+    found = connect("claude-code", "--check", "--url", base_url)
+    assert "claude-code:" in found

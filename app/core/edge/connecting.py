@@ -31,6 +31,8 @@ class Target:
     user: str | None = None
     key: str | None = None
     """To be written into the files."""
+    program: str = "quire"
+    """The path of the command: agents do not look where a shell does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +73,36 @@ def files(client: Client, target: Target) -> tuple[ConfigFile, ...]:
         case "cline":
             return (JsonFile(".cline/data/settings/cline_mcp_settings.json", _mcp(target)),)
         case "opencode":
-            server = {"type": "local", "command": ["quire", *_arguments(target)], "environment": _environment(target)}
+            server = {
+                "type": "local",
+                "command": [target.program, *_arguments(target)],
+                "environment": _environment(target),
+            }
             return (JsonFile(".config/opencode/opencode.json", {"mcp": {"quire": server}}),)
 
 
 def base_url(client: Client, target: Target) -> str:
-    """Return how the client's model goes through Quire's proxy instead; its hooks are not needed then."""
+    """Return what sends the client's model requests through Quire instead, to be pasted; no hooks are needed then."""
     match client:
         case "claude-code":
-            return f"ANTHROPIC_BASE_URL={target.url}"
+            return f"export ANTHROPIC_BASE_URL={target.url}\n"
         case "codex":
             return (
-                f'model_provider = "quire" with [model_providers.quire] base_url = "{target.url}/v1", '
-                'wire_api = "responses"'
+                'model_provider = "quire"\n\n[model_providers.quire]\nname = "Quire"\n'
+                f'base_url = {json.dumps(f"{target.url}/v1")}\nwire_api = "responses"\nenv_key = "{KEY_VARIABLE}"\n'
             )
         case "cursor" | "cline":
-            return f"the OpenAI base URL {target.url}/v1 in its model settings"
+            return f"OpenAI base URL: {target.url}/v1\n"
         case "opencode":
-            return (
-                f'provider.quire = {{"npm": "@ai-sdk/openai-compatible", "options": {{"baseURL": "{target.url}/v1"}}}}'
-            )
+            options = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": f"{target.url}/v1"}}
+            return json.dumps({"provider": {"quire": options}}, indent=2) + "\n"
+
+
+NEXT: Mapping[Client, str] = {
+    "codex": "Codex runs no hook before you trust it: start `codex`, review them with /hooks, and trust Quire's.",
+    "claude-code": "Start a new session of Claude Code: a running one keeps its old hooks.",
+}
+"""What is left to do by hand once the files are written."""
 
 
 def merged_json(text: str, content: Mapping[str, Any]) -> str:
@@ -195,7 +207,7 @@ def _environment(target: Target) -> dict[str, str]:
 
 
 def _mcp(target: Target) -> dict[str, Any]:
-    server = {"command": "quire", "args": _arguments(target), "env": _environment(target)}
+    server = {"command": target.program, "args": _arguments(target), "env": _environment(target)}
     return {"mcpServers": {"quire": server}}
 
 
@@ -204,7 +216,7 @@ def _codex_mcp(target: Target) -> str:
     environment = ", ".join(f"{name} = {json.dumps(value)}" for name, value in _environment(target).items())
     return (
         "[mcp_servers.quire]\n"
-        'command = "quire"\n'
+        f"command = {json.dumps(target.program)}\n"
         f"args = {json.dumps(_arguments(target))}\n"
         f"env = {{ {environment} }}\n" + ("" if target.key else f'env_vars = ["{KEY_VARIABLE}"]\n')
     )
