@@ -27,6 +27,9 @@ from app.store import keys
 
 router = APIRouter(tags=["keys"])
 
+NO_ADMIN = (
+    "This key cannot make or revoke others, because it lacks the scope admin. `quire keys create`, on the server, can."
+)
 FIRST_KEY = (
     "This is the deployment's first key. From then on every request needs a key, for good. Set `confirm_require_keys`"
     " to true, and save the key: it is shown once. `quire keys create`, on the server, makes"
@@ -51,14 +54,16 @@ async def create_key(request: Request, runtime: Wired, caller: Admin, key: Idemp
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.KeyBody, value)
     key_request = checked(body)
-    if not body.confirm_require_keys and not await flow.are_required(runtime):
+    is_first = not await flow.are_required(runtime)
+    if is_first and not body.confirm_require_keys:
         raise errors.Invalid(FIRST_KEY, errors=[{"loc": ["body", "confirm_require_keys"], "msg": "must be true"}])
     secret: list[Credentials] = []
 
     async def work(tx: Tx) -> StoredResponse:
         view, made = await flow.make(tx, caller, key_request)
         secret.append(made)
-        return StoredResponse(dumps({**view, "key": None}))  # a stored response must not grant access
+        note = {} if not is_first or "admin" in body.scopes else {"note": NO_ADMIN}
+        return StoredResponse(dumps({**view, **note, "key": None}))  # a stored response must not grant access
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)

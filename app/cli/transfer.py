@@ -57,6 +57,13 @@ def import_file(
     if source is None and (conversation_id is not None or user_id is not None or only_print):
         raise click.UsageError("--conversation, --user and --print need --from.")
     if source is None:
+        beginning = file.read(importers.LOOKED_AT) if file.seekable() else b""
+        if beginning and not importers.is_quires(beginning):
+            others = ", ".join(sorted((*importers.SOURCES, *importers.MEMORIES)))
+            raise click.ClickException(
+                f"{file.name} {importers.looks_like(beginning)}, not lines that `quire export` wrote."
+                f" Name whose it is with --from: {others}."
+            )
         _say(_send(file, url, api_key))
         return
     lines = _converted(file, source, conversation_id, user_id)
@@ -72,15 +79,21 @@ def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id
     if (conversation_id is None) != (source in importers.MEMORIES):
         needs = "takes no" if conversation_id is not None else "needs"
         raise click.UsageError(f"--from {source} {needs} --conversation.")
+    content = file.read()
     try:
-        value = json.load(file)
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        said = f"--from {source} takes JSON; {file.name} {importers.looks_like(content)}."
+        raise click.ClickException(said) from None
+    try:
         if conversation_id is None:
             lines = importers.memory_lines(source, value, user_id)
         else:
             lines = importers.lines(source, value, conversation_id, user_id)
         return "".join(f"{line}\n" for line in lines)
     except (ValueError, LookupError) as error:
-        raise click.ClickException(f"This is not an export of {source}: {error}") from error
+        said = f"{file.name} {importers.looks_like(content)}; read as an export of {source} (--from), {error}"
+        raise click.ClickException(f"{said}.") from error
 
 
 def _send(data: BinaryIO | bytes, url: str, api_key: str | None) -> Mapping[str, Mapping[str, int]]:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from app.core.edge.importers import SOURCES, lines, memory_lines
+from app.core.edge.importers import SOURCES, is_quires, lines, looks_like, memory_lines
 from app.core.messages import Limits, read
 
 WHEN = "2025-10-03T12:34:56Z"
@@ -134,3 +134,20 @@ def test_an_unknown_format_of_memories_is_rejected(value: Any) -> None:
 def test_a_message_of_another_form_is_named(source: str, message: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="after 1 messages comes one of another form"):
         list(lines(source, [{"role": "user", "type": "human", "message_type": "user_message"}, message], "c", "u"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"results": [], "page": 1}', "is a JSON object with results, page"),
+        (b'[{"role": "user", "content": "x"}]', "is a JSON list of 1, the first with role, content"),
+        (b'{"type": "user"}\n{"type": "assistant"}\n', "has a JSON object on each line, the first with type"),
+        (b"PK\x03\x04", "is a ZIP archive: unpack it first"),
+        (b"Dear diary", "is text, not JSON"),
+        (b'{"half": ', "is JSON that ends too early"),
+        (b"", "is empty"),
+    ],
+)
+def test_a_file_is_described_by_what_it_looks_like(content: bytes, said: str) -> None:
+    assert looks_like(content) == said
+    assert is_quires(content) == (content == b"")

@@ -41,7 +41,9 @@ def test_after_the_first_key_a_running_service_requires_keys(serve: Serve, besid
 def test_the_first_key_made_over_http_closes_the_door_too(serve: Serve) -> None:
     first, second = serve(), serve()
     assert second.get("/conversations").status_code == 200
-    key = ok(first.post("/keys", json={"name": "k", "scopes": ["read"], **FIRST}), 201)["key"]
+    made = ok(first.post("/keys", json={"name": "k", "scopes": ["read"], **FIRST}), 201)
+    assert "lacks the scope admin" in made["note"]
+    key = made["key"]
     for client in (first, second):
         problem(client.get("/conversations"), 401)
         problem(client.post("/keys", json={"name": "mine"}), 401)
@@ -53,7 +55,9 @@ def test_the_first_key_over_http_has_to_be_confirmed(serve: Serve) -> None:
     answer = client.post("/keys", json={"name": "k", "scopes": ["admin"]})
     problem(answer, 422, "every request needs a key", "confirm_require_keys", "must be true")
     assert client.get("/conversations").status_code == 200
-    admin = ok(client.post("/keys", json={"name": "k", "scopes": ["admin"], **FIRST}), 201)["key"]
+    made = ok(client.post("/keys", json={"name": "k", "scopes": ["admin"], **FIRST}), 201)
+    assert "note" not in made
+    admin = made["key"]
     ok(client.post("/keys", json={"name": "next", "scopes": ["admin"]}, headers=bearing(admin)), 201)
 
 

@@ -215,3 +215,20 @@ def test_a_memory_that_is_away_is_503_and_an_answer_waits_for_it(
         run_as_superuser("ROLLBACK")
         assert "[DONE]" in "".join(lines)
     assert [role for role, _ in stored(client, "c")] == ["user", "assistant"]
+
+
+def test_a_path_without_v1_says_where_it_is(client: httpx.Client) -> None:
+    answer = client.post("/chat/completions", json={"model": "m", "messages": [user("hi")]})
+    assert answer.status_code == 404
+    assert "/v1/chat/completions" in answer.json()["detail"]
+    assert "/v1/" not in client.get("/nothing").json()["detail"]
+
+
+def test_overloaded_stays_overloaded_and_messages_carry_a_request_id(client: httpx.Client, api: FakeOpenAI) -> None:
+    api.chat.default = fake.status(529)
+    asked = {"model": "m", "max_tokens": 10, "messages": [user("hi")]}
+    answer = client.post("/v1/messages", json=asked)
+    assert answer.status_code == 529
+    assert answer.json()["error"]["type"] == "overloaded_error"
+    assert answer.headers["request-id"] == answer.headers["x-request-id"]
+    assert "request-id" not in client.get("/healthz").headers

@@ -228,3 +228,13 @@ def test_the_registry_is_listed_in_every_form_and_language(client: httpx.Client)
         assert "搜索" in str(found["tools"])
     problem(client.get("/tools", params={"format": "x"}), 422, "format")
     problem(client.get("/tools", params={"language": "fr"}), 422, "language")
+
+
+def test_arguments_can_be_json_text_as_models_write_them(client: httpx.Client) -> None:
+    append(client, "c", turn(1))
+    append(client, "c", [user("and then?")])
+    call_page = path("c", "tools", "recall_page")
+    as_text = ok(client.post(call_page, json={"arguments": '{"page": 1}'}))
+    assert as_text == ok(client.post(call_page, json={"arguments": {"page": 1}}))
+    problem(client.post(call_page, json={"arguments": "{page"}), 422, "arguments", "JSON text")
+    problem(client.post(call_page, json={"arguments": "[1]"}), 422, "arguments")

@@ -34,10 +34,13 @@ ANTHROPIC_TYPES = {
     413: "request_too_large",
     429: "rate_limit_error",
     503: "overloaded_error",
+    529: "overloaded_error",
     504: "timeout_error",
 }
 DIALECTS: Mapping[str, Dialect] = {"/v1/messages": "messages", "/v1/responses": "responses"}
 AWAY = frozenset({408, 425, 503})
+OVERLOADED = 529
+"""Anthropic's own status: its clients wait longer after it than after a 503."""
 NEVER = {"x-should-retry": "false"}
 
 ANTHROPIC_SCHEMA: dict[str, Any] = {
@@ -72,6 +75,12 @@ SCHEMA: dict[str, Any] = {
         }
     },
 }
+
+
+def elsewhere(path: str) -> str:
+    """Return where a path of a model's API is served, as a sentence; "" for any other path."""
+    is_known = path.strip("/") in SERVED.split(", ")
+    return f" It is served at /v1{path}: end the base URL in /v1." if is_known else ""
 
 
 def is_wanted(request: Request) -> bool:
@@ -162,6 +171,8 @@ def _status_of(error: RefusalError) -> tuple[int, dict[str, str]]:
     after = _after(error.retry_after)
     if error.status in TOLD or error.status == 429:
         return STATUSES.get(error.status, error.status), after
+    if error.status == OVERLOADED:
+        return OVERLOADED, after
     if error.status in AWAY:
         return 503, after
     if error.status >= 500:

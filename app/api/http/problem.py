@@ -52,6 +52,10 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+MESSAGES = "/v1/messages"
+"""Anthropic's clients read the id of a request from a header without the X-."""
+
+
 def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Make every error of the app a problem, and give every response an X-Request-Id."""
 
@@ -96,6 +100,7 @@ class RequestId:
                 message["headers"] = [
                     *message.get("headers", ()),
                     (b"x-request-id", request_id.encode()),
+                    *(((b"request-id", request_id.encode()),) if scope["path"].startswith(MESSAGES) else ()),
                     *((name.lower().encode(), value.encode()) for name, value in more.items()),
                 ]
             await send(message)
@@ -154,7 +159,7 @@ def _refused(request: Request, error: HTTPException, headers: Mapping[str, str])
         status=error.status_code,
         code=_HTTP_CODES.get(error.status_code, f"http-{error.status_code}"),
         title=title,
-        detail=_HTTP_DETAILS.get(error.status_code, title),
+        detail=_HTTP_DETAILS.get(error.status_code, title) + model_api_errors.elsewhere(request.url.path),
         headers=headers,
     )
 

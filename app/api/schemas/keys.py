@@ -40,6 +40,7 @@ class Key(BaseModel):
 
 class NewKeyRequest(Key):
     key: str | None = Field(description="the full key; null in the response to a repeated request")
+    note: str | None = Field(None, description="what the first key cannot do")
 
 
 class KeyList(BaseModel):

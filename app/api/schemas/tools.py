@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from app.api.http.body import RequestModel
+
+
+def _parsed(arguments: Any) -> Any:
+    """Return arguments that came as JSON text, as models write them."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError) as error:
+        raise ValueError("must be an object or its JSON text") from error
 
 
 class ToolCallBody(RequestModel):
     """A recall tool call of a model."""
 
-    arguments: dict[str, Any] = Field(default={})
+    arguments: Annotated[dict[str, Any], BeforeValidator(_parsed)] = Field(
+        default={}, description="an object, or its JSON text as models write it"
+    )
 
 
 class ToolResult(BaseModel):

@@ -7,6 +7,7 @@ of MEMORIES read a user's memories, which belong to no conversation.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -19,8 +20,57 @@ Json = dict[str, Any]
 Found = Iterator[tuple[Json, str | None]]
 """Messages in OpenAI form, and when they were said."""
 Read = TypeVar("Read")
+NAMED_MAX = 6
+"""Members that are named of a JSON object."""
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "norole": "user"}
 _KNOWN = frozenset({"user", "assistant", "system", "developer"})
+
+
+LOOKED_AT = 4096
+"""Bytes of a file that tell what it is."""
+_FIRST_BYTES = {
+    b"PK": "is a ZIP archive: unpack it first",
+    b"\x1f\x8b": "is compressed: unpack it first",
+    b"<": "is XML or HTML",
+}
+
+
+def is_quires(beginning: bytes) -> bool:
+    """Return whether a file begins with the header of Quire's own lines, or is empty."""
+    first = beginning.lstrip().split(b"\n", 1)[0]
+    return not first or b'"quire"' in first
+
+
+def looks_like(content: bytes) -> str:
+    """Return what a file looks like, to follow its name."""
+    begun = content.lstrip()
+    for first, said in _FIRST_BYTES.items():
+        if begun.startswith(first):
+            return said
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return _lines_or_text(begun)
+    match value:
+        case dict():
+            names = ", ".join(list(value)[:NAMED_MAX]) or "no members"
+            return f"is a JSON object with {names}"
+        case [dict(first_item), *_]:
+            return f"is a JSON list of {len(value)}, the first with {', '.join(list(first_item)[:NAMED_MAX])}"
+        case list():
+            return f"is a JSON list of {len(value)}"
+    return "is a single JSON value"
+
+
+def _lines_or_text(begun: bytes) -> str:
+    first = begun.split(b"\n", 1)[0]
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return "is empty" if not first else "is JSON that ends too early" if first[:1] in b"{[" else "is text, not JSON"
+    if isinstance(value, dict):
+        return f"has a JSON object on each line, the first with {', '.join(list(value)[:NAMED_MAX])}"
+    return "has JSON on each line"
 
 
 def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterator[str]:
