@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import logging
+import os
+import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,9 +25,34 @@ from app.postgres.tenants import is_keyed
 from app.settings import Settings
 from app.signals import Stopping
 
+_logger = logging.getLogger(__name__)
+
 GRACEFUL_SECONDS = 5
 NOT_HERE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 """Errors of binding to several addresses of a name if this machine lacks some of them."""
+
+
+LOOK_TICKS = 50
+DESCRIPTORS_LEFT_MIN = 32
+
+
+def descriptors_low() -> str:
+    """Return a warning if file descriptors are running out, else "". Where /proc is missing nothing is known."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    try:
+        used = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - it is counted, and quickly
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            return ""
+        used = most
+    if most - used >= DESCRIPTORS_LEFT_MIN:
+        return ""
+    return (
+        f"{used} of {most} file descriptors are in use: new connections are refused when none is left."
+        " Raise the limit (`ulimit -n`, LimitNOFILE in systemd)."
+    )
 
 
 @contextmanager
@@ -132,6 +160,12 @@ class Server(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         click.echo(self._hello(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"))
         asyncio.get_running_loop().run_in_executor(None, self._describe)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Do as uvicorn does ten times a second, and look at the descriptors every five seconds."""
+        if counter % LOOK_TICKS == 0 and (words := descriptors_low()):
+            _logger.error(words)
+        return await super().on_tick(counter)
 
     def _describe(self) -> None:
         """Build the routes and their document in the background; otherwise the first requests would wait a quarter of a

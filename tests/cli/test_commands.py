@@ -1,6 +1,8 @@
 """What the command line says before anything is started."""
 
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -109,3 +111,24 @@ def test_a_database_that_refuses_says_why(postgres: EmbeddedPostgres, command: s
     said = refusal(command, DATABASE_URL=postgres.app_dsn.replace("/quire?", "/elsewhere?"), QUIRE_PORT="0")
     assert "has no database of this name" in said
     assert "postgres/cluster" in said or "/quire-" in said
+
+
+FEW_DESCRIPTORS = """
+import resource
+from app.cli.server import descriptors_low
+print(repr(descriptors_low()))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+opened = []
+try:
+    while True:
+        opened.append(open("/dev/null"))
+except OSError:
+    print(descriptors_low())
+"""
+
+
+def test_descriptors_that_run_out_are_said() -> None:
+    done = subprocess.run([sys.executable, "-c", FEW_DESCRIPTORS], capture_output=True, text=True, check=True)
+    first, last = done.stdout.splitlines()
+    assert first == "''"
+    assert last.startswith("64 of 64 file descriptors are in use")

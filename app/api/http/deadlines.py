@@ -11,7 +11,7 @@ import asyncio
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app import errors
 from app.api.http import problem
@@ -98,6 +98,7 @@ class Impatient(HttpToolsProtocol):
     _has_read = False
     _is_whole = True
     _is_head = True
+    _is_half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -128,6 +129,18 @@ class Impatient(HttpToolsProtocol):
         if not self._is_whole:
             self._wait(self.body_seconds)
         self._watch()
+        if self._is_half_closed and not self._is_answering:
+            self.transport.close()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes an answer, uvicorn gives none
+        """Keep the connection of a client that has sent a whole request and closed its side, until it is answered."""
+        self._is_half_closed = True
+        return self._is_whole and self._is_answering
+
+    @property
+    def _is_answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn declares
+        return bool(self.pipeline) or (cycle is not None and not cycle.response_complete)
 
     def pause_writing(self) -> None:
         """Watch the client: the write buffer has grown too large."""
