@@ -53,6 +53,41 @@ async def test_a_snapshot_sees_one_moment_and_writes_nothing(database: Database,
                 await tx.connection.execute("INSERT INTO scratch VALUES (2)")
 
 
+FAILS_AT_COMMIT = """
+CREATE FUNCTION fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION USING errcode = '{code}', message = 'node 2 is gone'; END $$;
+CREATE CONSTRAINT TRIGGER fails AFTER INSERT ON scratch DEFERRABLE INITIALLY DEFERRED
+   FOR EACH ROW EXECUTE FUNCTION fail_at_commit();
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("XX000", errors.OutcomeUnknown),
+        ("58000", errors.OutcomeUnknown),
+        ("08006", errors.OutcomeUnknown),
+        ("53100", errors.StorageFull),
+        ("40001", errors.StorageUnavailable),
+        ("23505", asyncpg.UniqueViolationError),
+    ],
+)
+async def test_an_error_of_a_commit_that_is_no_rollback_is_an_unknown_outcome(
+    database: Database, postgres: EmbeddedPostgres, code: str, kind: type[Exception]
+) -> None:
+    async with scratch_table(postgres):
+        owner = await asyncpg.connect(postgres.superuser_dsn)
+        try:
+            await owner.execute(FAILS_AT_COMMIT.format(code=code))
+            with pytest.raises(kind) as caught:
+                async with database.begin(TENANT) as tx:
+                    await tx.connection.execute("INSERT INTO scratch VALUES (1)")
+            assert type(caught.value) is kind
+        finally:
+            await owner.execute("DROP FUNCTION fail_at_commit CASCADE")
+            await owner.close()
+
+
 async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Database) -> None:
     with pytest.raises(errors.StorageUnavailable) as caught:
         await database.fetch_row("SELECT pg_sleep(60)")

@@ -1,4 +1,4 @@
-"""A page of the database with flipped bytes: it is said what is damaged, and everything else goes on."""
+"""Flipped bytes in the database's files: it is said what is damaged, and everything else goes on."""
 
 import asyncio
 import shutil
@@ -17,7 +17,8 @@ from app.postgres import embedded, folder_permissions, migrate
 from app.settings import Settings
 from app.signals import Stopping
 from tests.api.kit import append, assistant, ok, path, problem, user, window
-from tests.conftest import serving
+from tests.conftest import serving, wait_for
+from tests.test_embedded import servers_of
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +85,34 @@ def _filled(client: httpx.Client, server: embedded.EmbeddedPostgres) -> str:
     append(client, "other", [user("Hello."), assistant("Hi.")])
     asked(server.superuser_dsn, "CHECKPOINT")
     return str(asked(server.superuser_dsn, "SELECT pg_relation_filepath('messages')"))
+
+
+def test_a_log_damaged_after_a_crash_is_said_at_the_start_and_by_the_doctor(
+    folder: Path, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = embedded.start(folder)
+    migrate.upgrade(server.owner_dsn)
+    asked(server.superuser_dsn, "CHECKPOINT")
+    before = int(asked(server.superuser_dsn, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+    for url in serving(build_app(settings, server.app_dsn)):
+        with httpx.Client(base_url=url, timeout=30) as client:
+            for number in range(30):
+                append(client, "c", [user(f"{number} {'word ' * 120}")])
+    after = int(asked(server.superuser_dsn, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+    name = asked(server.superuser_dsn, f"SELECT pg_walfile_name('0/0'::pg_lsn + {(before + after) // 2})")
+    for process in servers_of(folder):
+        process.kill()
+    wait_for(lambda: not servers_of(folder))
+    with next(folder.glob(f"**/pg_wal/{name}")).open("r+b") as opened:
+        opened.seek((before + after) // 2 % (16 << 20))
+        opened.write(b"\xff" * 8)
+    server.stop()
+
+    server = embedded.start(folder)
+    try:
+        assert "ended its recovery at a damaged record" in caplog.text
+        own = Settings(quire_data_dir=folder, quire_port=0)
+        checks = {c.name: c for c in examine(own, Stopping(), is_loopback=True, asks_models=False)}
+        assert checks["recovery"].state == "fail"
+    finally:
+        server.stop()
