@@ -116,7 +116,7 @@ def shown(one: Transcript, half: str = "") -> Shown:
             counted[name] = Topic(name, mentions + 1, page.page)
     looked_at = head_summary.pages_looked_at(append.conversation.totals.last_page)
     pages = {page: lines[page] for page in looked_at if page in lines}
-    reader = HeadReader(_tokens, pick_lines, subjects, sentences, tells)
+    reader = HeadReader(_tokens, pick_lines, sentences, tells)
     summary = head_summary.extracted(pages, {}, Policy().summary_max, reader)
     return Shown(
         one.id, half, append.conversation.language or "en", append.conversation.title or "",

@@ -37,7 +37,8 @@ FRAMES: dict[Language, dict[str, str]] = {
         "notes": "## Standing notes",
         "summary": "## Summary",
         "topics": "Topics, all recallable: ",
-        "contents": "## Contents page\nrecall_page(page) brings a page back in full.",
+        "contents": "## Contents page\n"
+        'recall_page(page) brings a page back in full, recall_page("12–31") the lines of a run of pages.',
         "close": "</quire-memory>",
     },
     "zh": {
@@ -46,7 +47,7 @@ FRAMES: dict[Language, dict[str, str]] = {
         "notes": "## 常驻要求",
         "summary": "## 摘要",
         "topics": "话题(均可召回):",
-        "contents": "## 目录\n用 recall_page(page) 可以取回某一页的全文。",
+        "contents": '## 目录\n用 recall_page(page) 可取回某一页的全文,用 recall_page("12–31") 可取回一段页的各行。',
         "close": "</quire-memory>",
     },
 }
@@ -159,7 +160,7 @@ def compose(
         summary="\n".join(line.text for line in summary),
         contents="\n".join(listed),
         listed=contents.listed,
-        chapters=tuple((c.first_page, c.last_page, c.line) for c in contents.chapters),
+        chapters=tuple((run.first_page, run.last_page, run.line) for run in contents.chapters),
         unlisted=contents.unlisted,
         days=days[1:] if days and days[0].day == day else days,
     )

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from app.core.window import head
-from app.core.window.contents import ContentsLine, Count, Topics
+from app.core.window.contents import ContentsLine, Count
 from app.core.window.head import SummaryLine
 
 PAGES = 10
@@ -46,7 +46,6 @@ class HeadReader:
 
     count: Count
     pick: Pick
-    topics: Topics
     sentences: Callable[[str], list[str]]
     tells: Callable[[str, str], Tells]
     """Of a role and its line."""

@@ -19,7 +19,6 @@ from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
-from app.extractive.subjects import subjects
 from app.extractive.summary import pick_lines
 from app.extractive.tells import tells
 from app.postgres.transactions import ReadTx, Tx
@@ -94,8 +93,7 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
     at = (tx, conversation.id)
     entries = await windows.entries(tx, conversation, paging.ledger_reach(target.shares))
     plan = epoch.plan(entries, conversation.totals, language, target)
-    draft = epoch.draft(plan, await heads.material(*at, plan), reader)
-    return epoch.freeze(draft, await heads.titles(*at, draft.wanted, plan.layout.revision), reader)
+    return epoch.freeze(plan, await heads.material(*at, plan), reader)
 
 
 def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> Epoch:
@@ -105,11 +103,11 @@ def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> E
     """
     plan = epoch.plan((), conversation.totals, conversation.language or "en", target)
     reader = reader_of(runtime)
-    return epoch.freeze(epoch.draft(plan, epoch.Material(pages=()), reader), {}, reader)
+    return epoch.freeze(plan, epoch.Material(pages=()), reader)
 
 
 def reader_of(runtime: Runtime) -> HeadReader:
-    return HeadReader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
+    return HeadReader(runtime.tokens.count, pick_lines, sentences, tells)
 
 
 async def summary_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> tuple[list[SummaryLine], int]:
