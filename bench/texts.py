@@ -27,7 +27,7 @@ from app.core.window.head_summary import HeadReader
 from app.core.window.topics import Topic, merged, most_telling
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Transcript, load, transcript
-from app.extractive.subjects import subjects, subjects_of_page
+from app.extractive.subjects import subjects_of_page
 from app.extractive.summary import pick_lines
 from app.extractive.tells import tells
 from app.recall.tools import TOOL_NAMES

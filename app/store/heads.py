@@ -7,6 +7,7 @@ from typing import Any
 
 from asyncpg import Record
 
+from app.core.window import contents
 from app.core.window.contents import ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material, StandingNote
 from app.core.window.head_summary import EXTRACTIVE, Written
@@ -102,6 +103,9 @@ SELECT n.*, t.*, s.through_seq, s.text AS summary, s.model
 """
 
 
+NEVER = 2**31 - 1
+
+
 async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Material:
     """Return what is stored for the head of a plan."""
     at = (tx, conversation_id, plan)
@@ -124,6 +128,17 @@ async def _pages(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Sequence[
         PAGES, conversation_id, plan.last_page, plan.oldest_read, plan.recalled_since, layout.revision,
         list(plan.zone), layout.condensed_from,
     )  # fmt: skip
+
+
+RUN_MAX = 200
+"""Pages of a run that one read returns."""
+
+
+async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[PageEntry]:
+    """Return the first pages of a run, with the titles and lines they have now."""
+    last = min(last_page, first_page + RUN_MAX - 1)
+    pages = await tx.fetch(PAGES, conversation_id, last, first_page, NEVER, NEVER, [], NEVER)
+    return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
 
 
 async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:

@@ -70,7 +70,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "newest digests": (messages.NEWEST_DIGESTS, (ANN, "c", 500, 1000)),
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
-    "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "recall": (messages.RECALL, (ANN, "c", 5000, 5000)),
     "turns": (growth.TURNS, (ANN, "c", 60)),
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversation_list.LIST, (ANN, None, None, None, None, 51, [], "{}")),

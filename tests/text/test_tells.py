@@ -11,12 +11,11 @@ from app.core.window.contents import ContentsLine
 from app.core.window.head_summary import HeadReader, Tells
 from app.extractive.calls import call_line
 from app.extractive.lines import message_line, result_line
-from app.extractive.subjects import subjects
 from app.extractive.summary import pick_lines
 from app.extractive.tells import tells
 from app.text.language import sentences
 
-READER = HeadReader(len, pick_lines, subjects, sentences, tells)
+READER = HeadReader(len, pick_lines, sentences, tells)
 ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z]{2,8}", fullmatch=True), st.text(max_size=30), max_size=4)
 SENTENCES = st.lists(
     st.sampled_from(

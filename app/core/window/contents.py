@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from app.core import wording
-from app.core.days import DAY_TOKENS, tokens_of
+from app.core.days import DAY_TOKENS, dated, tokens_of
 from app.core.model import Language, Policy
 from app.core.neutral import flat
 
@@ -370,6 +370,21 @@ def _written(tree: _Map, chosen: _Chosen, language: Language) -> ContentsPage:
         chapters=tuple(lines),
         unlisted=tree.last_page - len(chosen.listed),
     )
+
+
+def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tuple[int, list[str]]:
+    """Return the lines of a run of pages: their messages' too while all fit a room in tokens, else titles alone, as
+    many as fit, at least one; and the last page that has one.
+    """
+    days = tokens_of(entry.day for entry in entries)
+    with_lines = days + sum(entry.brief_tokens + entry.lines_tokens for entry in entries) <= room
+    shown: list[tuple[str, str]] = []
+    for entry in entries:
+        room -= entry.brief_tokens + (entry.lines_tokens if with_lines else 0)
+        if room - tokens_of({day for _, day in shown} | {entry.day}) < 0 and shown:
+            break
+        shown.append((_page_text(entry, language, with_lines=with_lines), entry.day))
+    return entries[len(shown) - 1].page, dated(shown, "", language)[0]
 
 
 def _run_line(tree: _Map, run: _Run, language: Language) -> str:
