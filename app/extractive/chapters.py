@@ -15,6 +15,7 @@ from app.core.neutral import flat
 from app.core.window.contents import Chapter
 from app.extractive.patterns import salience
 from app.extractive.stopwords import CHINESE, ENGLISH
+from app.extractive.tells import tells
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
 from app.text.language import scalar, words
@@ -179,10 +180,11 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
 
 def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str, float]) -> str:
     """Return the line that has most of what tells its chapter apart, with its speaker; of equals the later."""
-    best, most = "", 0.0
-    for role, line, _ in messages:
+    worths: list[tuple[float, int]] = []
+    for at, (role, line, _) in enumerate(messages):
         keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()
-        worth = sum(weights.get(key, 0.0) for key in keys) / math.sqrt(len(keys) + 4) * (0.5 + salience(line))
-        if keys and worth >= most:
-            best, most = f"{role}: {flat(line)}", worth
-    return best
+        if keys:
+            apart = sum(weights.get(key, 0.0) for key in keys) / math.sqrt(len(keys) + 4)
+            worths.append((apart * (0.5 + salience(line)), at))
+    best_first = (messages[at] for _, at in sorted(worths, reverse=True))
+    return next((f"{role}: {flat(line)}" for role, line, _ in best_first if tells(role, line)), "")

@@ -159,7 +159,7 @@ def _number(argument: Argument, value: Any, language: Language) -> float:
 
 
 def _pages(argument: Argument, value: Any, language: Language) -> tuple[int, int]:
-    """Return the first and the last page of a run, of one page twice: 3, "12-31", "12–31" or [12, 31]."""
+    """Return the first and the last page of a run, of one page twice: from 3, "12-31", "12–31", [12, 31]."""
     both = (
         _RUN.split(value.strip()[:SHOWN_MAX])
         if isinstance(value, str)
@@ -168,7 +168,7 @@ def _pages(argument: Argument, value: Any, language: Language) -> tuple[int, int
         else [value]
     )
     match [_whole(end) for end in both[:3]]:
-        case [int(page)] if 1 <= page <= INTEGER_MAX:
+        case [int(page)] if 1 <= page <= INTEGER_MAX and value is not both:
             return page, page
         case [int(first), int(last)] if 1 <= first <= last <= INTEGER_MAX:
             return first, last

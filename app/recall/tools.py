@@ -117,9 +117,9 @@ class Tool:
 QUERY = Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX)
 RECALL_PAGE = Tool(
     "recall_page",
-    "Read an earlier page of this conversation in full, or the lines of a run of pages.",
+    "Read an earlier page in full, or a run's lines.",
     "读取本次对话较早的一页全文,或一段页的各行。",
-    (Argument("page", "pages", 'page number, or a run: "12-31"', '页码,或一段页:"12-31"', required=True),),
+    (Argument("page", "pages", "number, or 12-31", "页码,或 12-31 这样的一段", required=True),),
 )
 LOAD_TOOL_HISTORY = Tool(
     "load_tool_history",

@@ -52,7 +52,7 @@ from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material, StandingNote
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
 from app.core.window.head import SummaryLine
-from app.core.window.head_summary import HeadReader, Tells, Written
+from app.core.window.head_summary import HeadReader, Written
 from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
@@ -84,7 +84,7 @@ def newest(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) 
     return list(range(len(lines)))[-max_items:]
 
 
-READER = HeadReader(count, newest, str.splitlines, lambda _role, _line: Tells.WHOLE)
+READER = HeadReader(count, newest, str.splitlines)
 
 
 class BookReader:
