@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from app.core import wording
-from app.core.days import DAY_TOKENS, dated, tokens_of
+from app.core.days import dated, tokens_of
 from app.core.model import Language, Policy
 from app.core.neutral import flat
 
@@ -38,6 +38,8 @@ PAGE_OVERHEAD = 14
 """Tokens that "[Page 1234] ... (recalled 12x)" adds to a title."""
 RUN_OVERHEAD = 16
 """Tokens of "[Pages 1234–1239] " and the line end."""
+RUN_DAY_TOKENS = 8
+"""Tokens that each day of a run adds to it."""
 RUN_TOKENS = 44
 """Tokens of titles in the line of a run of pages."""
 JOINED_TERMS = 16
@@ -252,6 +254,11 @@ class _Map:
             return "", 0
         if run.is_whole and run.of is not None:
             return run.of.line, run.of.line_tokens
+        inside = self._inside(run)
+        if run.of is None and inside:
+            best = dict.fromkeys(flat(term) for part in inside for term in part.terms[:1])
+            line = ", ".join(list(best)[:JOINED_TERMS])
+            return line, self.count(line)
         texts: list[str] = []
         tokens = 0
         for page in range(max(run.first, run.last - OPEN_PAGES), run.last + 1):
@@ -259,24 +266,25 @@ class _Map:
             if entry is not None and tokens + entry.title_tokens + 1 <= RUN_TOKENS:
                 texts.append(flat(entry.title))
                 tokens += entry.title_tokens + 1
-        if texts:
+        if texts or run.of is None:
             return "; ".join(texts), tokens
-        if run.of is not None:
-            return run.of.line, run.of.line_tokens
-        inside = [some[0] for first, some in sorted(self.by_first.items()) if run.first <= first <= run.last]
-        line = ", ".join(flat(part.terms[0]) for part in inside[:JOINED_TERMS] if part.terms)
-        return line, self.count(line)
+        return run.of.line, run.of.line_tokens
+
+    def _inside(self, run: _Run) -> list[Chapter]:
+        """Return the largest chapters that begin in a run, in order."""
+        return [some[0] for first, some in sorted(self.by_first.items()) if run.first <= first <= run.last]
 
     def days(self, run: _Run) -> tuple[str, str]:
         if run.is_bare:
             return "", ""
         if run.is_whole and run.of is not None:
             return run.of.first_day, run.of.last_day
+        parts = [run.of] if run.of is not None else self._inside(run)
         first, last = (self.titles[page].day if page in self.titles else "" for page in (run.first, run.last))
-        return first or (run.of.first_day if run.of else ""), last or (run.of.last_day if run.of else "")
+        return first or (parts[0].first_day if parts else ""), last or (parts[-1].last_day if parts else "")
 
     def tokens(self, runs: Iterable[_Run]) -> int:
-        return sum(RUN_OVERHEAD + DAY_TOKENS * len(set(self.days(run)) - {""}) + self.said(run)[1] for run in runs)
+        return sum(RUN_OVERHEAD + RUN_DAY_TOKENS * len(set(self.days(run)) - {""}) + self.said(run)[1] for run in runs)
 
 
 @dataclass(frozen=True, slots=True)

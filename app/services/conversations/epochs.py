@@ -38,10 +38,12 @@ def guide_of(conversation: Conversation, policy: Policy) -> str:
     return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
-def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:
-    """Return the profile of windows asked for without a budget, a system prompt or tools of their own."""
+def own_profile(runtime: Runtime, conversation: Conversation, requested: int | None = None) -> Profile:
+    """Return the profile of windows without a system prompt or tools of their own, and without a budget of their own
+    unless one is ``requested``.
+    """
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    budget = budget_of(runtime.defaults, None, conversation.budget, conversation.model)
+    budget = budget_of(runtime.defaults, requested, conversation.budget, conversation.model)
     tools, guided = recall_tokens(runtime, conversation, policy, "openai")
     system = conversation.system_tokens + conversation.prompt_tokens
     if not offers_tools(budget, tools + guided, conversation.token_percent):

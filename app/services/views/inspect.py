@@ -89,9 +89,17 @@ async def own_epoch(runtime: Runtime, tx: ReadTx, conversation: Conversation) ->
     return await epochs.derive(runtime, tx, conversation, own)
 
 
-async def contents_view(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    """Return the contents page as the window shows it, and its entries with up-to-date recall counts."""
-    epoch = await own_epoch(runtime, tx, conversation)
+async def contents_view(
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None
+) -> dict[str, Any]:
+    """Return the contents page as a window shows it, and its entries with up-to-date recall counts. ``budget``: the
+    window's; None for the conversation's own.
+    """
+    if budget is None:
+        epoch = await own_epoch(runtime, tx, conversation)
+    else:
+        asked = epochs.own_profile(runtime, conversation, budget)
+        epoch = await epochs.derive(runtime, tx, conversation, asked)
     listed = list(epoch.head.listed)
     rows = await messages.pages(tx, conversation.id, some=listed)
     lines = await windows.lines(tx, conversation.id, listed, epoch.layout.condensed_from)
