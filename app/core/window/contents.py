@@ -195,18 +195,21 @@ class _Map:
     policy: Policy
     count: Count
     by_first: dict[int, list[Chapter]] = field(init=False, default_factory=dict)
+    starts: list[int] = field(init=False, default_factory=list)
+    weights: dict[tuple[int, int, bool, int], int] = field(init=False, default_factory=dict)
+    """Tokens of runs, as far as they were asked for: many cuts have the same."""
 
     def __post_init__(self) -> None:
         for chapter in sorted(self.chapters, key=lambda c: -c.level):
             if chapter.last_page <= self.last_page:
                 self.by_first.setdefault(chapter.first_page, []).append(chapter)
+        self.starts.extend(sorted(self.by_first))
 
     def runs(self, cut: _Cut, listed: Sequence[int]) -> list[_Run]:
         """Return the runs that cover all pages but those listed, which are in order."""
         if not self.policy.chapter_lines:
             return []
         found: list[_Run] = []
-        starts = sorted(self.by_first)
         inside = [page for page in listed if page >= cut.joined_until]
         at, within = 1, None
         if cut.joined_until > 1:
@@ -229,8 +232,8 @@ class _Map:
                 None,
             )
             if whole is None:
-                next_start = bisect_right(starts, at)
-                end = min(stop, starts[next_start] if next_start < len(starts) else stop) - 1
+                next_start = bisect_right(self.starts, at)
+                end = min(stop, self.starts[next_start] if next_start < len(self.starts) else stop) - 1
                 of = within if within is not None and within.last_page >= end else None
                 found.append(_Run(at, end, of))
             else:
@@ -284,7 +287,16 @@ class _Map:
         return first or (parts[0].first_day if parts else ""), last or (parts[-1].last_day if parts else "")
 
     def tokens(self, runs: Iterable[_Run]) -> int:
-        return sum(RUN_OVERHEAD + RUN_DAY_TOKENS * len(set(self.days(run)) - {""}) + self.said(run)[1] for run in runs)
+        total = 0
+        for run in runs:
+            key = (run.first, run.last, run.is_bare, run.of.level if run.of is not None else 0)
+            if key not in self.weights:
+                self.weights[key] = self._weigh(run)
+            total += self.weights[key]
+        return total
+
+    def _weigh(self, run: _Run) -> int:
+        return RUN_OVERHEAD + RUN_DAY_TOKENS * len(set(self.days(run)) - {""}) + self.said(run)[1]
 
 
 @dataclass(frozen=True, slots=True)
