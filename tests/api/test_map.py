@@ -129,6 +129,14 @@ def test_a_budget_that_is_none_is_refused(client: httpx.Client) -> None:
     problem(client.get(path("c", "contents"), params={"budget": 0}), 422, "budget")
 
 
+def test_while_all_is_in_view_the_summary_tells_of_all_but_the_newest_messages(client: httpx.Client) -> None:
+    append(client, "c", [message for page in range(1, 12) for message in said(page)])
+    summary = ok(client.get(path("c", "summary")))
+    assert summary["through_seq"] == 16
+    assert "number 8 " in summary["text"]
+    assert "number 9 " not in summary["text"]
+
+
 def test_without_a_model_the_map_is_the_summary(long_talk: httpx.Client) -> None:
     ok(long_talk.patch(path("c"), json={"budget": 8_000}))
     summary = ok(long_talk.get(path("c", "summary")))

@@ -123,4 +123,6 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     room = head.frame_tokens(language, reader.count) + policy.summary_max
     plan = epoch.EpochPlan(layout, policy, language, room, totals.last_page, range(0))
     material = await heads.material(tx, conversation.id, plan)
-    return epoch.freeze(plan, replace(material, notes=(), summary=None), reader).head
+    told = [page for page in material.pages if page.day]  # the others begin in the newest messages
+    plan = replace(plan, last_page=told[-1].page if told else 0)
+    return epoch.freeze(plan, replace(material, pages=told, notes=(), summary=None), reader).head
