@@ -6,10 +6,11 @@ pages that have no chapter yet. The cap decides where the tree is cut, in this o
 
 1. Volumes open into their chapters, the newest first, while all lines fit MAP_SHARE of the cap. Where even the largest
    volumes do not fit, the oldest of them share a line.
-2. Pages get lines of their own, by title, the most recently used first, "used" being the last recall or else the end:
-   those that rules m and p leave open. A page closes again when it has never been recalled and ``m`` turns have passed
-   since it ended, or when it was recalled and its count has not changed for ``p`` turns.
-3. These pages get their messages' lines, then more volumes open, then chapters get their most telling sentence.
+2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: those that
+   rules m and p leave open; with all their messages' lines up to FULL_SHARE, then by title. A page closes again when it
+   has never been recalled and ``m`` turns have passed since it ended, or when it was recalled and its count has not
+   changed for ``p`` turns.
+3. More volumes open, then chapters get their most telling sentence.
 
 A page with a line of its own opens the volumes above it, so a recall opens a branch in the next epoch. Lines are frozen
 when their chapter closes. ``core/window/head.py`` puts date lines between blocks; their tokens are part of the page's.
@@ -32,6 +33,8 @@ Count = Callable[[str], int]
 
 MAP_SHARE = 0.6
 """Part of the cap that chapters may take before pages get lines of their own."""
+FULL_SHARE = 0.8
+"""Part of it that these and pages with all their lines may take, before older pages get a line by title."""
 LINE_OVERHEAD = 4
 """Tokens that a line's indent, role and line end add to its text."""
 PAGE_OVERHEAD = 14
@@ -352,10 +355,14 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Chosen | Non
     if not cuts or not fits(cuts[0]):
         return None
     at = max(0, _most(len(cuts), lambda n: fits(cuts[n - 1], cap * MAP_SHARE)) - 1)
-    listed = _most(len(recent), lambda n: fits(replace(cuts[at], listed=tuple(recent[:n]))))
-    chosen = replace(cuts[at], listed=tuple(recent[:listed]))
-    full = _most(listed, lambda n: fits(replace(chosen, full=frozenset(e.page for e in recent[:n]))))
-    chosen = replace(chosen, full=frozenset(e.page for e in recent[:full]))
+
+    def listing(pages: int, full: int) -> _Chosen:
+        told = frozenset(entry.page for entry in recent[:full])
+        return replace(cuts[at], listed=tuple(recent[:pages]), full=told)
+
+    full = _most(len(recent), lambda n: fits(listing(n, n), cap * FULL_SHARE))
+    listed = full + _most(len(recent) - full, lambda n: fits(listing(full + n, full)))
+    chosen = listing(listed, full)
     finer = _most(len(cuts) - at, lambda n: fits(replace(chosen, cut=cuts[at + n - 1].cut)))
     chosen = replace(chosen, cut=cuts[at + max(finer, 1) - 1].cut)
     runs = tree.runs(chosen.cut, chosen.pages)

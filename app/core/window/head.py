@@ -37,8 +37,7 @@ FRAMES: dict[Language, dict[str, str]] = {
         "notes": "## Standing notes",
         "summary": "## Summary",
         "topics": "Topics, all recallable: ",
-        "contents": "## Contents page\n"
-        'recall_page(page) brings a page back in full, recall_page("12–31") the lines of a run of pages.',
+        "contents": "## Contents page\nrecall_page(page) brings a page back in full.",
         "close": "</quire-memory>",
     },
     "zh": {
@@ -47,7 +46,7 @@ FRAMES: dict[Language, dict[str, str]] = {
         "notes": "## 常驻要求",
         "summary": "## 摘要",
         "topics": "话题(均可召回):",
-        "contents": '## 目录\n用 recall_page(page) 可取回某一页的全文,用 recall_page("12–31") 可取回一段页的各行。',
+        "contents": "## 目录\n用 recall_page(page) 可以取回某一页的全文。",
         "close": "</quire-memory>",
     },
 }
