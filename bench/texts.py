@@ -1,4 +1,4 @@
-"""What people are shown of conversations without a model: title, topics, summary, archive summaries.
+"""What people are shown of conversations without a model: title, topics, chapters, archive summaries.
 
 `python -m bench.texts` prints the texts of forty public conversations (``DATA`` of ``bench/replay.py``), twenty in each
 half: rules were chosen while looking at half `a`, half `b` was judged by the rubric of docs/window.md. `--json FILE`
@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import groupby, islice
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -21,18 +22,14 @@ from app.core.history.append import Append, decide
 from app.core.history.preparation import Arrival, Basis, PreparationRules, prepare, spoken_language, texts
 from app.core.messages import Limits, read
 from app.core.model import Policy
-from app.core.window import head_summary
 from app.core.window.contents import ContentsLine
-from app.core.window.head_summary import HeadReader
 from app.core.window.topics import Topic, merged, most_telling
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Transcript, load, transcript
-from app.extractive.subjects import subjects, subjects_of_page
-from app.extractive.summary import pick_lines
-from app.extractive.tells import tells
+from app.extractive.chapters import Shelf, ToldPage, close
+from app.extractive.subjects import subjects_of_page
 from app.recall.tools import TOOL_NAMES
 from app.services.conversations.reading import READER
-from app.text.language import sentences
 from bench.replay import DATA
 
 SEED = 18
@@ -114,16 +111,23 @@ def shown(one: Transcript, half: str = "") -> Shown:
         for name in merged(counted, subjects_of_page(page.title, [(line.role, line.text) for line in here], 3)):
             mentions = counted[name].mentions if name in counted else 0
             counted[name] = Topic(name, mentions + 1, page.page)
-    looked_at = head_summary.pages_looked_at(append.conversation.totals.last_page)
-    pages = {page: lines[page] for page in looked_at if page in lines}
-    reader = HeadReader(_tokens, pick_lines, subjects, sentences, tells)
-    summary = head_summary.extracted(pages, {}, Policy().summary_max, reader)
     return Shown(
         one.id, half, append.conversation.language or "en", append.conversation.title or "",
         [topic.name for topic in most_telling(counted.values(), TOPICS_SHOWN)],
-        [line.text for line in summary], [archive.result_summary for archive in append.archives],
+        _chapters(append), [archive.result_summary for archive in append.archives],
         [note.text for note in append.notes], time.process_time() - start,
     )  # fmt: skip
+
+
+def _chapters(append: Append) -> list[str]:
+    """Return the lines of the chapters that the pages make."""
+    by_page = groupby(append.messages, key=lambda row: row.page)
+    pages = [
+        ToldPage(page, NOW, NOW, [(row.role, row.line, row.words) for row in islice(rows, MESSAGES_A_PAGE)])
+        for page, rows in by_page
+    ]
+    found = close(pages, Shelf({}), _tokens)
+    return [text for chapter in found for text in (chapter.line, chapter.sentence) if text]
 
 
 def _appended(one: Transcript) -> Append:

@@ -10,6 +10,7 @@ SELECT create_distributed_table('embedding_models', 'tenant_id', colocate_with =
 SELECT create_distributed_table('idempotency', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('spending', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('archives', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('chapters', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('conversation_spending', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('epochs', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('keys', 'tenant_id', colocate_with => 'tenants');

@@ -30,6 +30,7 @@ from app.core.edge.caller import Caller
 from app.core.messages import FRAME_TOKENS, METADATA_MAX
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
+from app.core.window.budget import BUDGET_MAX
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -285,11 +286,20 @@ async def erased(
 
 
 @router.get("/conversations/{conversation_id}/contents", response_model=ContentsResponse)
-async def get_contents(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
-    """Get the contents page: archived pages, a line per message, and how often each page was recalled."""
+async def get_contents(
+    runtime: Wired,
+    caller: Reader,
+    conversation_id: ConversationId,
+    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX, description="of the window; by default its own")] = None,
+) -> Response:
+    """Get the contents page, which lists every page out of view under one line.
+
+    `entries` are pages with lines of their own, `chapters` the lines of the others: chapters, volumes of them, or runs
+    of pages.
+    """
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        return json_value(await inspect.contents_view(runtime, tx, conversation))
+        return json_value(await inspect.contents_view(runtime, tx, conversation, budget))
 
 
 @router.get("/conversations/{conversation_id}/pages", response_model=PageList)

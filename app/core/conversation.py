@@ -63,6 +63,8 @@ class Conversation:
     revision: int = 0
     indexed_through: int = 0
     """Up to this page all have an index."""
+    chaptered_through: int = 0
+    """Up to this page all are in chapters."""
     summary_through: int = 0
     """The last seq that the newest summary covers."""
     epoch: int = 0

@@ -34,6 +34,12 @@ def page_text(page: int, messages: Sequence[Said], since: datetime, language: La
     return f"<quire-page {title}>\n{lines}\n</quire-page>"
 
 
+def run_text(first: int, last: int, lines: Sequence[str], language: Language) -> str:
+    """Return the lines of a run of pages; ``lines`` begin with what Quire says of them."""
+    body = neutral("\n".join(lines))
+    return f"<quire-pages {wording.RUN_TITLE.say(language, first=first, last=last)}>\n{body}\n</quire-pages>"
+
+
 def archive_text(uuid: str, tool: str, text: str, part: str, language: Language) -> str:
     """Quote an archived result, or a part of it."""
     title = wording.ARCHIVE_TITLE.say(language, uuid=uuid, tool=tool, part=part)

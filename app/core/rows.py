@@ -41,6 +41,8 @@ class NewMessage:
     short_before: int
     line: str
     line_tokens: int
+    words: str
+    """The words that can name a subject, between blanks."""
     archive_ids: tuple[UUID, ...]
     digest: bytes
     chain: bytes | None

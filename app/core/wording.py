@@ -24,6 +24,7 @@ class Wording(NamedTuple):
 # --- Quoted text -----------------------------------------------------------------------------------
 
 PAGE_TITLE = Wording("page {page}, {time}", "第{page}页,{time}")
+RUN_TITLE = Wording("pages {first}–{last}", "第{first}–{last}页")
 ARCHIVE_TITLE = Wording("tool result {uuid}, {tool}, {part}", "工具结果 {uuid},{tool},{part}")
 ON_PAGE = Wording("page {page}", "第{page}页")
 IN_ARCHIVE = Wording("archive", "归档")
@@ -59,7 +60,7 @@ ARCHIVE_ERASED = Wording(
 
 PAGE = Wording("[Page {page}{to}]", "[第{page}页{to}]")
 PAGES = Wording("[Pages {first}–{last}{to}]", "[第{first}–{last}页{to}]")
-UNTIL = Wording(", to {day}", ",至 {day}")
+UNTIL = Wording("{since} to {day}", "{since} 至 {day}")
 TOPICS_OF = Wording("{pages} topics: {topics}", "{pages} 话题:{topics}")
 RECALLED = Wording(" (recalled {count}×)", "(已召回{count}次)")
 
@@ -126,6 +127,9 @@ MORE_LIKE_IT = Wording(" (and {count} more like it)", "(另有 {count} 条相近
 NO_KEYWORDS = Wording("There are no words worth searching for.", "没有值得搜索的词。")
 NO_MEMORY_ABOUT_IT = Wording("No memory about it was found.", "没有找到相关记忆。")
 SAY_MORE = Wording("Can you say more about what you are looking for?", "能否提供更多细节?")
+RUN_CUT = Wording(
+    '… [cut; recall_page("{first}-{last}") reads on]', '…[已截断;用 recall_page("{first}-{last}") 继续读取]'
+)
 CUT = Wording("… [cut]", "…[已截断]")
 CUT_PAGE = Wording("… [cut; search_memories(query) finds the rest]", "…[已截断;其余可用 search_memories(query) 查找]")
 READ_ON = Wording(

@@ -128,7 +128,7 @@ def line_of(message: Reading, *, max_chars: int = 110) -> str:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
     line = message.plain
     if message.is_thin:
-        line = _completed(line, message.ranked[1:], blocks, max_chars)
+        line = _completed(line, message.ranked, blocks, max_chars)
     return one_line(line, max_chars) or one_line(seen, max_chars)
 
 
@@ -265,18 +265,33 @@ def _telling(line: str, enough: int) -> int:
     return telling
 
 
-def _completed(line: str, others: Sequence[str], blocks: Blocks, max_chars: int) -> str:
-    """Return a thin line completed with what it refers to: pasted text, else another sentence."""
+def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int) -> str:
+    """Return a thin line, the best, completed with what it refers to: pasted text, else another sentence, in the order
+    in which they were said.
+    """
     pasted = _without_prose(blocks)
     if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
+    best, *others = ranked
     for other in others:
         plain = _plain(other)
         if _telling(plain, 2) >= 2 and not (
             patterns.PLEASANTRY.found(patterns.look(other)) or patterns.REACTION.match(plain)
         ):
-            return f"{line} {plain}" if _telling(line, 1) or len(line) + len(plain) < max_chars else plain
+            if not _telling(line, 1) and len(line) + len(plain) >= max_chars:
+                return plain
+            return " ".join((plain, line) if _comes_before(other, best, blocks.prose) else (line, plain))
     return f"{line} {pasted}" if pasted else line
+
+
+def _comes_before(one: str, other: str, prose: Sequence[str]) -> bool:
+    """Return whether a sentence was said before another."""
+    for sentence in prose:
+        if sentence.endswith(other[:_SEEN]) or other.startswith(sentence):
+            return False
+        if sentence.endswith(one[:_SEEN]) or one.startswith(sentence):
+            return True
+    return False
 
 
 def _without_prose(blocks: Blocks) -> str:

@@ -1,8 +1,7 @@
-"""Judge whether a line can stand in a summary: somebody said it, it is about the matter, and it is a whole sentence."""
+"""Judge whether a line can stand for a chapter: somebody said it, and it is about the matter."""
 
 import re
 
-from app.core.window.head_summary import Tells
 from app.extractive import patterns
 from app.extractive.blocks import looks_like_code, looks_like_log
 from app.extractive.calls import tools_in
@@ -52,15 +51,15 @@ _LONG, _HAN_LONG = 60, 16
 """Characters of a sentence that says enough in any words."""
 
 
-def tells(role: str, line: str) -> Tells:
-    """Return what a line of a message tells a reader who sees nothing else of it."""
+def tells(role: str, line: str) -> bool:
+    """Return whether a line of a message tells a reader something who sees nothing else of it."""
     is_whole = not line.endswith(_BROKEN)
     if is_whole and (_is_short(line) or (role == "assistant" and not line.endswith(_ENDS))):
-        return Tells.NOTHING
+        return False
     if not _is_prose(role, line):
-        return Tells.NOTHING
+        return False
     if role == "assistant" and (_OFFER.match(line) or _WORK.search(line) or patterns.PLAN.match(line)):
-        return Tells.NOTHING
+        return False
     if (
         patterns.is_filler(line)
         or patterns.PLEASANTRY.found(patterns.look(line))
@@ -68,11 +67,8 @@ def tells(role: str, line: str) -> Tells:
         or _ASSENT.match(line)
         or _CHOICE.match(line)
     ):
-        return Tells.NOTHING
-    has_matter = [_has_matter(said) for said in sentences(line)]
-    if not any(has_matter):
-        return Tells.NOTHING
-    return Tells.WHOLE if is_whole and all(has_matter) else Tells.IN_PART
+        return False
+    return any(_has_matter(said) for said in sentences(line))
 
 
 def _is_prose(role: str, line: str) -> bool:

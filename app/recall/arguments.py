@@ -8,6 +8,7 @@ declaration is a ``Mistake``, and its text tells the model what would work.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard, assert_never
 
@@ -17,6 +18,7 @@ from app.core.model import Language
 from app.core.wording import Wording
 from app.recall.tools import Argument, Tool
 
+_RUN = re.compile(r"\s*[-‐‑‒–—~～]\s*")
 INTEGER_MAX = 2**31 - 1
 SHOWN_MAX = 40
 SPELLINGS = {"user_preference": "preference"}
@@ -98,6 +100,8 @@ def _value(argument: Argument, value: Any, language: Language) -> Any:
             return [_checked_text(argument, text, language) for text in texts]
         case "integer" | "number":
             return _number(argument, value, language)
+        case "pages":
+            return _pages(argument, value, language)
         case "boolean":
             if str(value).lower() in ("true", "false"):
                 return str(value).lower() == "true"
@@ -152,6 +156,24 @@ def _number(argument: Argument, value: Any, language: Language) -> float:
         kind_en, kind_zh = ("a whole number", "整数") if whole else ("a number", "数字")
         raise _wrong(argument, f"{kind_en} {range_en}", f"{range_zh}的{kind_zh}", language)
     return number
+
+
+def _pages(argument: Argument, value: Any, language: Language) -> tuple[int, int]:
+    """Return the first and the last page of a run, of one page twice: from 3, "12-31", "12–31", [12, 31]."""
+    both = (
+        _RUN.split(value.strip()[:SHOWN_MAX])
+        if isinstance(value, str)
+        else value
+        if isinstance(value, list)
+        else [value]
+    )
+    match [_whole(end) for end in both[:3]]:
+        case [int(page)] if 1 <= page <= INTEGER_MAX and value is not both:
+            return page, page
+        case [int(first), int(last)] if 1 <= first <= last <= INTEGER_MAX:
+            return first, last
+    en = 'a whole number from 1 on, or a run of pages, such as "12-31"'
+    raise _wrong(argument, en, '不小于 1 的整数,或一段页,如 "12-31"', language)
 
 
 def _whole(value: Any) -> int | None:

@@ -28,12 +28,14 @@ SEARCH_LIMIT_MAX = 10
 KEYWORDS_LIMIT = 10
 TEXT_MAX = 10_000
 
-Type = Literal["string", "integer", "number", "boolean", "strings"]
+Type = Literal["string", "integer", "number", "boolean", "strings", "pages"]
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a tool and the values it accepts. ``strings`` is a list of strings."""
+    """An argument of a tool and the values it accepts. ``strings`` is a list of strings; ``pages`` a page's number or a
+    run of pages, such as "12-31".
+    """
 
     name: str
     type: Type
@@ -59,6 +61,8 @@ class Argument:
             case "strings":
                 limits = {"maxItems": self.maximum}
                 form = {"type": "array", "items": text}
+            case "pages":
+                form = {"type": ["integer", "string"]}
             case _:
                 limits = {"minimum": self.minimum, "maximum": self.maximum}
                 form = {"type": self.type}
@@ -68,7 +72,8 @@ class Argument:
     def short_schema(self) -> dict[str, Any]:
         """Return the JSON schema as a window shows it."""
         minimum = {"minimum": self.minimum} if self.type == "integer" and self.minimum is not None else {}
-        return {"type": self.type, **minimum, **self._said("en")}
+        of_type = ["integer", "string"] if self.type == "pages" else self.type
+        return {"type": of_type, **minimum, **self._said("en")}
 
     def _said(self, language: Language) -> dict[str, str]:
         description = Wording(self.en, self.zh).say(language)
@@ -112,9 +117,9 @@ class Tool:
 QUERY = Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX)
 RECALL_PAGE = Tool(
     "recall_page",
-    "Read an earlier page of this conversation in full.",
-    "读取本次对话较早的一页全文。",
-    (Argument("page", "integer", "page number on the contents page", "目录里的页码", required=True, minimum=1),),
+    "Read an earlier page in full, or a run's lines.",
+    "读取本次对话较早的一页全文,或一段页的各行。",
+    (Argument("page", "pages", "number, or 12-31", "页码,或 12-31 这样的一段", required=True),),
 )
 LOAD_TOOL_HISTORY = Tool(
     "load_tool_history",

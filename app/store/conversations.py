@@ -35,8 +35,8 @@ EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
- c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.summary_through, c.chain, c.asked, c.answered,
- c.said_at, c.asked_from, c.refused, c.has_earlier"""
+ c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
+ c.asked, c.answered, c.said_at, c.asked_from, c.refused, c.has_earlier"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -73,7 +73,7 @@ def read_conversation(row: Record) -> Conversation:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    through = ("indexed_through", "summary_through", "asked", "answered", "said_at")
+    through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered", "said_at")
     proxied = ("asked_from", "refused", "has_earlier")
     values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
     return Conversation(**values, end=end, totals=totals, chain=chain, own=own)

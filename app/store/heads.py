@@ -1,4 +1,4 @@
-"""Read what heads are made of, as known at a revision: a statement for each step of ``core/window/epoch.py``."""
+"""Read what heads are made of, as known at a revision."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 from asyncpg import Record
 
-from app.core.window.contents import ContentsLine, PageEntry, PageNames, Title
+from app.core.window import contents
+from app.core.window.contents import ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material, StandingNote
 from app.core.window.head_summary import EXTRACTIVE, Written
 from app.core.window.topics import counted
 from app.postgres.transactions import ReadTx
+from app.store import chapters
 from app.store.notes import NOTES_READ_MAX
 from app.store.page_index import MENTIONS_MAX
 from app.store.summaries import VERSIONS_LOOKED_AT
@@ -31,10 +33,10 @@ WITH recent AS MATERIALIZED (
    WHERE revision <= $6 AND page <= $3
    ORDER BY page, count DESC
 ), p AS (
-  SELECT page, first_seq, title, title_tokens, true AS is_recent FROM pages
+  SELECT page, first_seq, title, title_tokens FROM pages
    WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $3 AND page >= $4
   UNION ALL
-  SELECT p.page, p.first_seq, p.title, p.title_tokens, false
+  SELECT p.page, p.first_seq, p.title, p.title_tokens
     FROM (SELECT page FROM r UNION SELECT unnest($7::int[])) more
     CROSS JOIN LATERAL (
       SELECT page, first_seq, title, title_tokens FROM pages
@@ -42,7 +44,6 @@ WITH recent AS MATERIALIZED (
    WHERE more.page > $3 OR more.page < $4
 )
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
-       p.is_recent OR r.page IS NOT NULL AS is_listable,
        i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
        i.lines AS named_lines, i.line_tokens AS named_line_tokens,
        to_char(m.time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, m.seqs, m.roles, m.lines, m.line_tokens
@@ -101,33 +102,20 @@ SELECT n.*, t.*, s.through_seq, s.text AS summary, s.model
  WHERE c.tenant_id = $1 AND c.id = $2
 """
 
-# The titles of some pages, the model's where they are known at a revision, and their days.
-TITLES = """
-SELECT p.page, coalesce(nullif(i.title, ''), p.title) AS title,
-       to_char(coalesce(m.said_at, m.created_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day
-  FROM unnest($3::int[]) AS wanted (page)
-  CROSS JOIN LATERAL (
-    SELECT page, first_seq, title FROM pages
-     WHERE tenant_id = $1 AND conversation_id = $2 AND page = wanted.page LIMIT 1) p
-  CROSS JOIN LATERAL (
-    SELECT said_at, created_at FROM messages
-     WHERE tenant_id = $1 AND conversation_id = $2 AND seq = p.first_seq LIMIT 1) m
-  LEFT JOIN LATERAL (
-    SELECT title FROM page_index
-     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page AND revision <= $4 AND source = 'llm' LIMIT 1
-  ) i ON true
-"""
+
+NEVER = 2**31 - 1
 
 
 async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Material:
     """Return what is stored for the head of a plan."""
     at = (tx, conversation_id, plan)
     row = await _texts(*at)
-    pages = await _pages(*at) if plan.pages or plan.last_page else []
+    pages = await _pages(*at) if plan.zone or plan.last_page else []
+    recalled = [page["page"] for page in pages if page["count"]]
     return Material(
         pages=[_entry(page) for page in pages],
-        listable=frozenset(page["page"] for page in pages if page["is_listable"]),
         names={page["page"]: _names(page) for page in pages if page["is_named"]},
+        chapters=await chapters.around(tx, conversation_id, recalled, plan) if plan.last_page else (),
         notes=[StandingNote(*note) for note in _columns(row, "note_seqs", "note_texts", "note_tokens")],
         topics=counted(_columns(row, "topics", "counts", "topic_pages")),
         summary=_written(row),
@@ -137,9 +125,20 @@ async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Materia
 async def _pages(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Sequence[Record]:
     layout = plan.layout
     return await tx.fetch(
-        PAGES, conversation_id, plan.last_page, plan.oldest_listed, plan.recalled_since, layout.revision,
-        plan.pages, layout.condensed_from,
+        PAGES, conversation_id, plan.last_page, plan.oldest_read, plan.recalled_since, layout.revision,
+        list(plan.zone), layout.condensed_from,
     )  # fmt: skip
+
+
+RUN_MAX = 200
+"""Pages of a run that one read returns."""
+
+
+async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[PageEntry]:
+    """Return the first pages of a run, with the titles and lines they have now."""
+    last = min(last_page, first_page + RUN_MAX - 1)
+    pages = await tx.fetch(PAGES, conversation_id, last, first_page, NEVER, NEVER, [], NEVER)
+    return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
 
 
 async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:
@@ -172,11 +171,3 @@ def _written(row: Record) -> Written | None:
     if row["summary"] is None:
         return None
     return Written(row["summary"], row["through_seq"], EXTRACTIVE if row["model"] == EXTRACTIVE else "llm")
-
-
-async def titles(tx: ReadTx, conversation_id: str, pages: Sequence[int], revision: int) -> dict[int, Title]:
-    """Return the titles of pages, each with its day."""
-    if not pages:
-        return {}
-    rows = await tx.fetch(TITLES, conversation_id, pages, revision)
-    return {row["page"]: Title(row["title"], row["day"]) for row in rows}

@@ -213,22 +213,22 @@ RECALL = """
 WITH c AS (
   UPDATE conversations SET revision = revision + 1, version = version + 1
    WHERE tenant_id = $1 AND id = $2 AND EXISTS (
-     SELECT FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3)
+     SELECT FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page BETWEEN $3 AND $4)
   RETURNING revision, last_page
 )
 INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
-SELECT $1, $2, $3,
+SELECT $1, $2, p.page,
        1 + coalesce((SELECT max(count) FROM recalls
-                      WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3), 0),
+                      WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page), 0),
        c.last_page, c.revision
-  FROM c
+  FROM c JOIN pages p ON p.tenant_id = $1 AND p.conversation_id = $2 AND p.page BETWEEN $3 AND $4
 RETURNING count
 """
 
 
-async def count_recall(tx: Tx, conversation_id: str, page: int) -> bool:
-    """Return whether the page is there. The conversation must be locked, so that counts follow each other."""
-    return await tx.fetchrow(RECALL, conversation_id, page) is not None
+async def count_recall(tx: Tx, conversation_id: str, first_page: int, last_page: int) -> bool:
+    """Return whether any of the pages is there. The conversation must be locked, so that counts follow each other."""
+    return bool(await tx.fetch(RECALL, conversation_id, first_page, last_page))
 
 
 # Messages by conversation and seq.

@@ -363,5 +363,5 @@ def test_a_summary_that_is_there_is_seen(client: httpx.Client, query: str | None
         usage = window(client, "c", budget=budget, **asked)["usage"]
         sections = usage["sections"]
         assert budget * 9 // 10 - sections["tools"] - sections["system"] >= 1_500
-        assert sections["summary"] >= 150, budget
+        assert sections["contents"] >= 150, budget  # without a model the map is the summary
         assert sections["notes"] > 0

@@ -48,16 +48,17 @@ from app.core.placeholder import ArchiveCard
 from app.core.rows import NewMessage
 from app.core.window import epoch, paging
 from app.core.window.assemble import assemble, with_tail
-from app.core.window.contents import ContentsLine, PageEntry, PageNames, Title
+from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material, StandingNote
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
 from app.core.window.head import SummaryLine
-from app.core.window.head_summary import HeadReader, Tells, Written
+from app.core.window.head_summary import HeadReader, Written
 from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.summarising import due_through
 from app.core.window.topics import Topic, counted, merged
+from app.extractive.chapters import Shelf, ToldPage, close, words_told
 from tests.core.conversations import Message, Transcript
 
 RECALL_TOOLS = frozenset({"recall_page", "load_tool_history"})
@@ -78,16 +79,12 @@ def row_weight(row: Row) -> int:
     return sum(overhead + sum(map(count, found)) for found, overhead in weighed)
 
 
-def topics(titles: Sequence[str]) -> list[str]:
-    return [title[:12] for title in titles[:3]]
-
-
 def newest(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[int]:
     assert max_chars >= 0
     return list(range(len(lines)))[-max_items:]
 
 
-READER = HeadReader(count, newest, topics, str.splitlines, lambda _role, _line: Tells.WHOLE)
+READER = HeadReader(count, newest, str.splitlines)
 
 
 class BookReader:
@@ -99,7 +96,7 @@ class BookReader:
     def lines(self, placement: Placement) -> LinesOfMessage:
         said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
         line = " ".join(said.split())[:80]
-        return LinesOfMessage(line, line[:40])
+        return LinesOfMessage(line, line[:40], words=" ".join(words_told(said)))
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
         return ArchiveCard(
@@ -222,6 +219,7 @@ class Book:
     """The seq it reaches to, revision, lines."""
     notes: list[tuple[int, int, int, SummaryLine]] = field(default_factory=list)
     """Seq, revision, the revision that replaced it, the note."""
+    chapters: list[Chapter] = field(default_factory=list)
 
     @property
     def totals(self) -> Totals:
@@ -243,7 +241,25 @@ class Book:
         prepared = zip(preparation.messages, appended.messages, strict=True)
         added = [Row(one, message, self.revision, self.now) for one, message in prepared]
         self.rows += added
+        self._close_chapters()
         return added
+
+    def _close_chapters(self) -> None:
+        """What the append's transaction does, as app/services/conversations/chapters.py does it."""
+        through = max((chapter.last_page for chapter in self.chapters), default=0)
+        by_page = {page: list(rows) for page, rows in groupby(self.rows, key=lambda row: row.entry.page)}
+        pages = [
+            ToldPage(
+                page, rows[0].stored, rows[-1].stored,
+                [(row.message.role, row.message.line, row.message.words) for row in rows[:LINES_PER_PAGE]],
+            )
+            for page, rows in by_page.items()
+            if through < page < self.totals.last_page
+        ]  # fmt: skip
+        levels: dict[int, list[Chapter]] = {}
+        for chapter in self.chapters:
+            levels.setdefault(chapter.level, []).append(chapter)
+        self.chapters += close(pages, Shelf(levels), count)
 
     def _archive_id(self) -> UUID:
         """Return an id that is the same however the messages are batched."""
@@ -332,18 +348,21 @@ class Book:
     def epoch(self, wanted: Profile) -> Epoch:
         entries = self.entries(ledger_reach(wanted.shares))
         plan = epoch.plan(entries, self.totals, self.language, wanted)
-        draft = epoch.draft(plan, self.material(plan), READER)
-        return epoch.freeze(draft, self.titles(draft.wanted, plan.layout), READER)
+        return epoch.freeze(plan, self.material(plan), READER)
 
     def material(self, plan: EpochPlan) -> Material:
         """What is known at the layout's revision, as app/store/heads.py reads it."""
         layout, recalled = plan.layout, self._recalled(plan.layout)
-        listable = set(range(plan.oldest_listed, plan.last_page + 1))
+        listable = set(range(plan.oldest_read, plan.last_page + 1))
         listable |= {page for page, (_, at) in recalled.items() if page <= plan.last_page and at >= plan.recalled_since}
         stored = {page: list(rows) for page, rows in groupby(self._kept(), key=lambda row: row.entry.page)}
         return Material(
-            pages=[self._page_entry(stored[page], plan) for page in sorted({*listable, *plan.pages} & stored.keys())],
-            listable=frozenset(listable),
+            pages=[self._page_entry(stored[page], plan) for page in sorted({*listable, *plan.zone} & stored.keys())],
+            chapters=[
+                chapter
+                for chapter in self.chapters
+                if chapter.last_page <= plan.last_page and chapter.at_page <= layout.trigger_page
+            ],
             names={page: names for page, (since, names) in self.names.items() if since <= layout.revision},
             notes=[
                 StandingNote(seq, line.text, line.tokens)
@@ -357,16 +376,6 @@ class Book:
             ),
             summary=self._summary(layout),
         )
-
-    def titles(self, pages: Sequence[int], layout: Layout) -> dict[int, Title]:
-        titles = {row.entry.page: row.title for row in reversed(list(self._kept()))}
-        titles |= {page: names.title for page, (since, names) in self.names.items() if since <= layout.revision}
-        days_ = self._first_days()
-        return {page: Title(titles[page], days_[page]) for page in pages if page in days_}
-
-    def _first_days(self) -> dict[int, str]:
-        """The days of all pages."""
-        return {row.entry.page: row.day for row in reversed(list(self._kept()))}
 
     def _summary(self, layout: Layout) -> Written | None:
         """The earliest version known then that covers all that left the window, else the newest."""

@@ -1,55 +1,116 @@
-"""Which archived pages are listed, and how they read."""
+"""The map of what left the view: every page is under one line, and the cap decides where the tree is cut."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.core.days import dated
 from app.core.model import Policy
 from app.core.window.contents import (
-    CHAPTER_LINES_MAX,
-    CHAPTER_SAMPLE,
+    Chapter,
     ContentsLine,
     ContentsPage,
     PageEntry,
-    Title,
     compose,
     is_listed,
     oldest_listable,
-    runs,
-    sample,
-    select,
 )
+from app.extractive.chapters import PAGES_MAX, PAGES_MIN, VOLUME, Shelf, ToldPage, close
 
 POLICY = Policy(unlist_after_turns=40, unlist_unchanged_turns=80)
+SUBJECTS = ("harbour", "violin", "tomato", "glacier", "passport", "lantern", "beehive", "kettle")
 
 
 def count(text: str) -> int:
     return len(text) // 4 + 1
 
 
-def topics(titles: Sequence[str]) -> list[str]:
-    return list(titles[:2])
-
-
-def entry(page: int, *, recalls: int = 0, recalled_at: int = 0, lines: int = 0) -> PageEntry:
+def entry(page: int, *, recalls: int = 0, recalled_at: int = 0, lines: int = 0, day: str = "") -> PageEntry:
     title = f"About {page}"
     written = tuple(ContentsLine(page * 10 + i, "user", f"line {i}", 4) for i in range(lines))
-    return PageEntry(page, title, count(title), written, recalls, recalled_at)
+    return PageEntry(page, title, count(title), written, recalls, recalled_at, day=day)
 
 
-def contents_of(entries: Sequence[PageEntry], last_page: int, cap: int, policy: Policy = POLICY) -> ContentsPage:
-    titles = {page: Title(f"About {page}") for page in range(1, last_page + 1)}
-    return compose(select(entries, cap, policy), last_page, titles, policy, "en", topics, count)
+def told(pages: int, gap_hours: int = 0, every: int = 6) -> list[ToldPage]:
+    """Pages whose subject changes every so many, with a silence before each change."""
+    now, found = datetime(2030, 1, 1, tzinfo=UTC), []
+    for page in range(1, pages + 1):
+        now += timedelta(hours=gap_hours if page % every == 1 else 0, minutes=1)
+        subject = SUBJECTS[(page - 1) // every % len(SUBJECTS)]
+        line = f"My {subject} number {page} needs a {subject} box"
+        found.append(ToldPage(page, now, now, [("user", line, f"{subject} number {page} {subject} box")]))
+    return found
+
+
+def tree(pages: int, gap_hours: int = 9, every: int = 6) -> list[Chapter]:
+    return close(told(pages, gap_hours, every), Shelf({}), count)
+
+
+def contents_of(
+    entries: Sequence[PageEntry], chapters: Sequence[Chapter], last_page: int, cap: int, policy: Policy = POLICY
+) -> ContentsPage:
+    is_open = frozenset(page.page for page in entries)
+    return compose(entries, is_open, chapters, last_page, cap, policy, "en", count)
 
 
 def text_of(page: ContentsPage, above: str = "") -> str:
     return "\n".join(dated(page.blocks, above, "en")[0])
+
+
+def covered(page: ContentsPage) -> list[int]:
+    """The pages under lines, each as often as it is under one."""
+    in_runs = [number for run in page.chapters for number in range(run.first_page, run.last_page + 1)]
+    return sorted([*page.listed, *in_runs])
+
+
+# --- Chapters -----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 200), st.integers(0, 12), st.integers(1, 20), st.integers(1, 30))
+def test_chapters_are_contiguous_bounded_and_the_same_in_any_batches(
+    pages: int, gap_hours: int, every: int, batch: int
+) -> None:
+    source = told(pages, gap_hours, every)
+    at_once = close(source, Shelf({}), count)
+    levels: dict[int, list[Chapter]] = {}
+    found: list[Chapter] = []
+    for end in range(batch, pages + batch, batch):
+        through = max((chapter.last_page for chapter in found), default=0)
+        found += close(source[through : min(end, pages)], Shelf(levels), count)
+        levels = {n: [chapter for chapter in found if chapter.level == n] for n in range(1, 5)}
+    assert found == at_once
+    chapters = [chapter for chapter in at_once if chapter.level == 1]
+    assert [c.first_page for c in chapters] == [1, *(c.last_page + 1 for c in chapters)][: len(chapters)]
+    assert all(PAGES_MIN <= c.last_page - c.first_page + 1 <= PAGES_MAX for c in chapters)
+    assert len([c for c in at_once if c.level == 2]) == len(chapters) // VOLUME
+
+
+def test_a_chapter_ends_at_a_long_silence_or_where_the_subject_changes() -> None:
+    for gap_hours in (0, 9):
+        chapters = [chapter for chapter in tree(60, gap_hours) if chapter.level == 1]
+        assert [(c.first_page, c.last_page) for c in chapters[:3]] == [(1, 6), (7, 12), (13, 18)]
+
+
+def test_a_line_names_what_tells_a_chapter_apart_and_who_said_its_sentence() -> None:
+    second = [chapter for chapter in tree(60) if chapter.level == 1][1]
+    assert second.terms[0] == "violin"
+    assert "harbour" not in second.line
+    assert second.sentence.startswith("user: My violin number ")
+
+
+def test_a_volume_has_terms_of_each_of_its_chapters() -> None:
+    volume = next(chapter for chapter in tree(120) if chapter.level == 2)
+    assert (volume.first_page, volume.last_page) == (1, 48)
+    assert set(SUBJECTS) <= set(volume.terms)
+
+
+# --- Which pages are open -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -62,9 +123,7 @@ def text_of(page: ContentsPage, above: str = "") -> str:
         (3, 100, 111, True),  # recalled again: listed again
     ],
 )
-def test_pages_are_unlisted_after_m_turns_or_p_after_a_recall(
-    recalls: int, recalled_at: int, now: int, listed: bool
-) -> None:
+def test_pages_close_after_m_turns_or_p_after_a_recall(recalls: int, recalled_at: int, now: int, listed: bool) -> None:
     assert is_listed(10, recalls, recalled_at, now, POLICY) is listed
 
 
@@ -74,99 +133,94 @@ def test_no_page_older_than_the_oldest_listable_is_listed_without_a_recall(page:
         assert not is_listed(page, 0, 0, now, POLICY)
 
 
-def test_over_the_cap_the_least_recently_used_go_first() -> None:
+# --- The cut ------------------------------------------------------------------------------------------
+
+
+def test_over_the_cap_the_least_recently_used_close_first() -> None:
     entries = [entry(1, recalls=1, recalled_at=9), entry(2), entry(3), entry(4)]
-    policy = Policy(chapter_lines=False)
-    assert entries[1].brief_tokens == 16
-    assert select(entries, 16 * 2, policy).listed == {1, 4}
-    assert select(entries, 16 * 3, policy).listed == {1, 4, 3}
-    assert select(entries, 16 * 4, policy).listed == {1, 2, 3, 4}
+    listed = [contents_of(entries, (), 4, cap).listed for cap in (40, 60, 100)]
+    assert listed == [(1,), (1, 4), (1, 2, 3, 4)]
 
 
 def test_recent_pages_have_all_their_lines_and_older_ones_their_title() -> None:
-    entries = [entry(page, lines=3) for page in range(1, 6)]
-    assert entries[0].full_tokens == 16 + 3 * 8
-    chosen = select(entries, 115, Policy(chapter_lines=False))
-    assert chosen.full == {5, 4}  # 80 tokens: seven tenths are 80.5
-    assert chosen.brief == {3, 2}
-
-
-def test_unlisted_pages_of_one_run_share_a_line() -> None:
-    page = contents_of([entry(5), entry(9)], last_page=10, cap=400)
-    assert page.listed == (5, 9)
-    assert page.unlisted == 8
-    assert text_of(page).splitlines() == [
-        "[Pages 1–4] topics: About 1, About 2",
-        "[Page 5] About 5",
-        "[Pages 6–8] topics: About 6, About 7",
-        "[Page 9] About 9",
-        "[Page 10] topics: About 10",
+    text = text_of(contents_of([entry(page, lines=3) for page in range(1, 6)], (), 5, 140))
+    assert [line for line in text.splitlines() if line.startswith("[")] == [
+        f"[Page {p}] About {p}" for p in range(1, 6)
     ]
+    assert text.endswith("[Page 5] About 5\n  user: line 0\n  user: line 1\n  user: line 2")
+    assert "[Page 1] About 1\n[Page 2]" in text
 
 
-def test_the_day_is_said_where_it_changes_and_of_a_run_where_it_ends() -> None:
-    days = {page: f"2030-01-{page:02}" for page in range(1, 11)}
-    entries = [replace(entry(page), day=days[page]) for page in (5, 9)]
-    titles = {page: Title(f"About {page}", days[page]) for page in days}
-    listed = select(entries, 400, POLICY)
-    page = compose(listed, 9, titles, POLICY, "en", topics, count)
-    assert text_of(page, above="2030-01-01").splitlines() == [
-        "[Pages 1–4, to 2030-01-04] topics: About 1, About 2",
-        "[Date: 2030-01-05]",
-        "[Page 5] About 5",
-        "[Date: 2030-01-06]",
-        "[Pages 6–8, to 2030-01-08] topics: About 6, About 7",
-        "[Date: 2030-01-09]",
-        "[Page 9] About 9",
+def test_newest_chapters_are_open_and_the_oldest_are_volumes() -> None:
+    chapters = tree(400)
+    page = contents_of([entry(p) for p in range(360, 391)], chapters, 390, 1200)
+    sizes = [run.last_page - run.first_page + 1 for run in page.chapters]
+    assert sizes == sorted(sizes, reverse=True), "coarser the older"
+    assert sizes[0] >= 48
+    assert page.listed[-1] == 390
+
+
+def test_a_recall_opens_the_branch_above_a_page() -> None:
+    chapters, cap = tree(400), 900
+    before = contents_of([entry(390)], chapters, 390, cap)
+    after = contents_of([entry(20, recalls=1, recalled_at=399), entry(390)], chapters, 390, cap)
+    assert 20 not in before.listed
+    assert 20 in after.listed
+    assert "[Page 20] About 20 (recalled 1×)" in text_of(after)
+    around = [run for run in after.chapters if run.last_page <= 30]
+    assert len(around) > len([run for run in before.chapters if run.last_page <= 30])
+
+
+def test_a_chapter_says_its_days_and_a_page_its_own() -> None:
+    days = [
+        replace(chapter, first_day="2030-01-01", last_day="2030-01-04") for chapter in tree(25) if chapter.level == 1
     ]
-    assert count(text_of(page)) <= page.tokens <= 400
+    lines = text_of(contents_of([entry(7, day="2030-01-05")], days[:1], 7, 400)).splitlines()
+    assert lines[0].startswith("[Pages 1–6, 2030-01-01 to 2030-01-04] ")
+    assert lines[-2:] == ["[Date: 2030-01-05]", "[Page 7] About 7"]
 
 
-def test_the_roll_up_can_be_switched_off() -> None:
-    page = contents_of([entry(5)], last_page=10, cap=400, policy=Policy(chapter_lines=False))
-    assert text_of(page) == "[Page 5] About 5"
-    assert page.chapters == ()
-    assert page.unlisted == 9
-
-
-def test_a_recall_is_counted_on_the_page() -> None:
-    assert "[Page 5] About 5 (recalled 2×)" in text_of(contents_of([entry(5, recalls=2, recalled_at=8)], 5, 400))
+def test_the_lines_of_runs_can_be_switched_off() -> None:
+    page = contents_of([entry(5)], tree(60), last_page=10, cap=400, policy=Policy(chapter_lines=False))
+    assert (text_of(page), page.chapters, page.unlisted) == ("[Page 5] About 5", (), 9)
 
 
 def test_the_page_reads_in_chinese_too() -> None:
-    listed = select([entry(2, recalls=1)], 99, POLICY)
-    page = compose(listed, 4, {3: Title("部署")}, POLICY, "zh", topics, count)
-    assert text_of(page) == "[第1页]\n[第2页] About 2(已召回1次)\n[第3–4页] 话题:部署"
-
-
-def test_old_runs_are_joined_when_there_are_many() -> None:
-    listed = range(10, 101, 10)
-    found = runs(listed, 105)
-    assert len(found) == CHAPTER_LINES_MAX
-    assert found[0] == (1, 59)
-    assert found[-1] == (101, 105)
-
-
-def test_a_long_run_is_sampled_evenly_with_its_ends() -> None:
-    assert sample((3, 6)) == [3, 4, 5, 6]
-    found = sample((1, 1000))
-    assert (found[0], found[-1], len(found)) == (1, 1000, CHAPTER_SAMPLE)
+    entries = [entry(2, recalls=1), replace(entry(3), title="部署")]
+    page = compose(entries, frozenset({2}), (), 4, 400, POLICY, "zh", count)
+    assert text_of(page) == "[第1页]\n[第2页] About 2(已召回1次)\n[第3–4页] 部署"
 
 
 def test_nothing_is_archived_and_nothing_is_shown() -> None:
-    assert contents_of([], last_page=0, cap=400) == ContentsPage()
+    assert contents_of([], (), last_page=0, cap=400) == ContentsPage()
 
 
 entries_of = st.builds(
-    entry, st.integers(1, 60), recalls=st.integers(0, 3), recalled_at=st.integers(0, 60), lines=st.integers(0, 9)
+    entry, st.integers(1, 200), recalls=st.integers(0, 3), recalled_at=st.integers(0, 220), lines=st.integers(0, 9),
+    day=st.sampled_from(("", "2030-01-01")),
+)  # fmt: skip
+TREES = {(gap, every): tree(220, gap, every) for gap in (0, 9) for every in (3, 6, 17)}
+
+
+@given(
+    st.lists(entries_of, max_size=40, unique_by=lambda e: e.page),
+    st.integers(1, 200),
+    st.integers(16, 3000),
+    st.sampled_from(sorted(TREES)),
 )
-
-
-@given(st.lists(entries_of, max_size=30, unique_by=lambda e: e.page), st.integers(0, 900), st.booleans())
-def test_the_contents_page_keeps_to_its_cap_and_weighs_what_it_says(
-    entries: list[PageEntry], cap: int, chapter_lines: bool
+@example([], 159, 16, (9, 6))
+@example([entry(1, recalls=1, recalled_at=200, lines=9)], 200, 40, (9, 6))
+def test_every_page_is_under_one_line_and_the_cap_holds(
+    entries: list[PageEntry], last_page: int, cap: int, of: tuple[int, int]
 ) -> None:
-    page = contents_of(entries, last_page=60, cap=cap, policy=Policy(chapter_lines=chapter_lines))
-    assert page.tokens <= cap
-    assert count(text_of(page)) <= page.tokens + 1
-    assert len(page.listed) + page.unlisted == 60
+    page = contents_of(entries, TREES[of], last_page, cap)
+    assert covered(page) == list(range(1, last_page + 1))
+    assert count(text_of(page)) <= page.tokens <= cap
+    assert len(page.listed) + page.unlisted == last_page
+    assert contents_of(entries, TREES[of], last_page, cap) == page
+
+
+@given(st.lists(entries_of, max_size=20, unique_by=lambda e: e.page), st.integers(20, 200), st.integers(40, 2000))
+def test_what_was_closed_later_does_not_change_a_map(entries: list[PageEntry], last_page: int, cap: int) -> None:
+    known = [chapter for chapter in TREES[9, 6] if chapter.last_page <= last_page]
+    assert contents_of(entries, TREES[9, 6], last_page, cap) == contents_of(entries, known, last_page, cap)

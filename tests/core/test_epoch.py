@@ -17,7 +17,9 @@ policies = st.builds(Policy, unlist_after_turns=st.sampled_from((1, 3, 40)), con
 
 @settings(max_examples=25)
 @given(transcripts(), policies, st.sampled_from((400, 800, 1500, 3000)))
-def test_a_head_fits_its_room_and_asks_for_each_title_once(transcript: Transcript, policy: Policy, budget: int) -> None:
+def test_a_head_fits_its_room_and_lists_pages_that_were_read(
+    transcript: Transcript, policy: Policy, budget: int
+) -> None:
     book = Book(policy)
     for batch in transcript.batches:
         book.append(batch)
@@ -26,16 +28,11 @@ def test_a_head_fits_its_room_and_asks_for_each_title_once(transcript: Transcrip
     target = book.profile(budget)
     plan = epoch.plan(book.entries(ledger_reach(target.shares)), book.totals, book.language, target)
     material = book.material(plan)
-    draft = epoch.draft(plan, material, READER)
-    read = {page.page for page in material.pages}
-    assert read.isdisjoint(draft.wanted)
-    assert len(draft.wanted) == len(set(draft.wanted))
-    assert all(1 <= page <= plan.last_page for page in draft.wanted)
-    frozen = epoch.freeze(draft, book.titles(draft.wanted, plan.layout), READER)
+    frozen = epoch.freeze(plan, material, READER)
     assert frozen.layout == plan.layout
     in_zone = len(frozen.head.days) * days.MESSAGE_TOKENS if plan.last_page else 0
     assert frozen.head.tokens + in_zone <= max(0, plan.room)
-    assert set(frozen.head.listed) <= material.listable
+    assert set(frozen.head.listed) <= {page.page for page in material.pages}
 
 
 def test_nothing_is_read_for_a_history_that_is_whole() -> None:
@@ -43,5 +40,5 @@ def test_nothing_is_read_for_a_history_that_is_whole() -> None:
     book.append([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello there"}])
     target = book.profile(8_000)
     plan = epoch.plan(book.entries(ledger_reach(target.shares)), book.totals, book.language, target)
-    assert (plan.last_page, plan.pages) == (0, [])
-    assert epoch.freeze(epoch.draft(plan, book.material(plan), READER), {}, READER).head.text == ""
+    assert (plan.last_page, list(plan.zone)) == (0, [])
+    assert epoch.freeze(plan, book.material(plan), READER).head.text == ""

@@ -14,11 +14,11 @@ from app.core.model import Language, Policy
 from app.core.neutral import neutral
 from app.core.placeholder import ArchiveCard, placeholder
 from app.core.quote import Said, archive_text, memories_text, page_text, passage_line, passage_text
-from app.core.window.contents import ContentsLine, ContentsPage, PageEntry, Title, compose, select
+from app.core.window.contents import Chapter, ContentsLine, ContentsPage, PageEntry, compose
 from app.core.window.excerpts import Excerpt, framed
 from app.core.window.head import FRAMES, SummaryLine, frame_tokens
 from app.core.window.head import compose as compose_head
-from tests.core.book import count, topics
+from tests.core.book import count
 
 SINCE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 UUID = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -116,9 +116,8 @@ def test_the_lines_of_a_head_are_those_it_was_made_of(note: str, line: str, titl
         )
     ]
     cap = 10_000
-    contents = compose(
-        select(entries, cap, Policy()), 3, {2: Title(title), 3: Title(title)}, Policy(), language, list, count
-    )  # fmt: skip
+    chapter = Chapter(1, 2, 3, 9, (title,), title, count(title), line, count(line))
+    contents = compose(entries, frozenset({1}), [chapter], 3, cap, Policy(), language, count)
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,
         frame_tokens(language, count), topics=SummaryLine(title, 1),
@@ -126,7 +125,8 @@ def test_the_lines_of_a_head_are_those_it_was_made_of(note: str, line: str, titl
     words = FRAMES[language]
     fixed = sum(len(words[name].splitlines()) for name in ("open", "notes", "summary", "contents", "close"))
     lines = quoted.text.splitlines()
-    assert len(lines) == fixed + 1 + 1 + 1 + 4  # a note, a line of the summary, the topics; title, two lines, a chapter
+    said = 3 + 4 + bool(line)  # note, summary, topics; title, two lines, a chapter with its sentence
+    assert len(lines) == fixed + said
     assert [at for at in lines if at.startswith("## ") and at != title] == [
         words[name].splitlines()[0] for name in ("notes", "summary", "contents")
     ]
@@ -181,15 +181,8 @@ def test_a_quoted_passage_has_no_frame(text: str, elsewhere: str, language: Lang
 def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, language: Language) -> None:
     entry = PageEntry(1, title, count(title), (ContentsLine(1, "user", line, count(line)),))
     cap = 10_000
-    contents = compose(
-        select([entry], cap, Policy()),
-        3,
-        {2: Title(title), 3: Title(title)},
-        Policy(),
-        language,
-        topics,
-        count,
-    )
+    chapter = Chapter(1, 2, 3, 9, (title,), title, count(title), line, count(line))
+    contents = compose([entry], frozenset({1}), [chapter], 3, cap, Policy(), language, count)
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,
         frame_tokens(language, count),

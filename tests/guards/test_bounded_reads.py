@@ -14,7 +14,7 @@ import pytest
 from app.doctor import walk
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.store import heads
+from app.store import chapters, heads
 from app.store.messages import PAGE_MESSAGES
 from app.store.page_index import MENTIONS, NAMES, UNINDEXED
 from app.store.windows import ENTRIES, LINES, NEWER, WINDOW
@@ -60,7 +60,9 @@ STATEMENTS = {
         f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 10}, {LATE_PAGE - 80}, {MESSAGES}, '{{1,{LATE_PAGE - 90}}}', {LATE}",
     ),
     "texts for a head": (heads.TEXTS, f"{HERE}, {LATE}, {MESSAGES}, {LATE_PAGE}"),
-    "titles for a head": (heads.TITLES, f"{HERE}, '{{1,{LATE_PAGE - 90}}}', {MESSAGES}"),
+    "chapters for a head": (chapters.AROUND, f"{HERE}, {LATE_PAGE}, {LATE_PAGE}, '{{1,{LATE_PAGE - 90}}}'"),
+    "chapters before one": (chapters.SHELF, f"{HERE}, {LATE_PAGE}"),
+    "pages of a chapter": (chapters.TOLD, f"{HERE}, {LATE_PAGE - 19}, {LATE_PAGE - 1}"),
     "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),
     "walk": (walk.MESSAGES, f"{TENANT}, 'long', {MESSAGES // 2}, 'erased', 100"),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),

@@ -15,6 +15,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import Tx
 from app.store import (
     appending,
+    chapters,
     conversation_list,
     conversations,
     erasing,
@@ -48,7 +49,9 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000)),
     "pages for a head": (heads.PAGES, (ANN, "c", 9990, 9980, 9985, 10**6, [1, 500, 3000, *range(9986, 9996)], 19_980)),
     "texts for a head": (heads.TEXTS, (ANN, "c", 19_980, 10**6, 9990)),
-    "titles for a head": (heads.TITLES, (ANN, "c", list(range(800, 9600, 800)), 10**6)),
+    "chapters for a head": (chapters.AROUND, (ANN, "c", 9990, 9990, [1, 500, 3000])),
+    "chapters before one": (chapters.SHELF, (ANN, "c", 9990)),
+    "pages of a chapter": (chapters.TOLD, (ANN, "c", 9960, 9979)),
     "lines": (windows.LINES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 19_980, 30)),
     "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 10**6)),
     "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
@@ -67,7 +70,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "newest digests": (messages.NEWEST_DIGESTS, (ANN, "c", 500, 1000)),
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
-    "recall": (messages.RECALL, (ANN, "c", 5000)),
+    "recall": (messages.RECALL, (ANN, "c", 5000, 5000)),
     "turns": (growth.TURNS, (ANN, "c", 60)),
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversation_list.LIST, (ANN, None, None, None, None, 51, [], "{}")),

@@ -108,3 +108,8 @@ def test_a_short_result_says_its_error_or_its_values() -> None:
 def test_a_quotation_mark_without_its_partner_is_left_out() -> None:
     assert message_line("user", '"视频聊天听起来不错。') == "视频聊天听起来不错。"
     assert message_line("user", 'Rename the "total" column.') == 'Rename the "total" column.'
+
+
+def test_a_line_of_two_sentences_keeps_their_order() -> None:
+    said = "The pump P-12 in Bergen leaks. Can you help me with this?"
+    assert message_line("user", said) == said

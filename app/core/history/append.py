@@ -155,6 +155,7 @@ def _row(
         short_before=before[1],
         line=one.lines.line,
         line_tokens=counts[one.lines.line],
+        words=one.lines.words,
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,

@@ -105,6 +105,8 @@ class LinesOfMessage:
     line: str
     title: str | None = None
     notes: tuple[str, ...] = ()
+    words: str = ""
+    """The words of the message that can name a subject, between blanks."""
 
     @property
     def texts(self) -> list[str]:
@@ -227,7 +229,9 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
     read = reader.lines(placement)
-    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), tuple(map(neutral, read.notes)))
+    is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
+    words = "" if is_elsewhere else neutral(read.words)
+    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), tuple(map(neutral, read.notes)), words)
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
         lines = LinesOfMessage(said, said if read.title is not None else None)

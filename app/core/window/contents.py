@@ -1,43 +1,54 @@
-"""The contents page: which archived pages it lists, and how it reads.
+"""The contents page: a map of what left the view, as a tree of volumes, chapters and pages.
 
-A page is listed from the epoch that archives it, and unlisted
+Chapters are runs of closed pages; eight of them form a volume, eight volumes a larger one. Every page out of view is
+under exactly one line, at any cap that holds a line at all: its own, its chapter's, a volume's, or that of a run of
+pages that have no chapter yet. The cap decides where the tree is cut, in this order:
 
-* when it has never been recalled and ``m`` turns have passed since it ended,
-* when it was recalled, and its recall count has not changed for ``p`` turns,
-* when the token cap is reached: the least recently used go first, "used" being its last recall or else its end.
+1. Volumes open into their chapters, the newest first, while all lines fit MAP_SHARE of the cap. Where even the largest
+   volumes do not fit, the oldest of them share a line.
+2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: those that
+   rules m and p leave open; with all their messages' lines up to FULL_SHARE, then by title. A page closes again when it
+   has never been recalled and ``m`` turns have passed since it ended, or when it was recalled and its count has not
+   changed for ``p`` turns.
+3. More volumes open, then chapters get their most telling sentence.
 
-Adjacent unlisted pages roll up into a chapter line, so the model still knows that they exist. A recall lists a page
-again in the next epoch, because its count has changed.
-
-``core/window/head.py`` puts date lines between its blocks; their tokens are part of the page's.
+A page with a line of its own opens the volumes above it, so a recall opens a branch in the next epoch. Lines are frozen
+when their chapter closes. ``core/window/head.py`` puts date lines between blocks; their tokens are part of the page's.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from app.core import wording
-from app.core.days import DAY_TOKENS, tokens_of
+from app.core.days import dated, tokens_of
 from app.core.model import Language, Policy
 from app.core.neutral import flat
 
 Count = Callable[[str], int]
 """Tokens of a text."""
-Topics = Callable[[Sequence[str]], list[str]]
-"""Returns the subject of several page titles in a few terms."""
 
-CHAPTER_LINES_MAX = 6
-"""Runs that get a line of their own; older ones beyond it share one."""
-CHAPTER_SAMPLE = 12
-"""Titles read for one chapter line, evenly spread over its run."""
-FULL_SHARE = 0.7
-"""Share of the cap for pages with all their lines; the rest is for titles of older ones."""
+MAP_SHARE = 0.6
+"""Part of the cap that chapters may take before pages get lines of their own."""
+FULL_SHARE = 0.8
+"""Part of it that these and pages with all their lines may take, before older pages get a line by title."""
 LINE_OVERHEAD = 4
 """Tokens that a line's indent, role and line end add to its text."""
 PAGE_OVERHEAD = 14
 """Tokens that "[Page 1234] ... (recalled 12x)" adds to a title."""
+RUN_OVERHEAD = 16
+"""Tokens of "[Pages 1234–1239] " and the line end."""
+RUN_DAY_TOKENS = 8
+"""Tokens that each day of a run adds to it."""
+RUN_TOKENS = 44
+"""Tokens of titles in the line of a run of pages."""
+JOINED_TERMS = 16
+"""Terms in a line that several volumes share."""
+OPEN_PAGES = 36
+"""Pages that can be in no chapter yet, and some more: their titles stand for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,35 +92,47 @@ class PageEntry:
         return self.title_tokens + PAGE_OVERHEAD
 
     @property
-    def full_tokens(self) -> int:
-        return self.brief_tokens + sum(line.tokens + LINE_OVERHEAD for line in self.lines)
+    def lines_tokens(self) -> int:
+        return sum(line.tokens + LINE_OVERHEAD for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
+    """A closed chapter, or a volume of them (level 2 and more)."""
+
+    level: int
+    first_page: int
+    last_page: int
+    at_page: int
+    """The page that was opened when it closed: an epoch made on an earlier page does not know it."""
+    terms: tuple[str, ...] = ()
+    """What tells it from the others, the best first."""
+    line: str = ""
+    line_tokens: int = 0
+    sentence: str = ""
+    """Its most telling line; a volume has none."""
+    sentence_tokens: int = 0
+    first_day: str = ""
+    last_day: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """Pages that share a line, and the text of that line."""
+
     first_page: int
     last_page: int
     line: str
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
-    """A page that stands for an unlisted run."""
-
-    text: str
-    day: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ContentsPage:
     blocks: tuple[tuple[str, str], ...] = ()
-    """Pages and chapters, each with the day it begins on, in order."""
+    """Lines of the map, each with the day it begins on where a date line says it, in order."""
     tokens: int = 0
     """What the blocks weigh, and their date lines."""
     listed: tuple[int, ...] = ()
-    brief: frozenset[int] = frozenset()
-    """Listed pages that are shown by their title alone."""
-    chapters: tuple[Chapter, ...] = ()
+    chapters: tuple[ListedRun, ...] = ()
     unlisted: int = 0
 
 
@@ -126,7 +149,7 @@ def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
 
 
 def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: int, policy: Policy) -> bool:
-    """Return whether rules m and p (see the module's docstring) list a page."""
+    """Return whether rules m and p (see the module's docstring) leave a page open."""
     if recall_count == 0:
         return now_page - page <= policy.unlist_after_turns
     return now_page - last_recalled_page <= policy.unlist_unchanged_turns
@@ -137,132 +160,270 @@ def oldest_listable(now_page: int, policy: Policy) -> int:
     return max(1, now_page - policy.unlist_after_turns)
 
 
-@dataclass(frozen=True, slots=True)
-class ContentsSelection:
-    """The contents page as planned."""
+# --- The cut through the tree ------------------------------------------------------------------------
 
-    entries: Sequence[PageEntry] = ()
-    """The pages that the rules list."""
-    cap: int = 0
-    """The tokens that the contents page may have."""
-    full: frozenset[int] = frozenset()
-    """The pages shown with all their lines."""
-    brief: frozenset[int] = frozenset()
-    """Those shown by title only."""
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Pages that share a line."""
+
+    first: int
+    last: int
+    of: Chapter | None = None
+    """The chapter or volume that they are a part of."""
+    is_bare: bool = False
 
     @property
-    def listed(self) -> frozenset[int]:
-        return self.full | self.brief
+    def is_whole(self) -> bool:
+        return self.of is not None and (self.of.first_page, self.of.last_page) == (self.first, self.last)
 
 
-def chapters_room(cap: int, policy: Policy) -> int:
-    """Return the part of the contents page's tokens that is kept for chapter lines."""
-    return min(cap // 3, 160) if policy.chapter_lines else 0
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """What is open: volumes that end on ``opened_from`` or later; the pages before ``joined_until`` share one line."""
+
+    joined_until: int
+    opened_from: int
+    is_bare: bool = False
+    """That one line names the pages alone."""
 
 
-def select(entries: Sequence[PageEntry], cap: int, policy: Policy) -> ContentsSelection:
-    """Select what fits the contents page under a cap in tokens.
+@dataclass(frozen=True)
+class _Map:
+    """The tree and what its lines say."""
 
-    The most recently used pages come first; once a page does not fit, neither it nor any page used earlier is shown.
-    """
-    room = cap - chapters_room(cap, policy)
-    full: set[int] = set()
-    brief: set[int] = set()
-    used = 0
-    days = {""}
-    for entry in sorted(entries, key=lambda e: (-e.last_used, -e.page)):
-        for_day = 0 if entry.day in days else DAY_TOKENS
-        if not brief and used + for_day + entry.full_tokens <= room * FULL_SHARE:
-            full.add(entry.page)
-            used += for_day + entry.full_tokens
-        elif used + for_day + entry.brief_tokens <= room:
-            brief.add(entry.page)
-            used += for_day + entry.brief_tokens
-        else:
-            break
-        days.add(entry.day)
-    return ContentsSelection(entries, cap, frozenset(full), frozenset(brief))
+    chapters: Sequence[Chapter]
+    titles: Mapping[int, PageEntry]
+    last_page: int
+    policy: Policy
+    count: Count
+    by_first: dict[int, list[Chapter]] = field(init=False, default_factory=dict)
+    starts: list[int] = field(init=False, default_factory=list)
+    weights: dict[tuple[int, int, bool, int], int] = field(init=False, default_factory=dict)
+    """Tokens of runs, as far as they were asked for: many cuts have the same."""
+
+    def __post_init__(self) -> None:
+        for chapter in sorted(self.chapters, key=lambda c: -c.level):
+            if chapter.last_page <= self.last_page:
+                self.by_first.setdefault(chapter.first_page, []).append(chapter)
+        self.starts.extend(sorted(self.by_first))
+
+    def runs(self, cut: _Cut, listed: Sequence[int]) -> list[_Run]:
+        """Return the runs that cover all pages but those listed, which are in order."""
+        if not self.policy.chapter_lines:
+            return []
+        found: list[_Run] = []
+        inside = [page for page in listed if page >= cut.joined_until]
+        at, within = 1, None
+        if cut.joined_until > 1:
+            stops = [0, *(page for page in listed if page < cut.joined_until), cut.joined_until]
+            found = [_Run(a + 1, b - 1, None, cut.is_bare) for a, b in pairwise(stops) if b - a > 1]
+            at = cut.joined_until
+        while at <= self.last_page:
+            next_listed = bisect_left(inside, at)
+            stop = inside[next_listed] if next_listed < len(inside) else self.last_page + 1
+            within = next((c for c in reversed(self.by_first.get(at, ())) if c.last_page >= at), within)
+            if stop == at:
+                at += 1
+                continue
+            whole = next(
+                (
+                    c
+                    for c in self.by_first.get(at, ())
+                    if c.last_page < stop and (c.level == 1 or c.last_page < cut.opened_from)
+                ),
+                None,
+            )
+            if whole is None:
+                next_start = bisect_right(self.starts, at)
+                end = min(stop, self.starts[next_start] if next_start < len(self.starts) else stop) - 1
+                of = within if within is not None and within.last_page >= end else None
+                found.append(_Run(at, end, of))
+            else:
+                found.append(_Run(whole.first_page, whole.last_page, whole))
+            at = found[-1].last + 1
+        return found
+
+    def cuts(self) -> list[_Cut]:
+        """Return the possible cuts, the coarsest first."""
+        none = self.last_page + 1
+        whole = self.runs(_Cut(1, none), ())
+        joined = [_Cut(run.last + 1, none) for run in reversed(whole)]
+        volumes = sorted({c.last_page for some in self.by_first.values() for c in some if c.level > 1}, reverse=True)
+        return [_Cut(none, none, is_bare=True), *joined, _Cut(1, none), *(_Cut(1, page) for page in volumes)]
+
+    def said(self, run: _Run) -> tuple[str, int]:
+        """Return what a run is about, and its tokens: the chapter's line, or the titles of its pages, or the best terms
+        of the chapters in it.
+        """
+        if run.is_bare:
+            return "", 0
+        if run.is_whole and run.of is not None:
+            return run.of.line, run.of.line_tokens
+        inside = self._inside(run)
+        if run.of is None and inside:
+            best = dict.fromkeys(flat(term) for part in inside for term in part.terms[:1])
+            line = ", ".join(list(best)[:JOINED_TERMS])
+            return line, self.count(line)
+        texts: list[str] = []
+        tokens = 0
+        for page in range(max(run.first, run.last - OPEN_PAGES), run.last + 1):
+            entry = self.titles.get(page)
+            if entry is not None and tokens + entry.title_tokens + 1 <= RUN_TOKENS:
+                texts.append(flat(entry.title))
+                tokens += entry.title_tokens + 1
+        if texts or run.of is None:
+            return "; ".join(texts), tokens
+        return run.of.line, run.of.line_tokens
+
+    def _inside(self, run: _Run) -> list[Chapter]:
+        """Return the largest chapters that begin in a run, in order."""
+        return [some[0] for first, some in sorted(self.by_first.items()) if run.first <= first <= run.last]
+
+    def days(self, run: _Run) -> tuple[str, str]:
+        if run.is_bare:
+            return "", ""
+        if run.is_whole and run.of is not None:
+            return run.of.first_day, run.of.last_day
+        parts = [run.of] if run.of is not None else self._inside(run)
+        first, last = (self.titles[page].day if page in self.titles else "" for page in (run.first, run.last))
+        return first or (parts[0].first_day if parts else ""), last or (parts[-1].last_day if parts else "")
+
+    def tokens(self, runs: Iterable[_Run]) -> int:
+        total = 0
+        for run in runs:
+            key = (run.first, run.last, run.is_bare, run.of.level if run.of is not None else 0)
+            if key not in self.weights:
+                self.weights[key] = self._weigh(run)
+            total += self.weights[key]
+        return total
+
+    def _weigh(self, run: _Run) -> int:
+        return RUN_OVERHEAD + RUN_DAY_TOKENS * len(set(self.days(run)) - {""}) + self.said(run)[1]
 
 
-def runs(listed: Iterable[int], last_page: int) -> list[tuple[int, int]]:
-    """Return the runs of pages from 1 to ``last_page`` that are not listed, oldest first; at most
-    ``CHAPTER_LINES_MAX``, the oldest ones then stretched over the listed pages between them.
-    """
-    stops = [0, *sorted(listed), last_page + 1]
-    result = [(a + 1, b - 1) for a, b in pairwise(stops) if b - a > 1]
-    if len(result) > CHAPTER_LINES_MAX:
-        joined = len(result) - CHAPTER_LINES_MAX
-        result = [(result[0][0], result[joined][1]), *result[joined + 1 :]]
-    return result
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    cut: _Cut
+    listed: tuple[PageEntry, ...] = ()
+    full: frozenset[int] = frozenset()
+    told: frozenset[int] = frozenset()
+    """First pages of chapters that are shown with their sentence."""
 
+    @property
+    def pages(self) -> list[int]:
+        return sorted(entry.page for entry in self.listed)
 
-def sample(run: tuple[int, int]) -> list[int]:
-    """Return the pages of a run whose titles stand for it: its last and others evenly before it."""
-    first, last = run
-    if last - first < CHAPTER_SAMPLE:
-        return list(range(first, last + 1))
-    step = (last - first) / (CHAPTER_SAMPLE - 1)
-    return sorted({round(first + i * step) for i in range(CHAPTER_SAMPLE)})
+    def weight(self, tree: _Map) -> int:
+        runs = tree.runs(self.cut, self.pages)
+        tokens = tree.tokens(runs) + tokens_of(entry.day for entry in self.listed)
+        tokens += sum(e.brief_tokens + (e.lines_tokens if e.page in self.full else 0) for e in self.listed)
+        return tokens + sum(r.of.sentence_tokens + LINE_OVERHEAD for r in runs if r.of and r.first in self.told)
 
 
 def compose(
-    selection: ContentsSelection,
+    entries: Sequence[PageEntry],
+    open_pages: frozenset[int],
+    chapters: Sequence[Chapter],
     last_page: int,
-    titles: Mapping[int, Title],
+    cap: int,
     policy: Policy,
     language: Language,
-    topics: Topics,
     count: Count,
 ) -> ContentsPage:
-    """Compose the contents page for the pages up to ``last_page``.
+    """Compose the contents page for the pages up to ``last_page`` under a cap in tokens.
 
-    ``titles`` holds the titles that can represent an unlisted run (see ``sample``; pages without one are skipped).
+    ``open_pages`` are those that the rules list; the titles of the others stand for pages without a chapter.
     """
-    if last_page < 1:
-        return ContentsPage()
-    full, listed = selection.full, selection.listed
-    shown = [e for e in selection.entries if e.page in listed]
-    blocks = {e.page: (_page_text(e, language, with_lines=e.page in full), e.day) for e in shown}
-    days = {e.day for e in shown}
-    tokens = sum(e.full_tokens if e.page in full else e.brief_tokens for e in shown) + tokens_of(days)
-    chapters: list[Chapter] = []
-    if policy.chapter_lines:
-        for run in reversed(runs(listed, last_page)):
-            first, last = (titles[p].day if p in titles else "" for p in run)
-            line = chapter_line(run, last if last != first else "", _topics_of(run, titles, topics), language)
-            weight = count(line) + 1 + tokens_of({first, *days}) - tokens_of(days)
-            if tokens + weight > selection.cap:
-                break
-            tokens += weight
-            days.add(first)
-            chapters.insert(0, Chapter(run[0], run[1], line))
-            blocks[run[0]] = (line, first)
+    if last_page < 1 or cap <= 0:
+        return ContentsPage(unlisted=max(0, last_page))
+    tree = _Map(chapters, {entry.page: entry for entry in entries}, last_page, policy, count)
+    chosen = _choose(tree, [entry for entry in entries if entry.page in open_pages and entry.page <= last_page], cap)
+    if chosen is None:
+        return ContentsPage(unlisted=last_page)
+    return _written(tree, chosen, language)
+
+
+def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Chosen | None:
+    """Return what is shown, by the steps of the module's docstring; None if not even one line fits."""
+    recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
+    cuts = [_Chosen(cut) for cut in tree.cuts()]
+
+    def fits(chosen: _Chosen, room: float = cap) -> bool:
+        return chosen.weight(tree) <= room
+
+    if not cuts or not fits(cuts[0]):
+        return None
+    at = max(0, _most(len(cuts), lambda n: fits(cuts[n - 1], cap * MAP_SHARE)) - 1)
+
+    def listing(pages: int, full: int) -> _Chosen:
+        told = frozenset(entry.page for entry in recent[:full])
+        return replace(cuts[at], listed=tuple(recent[:pages]), full=told)
+
+    full = _most(len(recent), lambda n: fits(listing(n, n), cap * FULL_SHARE))
+    listed = full + _most(len(recent) - full, lambda n: fits(listing(full + n, full)))
+    chosen = listing(listed, full)
+    finer = _most(len(cuts) - at, lambda n: fits(replace(chosen, cut=cuts[at + n - 1].cut)))
+    chosen = replace(chosen, cut=cuts[at + max(finer, 1) - 1].cut)
+    runs = tree.runs(chosen.cut, chosen.pages)
+    told = [run.first for run in reversed(runs) if run.is_whole and run.of and run.of.sentence]
+    telling = _most(len(told), lambda n: fits(replace(chosen, told=frozenset(told[:n]))))
+    return replace(chosen, told=frozenset(told[:telling]))
+
+
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number up to a limit that fits, by halving; 0 if not even one does."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+# --- Its text ----------------------------------------------------------------------------------------
+
+
+def _written(tree: _Map, chosen: _Chosen, language: Language) -> ContentsPage:
+    runs = tree.runs(chosen.cut, chosen.pages)
+    lines = [ListedRun(run.first, run.last, _run_line(tree, run, language)) for run in runs]
+    blocks = {e.page: (_page_text(e, language, with_lines=e.page in chosen.full), e.day) for e in chosen.listed}
+    for run, line in zip(runs, lines, strict=True):
+        sentence = f"\n  {flat(run.of.sentence)}" if run.of is not None and run.first in chosen.told else ""
+        blocks[run.first] = (f"{line.line}{sentence}", "")
     return ContentsPage(
         blocks=tuple(blocks[page] for page in sorted(blocks)),
-        tokens=tokens,
-        listed=tuple(sorted(listed)),
-        brief=selection.brief,
-        chapters=tuple(chapters),
-        unlisted=last_page - len(listed),
+        tokens=chosen.weight(tree),
+        listed=tuple(chosen.pages),
+        chapters=tuple(lines),
+        unlisted=tree.last_page - len(chosen.listed),
     )
 
 
-def _topics_of(run: tuple[int, int], titles: Mapping[int, Title], topics: Topics) -> list[str]:
-    return topics([titles[page].text for page in sample(run) if page in titles])
+def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tuple[int, list[str]]:
+    """Return the lines of a run of pages: their messages' too while all fit a room in tokens, else titles alone, as
+    many as fit, at least one; and the last page that has one.
+    """
+    days = tokens_of(entry.day for entry in entries)
+    with_lines = days + sum(entry.brief_tokens + entry.lines_tokens for entry in entries) <= room
+    shown: list[tuple[str, str]] = []
+    for entry in entries:
+        room -= entry.brief_tokens + (entry.lines_tokens if with_lines else 0)
+        if room - tokens_of({day for _, day in shown} | {entry.day}) < 0 and shown:
+            break
+        shown.append((_page_text(entry, language, with_lines=with_lines), entry.day))
+    return entries[len(shown) - 1].page, dated(shown, "", language)[0]
 
 
-def chapter_line(run: tuple[int, int], until: str, topics: Sequence[str], language: Language) -> str:
-    """Return the line of a run of pages. ``until``: the day of its last page, if the first is of another."""
-    first, last = run
-    topics = [flat(topic) for topic in topics]
-    to = wording.UNTIL.say(language, day=until) if until else ""
-    if first == last:
-        pages = wording.PAGE.say(language, page=first, to=to)
+def _run_line(tree: _Map, run: _Run, language: Language) -> str:
+    first, last = tree.days(run)
+    both = first and last and first != last
+    days = wording.UNTIL.say(language, since=first, day=last) if both else first or last
+    of_days = f", {days}" if days else ""
+    if run.first == run.last:
+        pages = wording.PAGE.say(language, page=run.first, to=of_days)
     else:
-        pages = wording.PAGES.say(language, first=first, last=last, to=to)
-    if not topics:
-        return pages
-    return wording.TOPICS_OF.say(language, pages=pages, topics=wording.LIST_SEPARATOR.say(language).join(topics))
+        pages = wording.PAGES.say(language, first=run.first, last=run.last, to=of_days)
+    return f"{pages} {flat(tree.said(run)[0])}".rstrip()
 
 
 def _page_text(entry: PageEntry, language: Language, *, with_lines: bool) -> str:

@@ -1,10 +1,9 @@
 """Decide an epoch: where the zones of a window begin, and what its frozen head says.
 
-Three pure steps, with a read before each:
+Two pure steps, with a read before each:
 
     plan     the newest entries               -> the layout, and the pages that the head can tell of
-    draft    what is stored of these pages    -> notes, summary, listed pages; pages whose titles are still wanted
-    freeze   those titles                     -> the epoch
+    freeze   what is stored of these pages    -> the epoch: notes, summary, contents page
 
 A head says only what the conversation had learned by the layout's revision, so it comes out the same at any later time.
 """
@@ -15,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.core import days
-from app.core.model import Day, Entry, Epoch, Head, Language, Layout, Policy, Totals
+from app.core.model import Entry, Epoch, Language, Layout, Policy, Totals
 from app.core.window import contents, head, head_summary, paging
-from app.core.window.contents import ContentsSelection, PageEntry, PageNames, Title
+from app.core.window.contents import Chapter, PageEntry, PageNames
 from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader, HeadSummary, Written
 from app.core.window.profile import Profile
@@ -41,14 +40,10 @@ class EpochPlan:
     """The pages of the condensed zone, and that of the first verbatim message: they have date lines."""
 
     @property
-    def pages(self) -> list[int]:
-        """The pages to read, beside those that can be listed."""
-        return sorted({*self.zone, *head_summary.pages_looked_at(self.last_page)})
-
-    @property
-    def oldest_listed(self) -> int:
-        """The first page that can be listed without having been recalled."""
-        return contents.oldest_listable(self.layout.trigger_page, self.policy)
+    def oldest_read(self) -> int:
+        """The first page to read, beside those of the zone and those recalled of late."""
+        oldest = contents.oldest_listable(self.layout.trigger_page, self.policy)
+        return max(1, min(oldest, self.last_page - contents.OPEN_PAGES))
 
     @property
     def recalled_since(self) -> int:
@@ -79,7 +74,7 @@ def _zone(entries: Sequence[Entry], layout: Layout) -> range:
     return range(1 if layout.condensed_from <= 1 else min(ends), max(ends) + 1)
 
 
-# --- Draft: all but chapter lines --------------------------------------------------------------------
+# --- Freeze: the head --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,66 +92,67 @@ class Material:
     """The stored texts that a head is made of, as known at the layout's revision."""
 
     pages: Sequence[PageEntry]
-    """The plan's pages and those that can be listed, each with its day, in order."""
-    listable: frozenset[int] = frozenset()
+    """The zone's pages and those that can be listed, each with its day, in order."""
     names: Mapping[int, PageNames] = field(default_factory=dict)
     """The model's titles and lines, by page."""
+    chapters: Sequence[Chapter] = ()
+    """The newest of each level, and those around pages recalled of late."""
     notes: Sequence[StandingNote] = ()
     """People's first, then the newest first."""
     topics: Sequence[Topic] = ()
     summary: Written | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HeadDraft:
-    """A head without its chapter lines."""
-
-    plan: EpochPlan
-    dates: Mapping[int, str]
-    days: tuple[Day, ...]
-    notes: Sequence[SummaryLine]
-    notes_left_out: int
-    summary: HeadSummary = field(default_factory=HeadSummary)
-    topics: SummaryLine | None = None
-    selection: ContentsSelection = field(default_factory=ContentsSelection)
-    titles: Mapping[int, Title] = field(default_factory=dict)
-    """Of pages that stand for those that are not listed, as far as they are known."""
-
-    @property
-    def wanted(self) -> list[int]:
-        """The pages whose titles are still wanted."""
-        if not self.plan.policy.chapter_lines or self.selection.cap <= 0:
-            return []
-        runs = contents.runs(self.selection.listed, self.plan.last_page)
-        return [page for run in runs for page in contents.sample(run) if page not in self.titles]
-
-
-def draft(plan: EpochPlan, material: Material, reader: HeadReader) -> HeadDraft:
-    """Fill the head's room: standing notes, then the summary with its topics, then the contents page."""
+def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
+    """Return the epoch, its head's room filled: standing notes, then the summary with its topics, then the contents
+    page. Where no model has written a summary, the contents page is the summary and has the room of both.
+    """
     dates = days.settled({page.page: page.day for page in material.pages})
     in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, plan.layout.head_room, plan.language)
-    room = plan.room - head.frame_tokens(plan.language, reader.count)
+    frame = head.frame_tokens(plan.language, reader.count)
+    room = plan.room - frame
     if not plan.last_page:
-        return HeadDraft(plan, dates, in_zone, *_notes(material.notes, room))
+        notes, left_out = _notes(material.notes, room)
+        composed = head.compose(notes, (), contents.ContentsPage(), plan.language, frame, days=in_zone)
+        return Epoch(plan.layout, replace(composed, notes_left_out=left_out))
     room -= len(in_zone) * days.MESSAGE_TOKENS
     notes, left_out = _notes(material.notes, head.notes_room(room, plan.policy))
     if room <= 0:
-        return HeadDraft(plan, dates, in_zone, (), len(notes) + left_out)
+        none = head.compose((), (), contents.ContentsPage(unlisted=plan.last_page), plan.language, frame, days=in_zone)
+        return Epoch(plan.layout, replace(none, notes_left_out=len(notes) + left_out))
     room -= head.weight(notes)
-    topics, summary = _summary(plan, material, dates, head.summary_room(room, plan.policy), reader)
+    topics, summary = _summary(plan, material, head.summary_room(room, plan.policy), reader)
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
-    named = [contents.renamed(page, material.names.get(page.page)) for page in material.pages]
-    pages = [replace(page, day=dates[page.page]) for page in named]
-    listable = [page for page in pages if page.page in material.listable and _is_listed(page, plan)]
-    cap = min(room, plan.policy.contents_max)
-    return HeadDraft(
-        plan, dates, in_zone, notes, left_out, summary, topics,
-        selection=contents.select(listable, cap, plan.policy),
-        titles={page.page: Title(page.title, page.day) for page in pages},
-    )  # fmt: skip
+    page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)
+    composed = head.compose(notes, summary.lines, page, plan.language, frame, topics=topics, days=in_zone)
+    told = composed.contents if plan.policy.summary_enabled and not summary.lines else ""
+    return Epoch(
+        plan.layout,
+        replace(
+            composed,
+            summary=composed.summary or told,
+            summary_through_seq=plan.layout.condensed_from - 1 if told else summary.through_seq,
+            summary_source=summary.author,
+            notes_left_out=left_out,
+        ),
+    )
 
 
-def _is_listed(page: PageEntry, plan: EpochPlan) -> bool:
+def _contents(
+    plan: EpochPlan, material: Material, dates: Mapping[int, str], room: int, reader: HeadReader, *, is_summary: bool
+) -> contents.ContentsPage:
+    policy = plan.policy
+    cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
+    pages = [
+        replace(contents.renamed(page, material.names.get(page.page)), day=dates[page.page]) for page in material.pages
+    ]
+    is_open = frozenset(page.page for page in pages if _is_open(page, plan))
+    return contents.compose(
+        pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
+    )
+
+
+def _is_open(page: PageEntry, plan: EpochPlan) -> bool:
     now = plan.layout.trigger_page
     return contents.is_listed(page.page, page.recall_count, page.last_recalled_page, now, plan.policy)
 
@@ -170,46 +166,12 @@ def _notes(notes: Sequence[StandingNote], room: int) -> tuple[list[SummaryLine],
 
 
 def _summary(
-    plan: EpochPlan, material: Material, dates: Mapping[int, str], room: int, reader: HeadReader
+    plan: EpochPlan, material: Material, room: int, reader: HeadReader
 ) -> tuple[SummaryLine | None, HeadSummary]:
-    """Return the line of topics and the summary: the stored one, else an extract of what has left the window."""
+    """Return the line of topics and the stored summary; neither, where none is stored."""
+    if material.summary is None or room < head_summary.ROOM_LEAST:
+        return None, HeadSummary()
     topics = head.topics_line(material.topics, room, plan.language, reader.count)
     room -= head.weight([topics]) if topics else 0
-    if room < head_summary.ROOM_LEAST:
-        return topics, HeadSummary()
-    if material.summary is not None:
-        written = head_summary.fitted(material.summary, room, reader)
-        if written.lines:
-            return topics, written
-    looked_at = set(head_summary.pages_looked_at(plan.last_page))
-    lines = {page.page: page.lines for page in material.pages if page.page in looked_at}
-    extract = head_summary.extracted(lines, dates, room, reader)
-    return topics, HeadSummary(extract, plan.layout.condensed_from - 1 if extract else 0)
-
-
-# --- Freeze: the head --------------------------------------------------------------------------------
-
-
-def freeze(draft: HeadDraft, titles: Mapping[int, Title], reader: HeadReader) -> Epoch:
-    """Return the epoch. ``titles`` are those that the draft wants, each with the day it is stored with."""
-    return Epoch(draft.plan.layout, _head(draft, titles, reader))
-
-
-def _head(draft: HeadDraft, titles: Mapping[int, Title], reader: HeadReader) -> Head:
-    plan = draft.plan
-    known = {**draft.titles} | {
-        page: replace(title, day=days.fitted(page, title.day, draft.dates)) for page, title in titles.items()
-    }
-    page = contents.compose(
-        draft.selection, plan.last_page, known, plan.policy, plan.language, reader.topics, reader.count
-    )
-    frame = head.frame_tokens(plan.language, reader.count)
-    composed = head.compose(
-        draft.notes, draft.summary.lines, page, plan.language, frame, topics=draft.topics, days=draft.days
-    )
-    return replace(
-        composed,
-        summary_through_seq=draft.summary.through_seq,
-        summary_source=draft.summary.author,
-        notes_left_out=draft.notes_left_out,
-    )
+    written = head_summary.fitted(material.summary, room, reader)
+    return (topics, written) if written.lines else (None, HeadSummary())

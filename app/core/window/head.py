@@ -159,7 +159,7 @@ def compose(
         summary="\n".join(line.text for line in summary),
         contents="\n".join(listed),
         listed=contents.listed,
-        chapters=tuple((c.first_page, c.last_page, c.line) for c in contents.chapters),
+        chapters=tuple((run.first_page, run.last_page, run.line) for run in contents.chapters),
         unlisted=contents.unlisted,
         days=days[1:] if days and days[0].day == day else days,
     )

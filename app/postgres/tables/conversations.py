@@ -71,6 +71,7 @@ conversations = Table(
     Column("asked", LargeBinary, comment="the chain where the newest request through the proxy ended"),
     Column("answered", LargeBinary, comment="the chain after the first answer that the proxy gave"),
     Column("said_at", DateTime(timezone=True), comment="the newest of its messages'; null: none has any"),
+    counter("chaptered_through"),
     Column("asked_from", Integer, comment="where the unanswered question to the proxy begins; null: there is none"),
     Column(
         "refused",
@@ -143,6 +144,7 @@ messages = Table(
     Column("short_before", BigInteger, nullable=False),
     Column("line", Text, nullable=False, comment="its line on the contents page"),
     Column("line_tokens", Integer, nullable=False),
+    Column("words", Text, nullable=False, server_default=text("''"), comment="that can name a subject; for chapters"),
     Column("archive_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'")),
     Column("revision", Integer, nullable=False),
     created(),
@@ -279,6 +281,28 @@ page_index = Table(
     PrimaryKeyConstraint("tenant_id", "conversation_id", "page"),
     of_conversation("page_index"),
     CheckConstraint("source IN ('llm', 'extractive')", name="source"),
+)
+
+chapters = Table(
+    "chapters",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("level", SmallInteger, nullable=False, comment="1: a chapter; more: a volume of those one level below"),
+    Column("first_page", Integer, nullable=False),
+    Column("last_page", Integer, nullable=False),
+    Column("at_page", Integer, nullable=False, comment="opened when it closed; heads made before do not know it"),
+    Column("terms", ARRAY(Text), nullable=False, comment="what tells it from the others, the best first"),
+    Column("line", Text, nullable=False),
+    Column("line_tokens", Integer, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("sentence_tokens", Integer, nullable=False),
+    Column("first_day", Text, nullable=False),
+    Column("last_day", Text, nullable=False),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "level", "first_page"),
+    of_conversation("chapters"),
+    CheckConstraint("level >= 1 AND first_page BETWEEN 1 AND last_page AND last_page < at_page", name="place"),
 )
 
 topic_mentions = Table(

@@ -46,7 +46,7 @@ from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
-from app.services.conversations import chains, changes, epochs
+from app.services.conversations import chains, changes, chapters, epochs
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
@@ -184,7 +184,9 @@ async def _append(task: _Task) -> AppendOutcome:
             return _nothing_new(known, selection)
         return await _append_locked(task, None)
     decided = await _decide(task, known, selection, question, None)
-    alone = is_settled and not decided.is_large and not epochs.is_due(task.runtime, decided.append.conversation)
+    after = decided.append.conversation
+    is_due = chapters.is_due(after) or epochs.is_due(task.runtime, after)
+    alone = is_settled and not decided.is_large and not is_due
     if alone and await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
         return _remember(task, decided)
     return await _append_locked(task, decided)
@@ -207,6 +209,9 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
                 break
         else:
             raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
+        if chapters.is_due(decided.append.conversation):
+            after = await chapters.close_due(task.runtime, tx, decided.append.conversation)
+            decided = replace(decided, append=replace(decided.append, conversation=after))
         if epochs.is_due(task.runtime, decided.append.conversation):
             decided = await _open_epoch(task, tx, decided)
     return _remember(task, decided)

@@ -12,16 +12,13 @@ from dataclasses import replace
 from app.core import wording
 from app.core.conversation import Conversation
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Epoch, Fixed, Format, Language, Policy
-from app.core.window import epoch, head_summary, paging
+from app.core.model import Epoch, Fixed, Format, Head, Language, Policy
+from app.core.window import epoch, head, paging
 from app.core.window.budget import RecallRoom, recall_room
-from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
-from app.extractive.subjects import subjects
 from app.extractive.summary import pick_lines
-from app.extractive.tells import tells
 from app.postgres.transactions import ReadTx, Tx
 from app.recall.tools import GUIDE, schemas_text
 from app.runtime import Runtime
@@ -41,10 +38,12 @@ def guide_of(conversation: Conversation, policy: Policy) -> str:
     return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
-def own_profile(runtime: Runtime, conversation: Conversation) -> Profile:
-    """Return the profile of windows asked for without a budget, a system prompt or tools of their own."""
+def own_profile(runtime: Runtime, conversation: Conversation, requested: int | None = None) -> Profile:
+    """Return the profile of windows without a system prompt or tools of their own, and without a budget of their own
+    unless one is ``requested``.
+    """
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    budget = budget_of(runtime.defaults, None, conversation.budget, conversation.model)
+    budget = budget_of(runtime.defaults, requested, conversation.budget, conversation.model)
     tools, guided = recall_tokens(runtime, conversation, policy, "openai")
     system = conversation.system_tokens + conversation.prompt_tokens
     if not offers_tools(budget, tools + guided, conversation.token_percent):
@@ -94,8 +93,7 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
     at = (tx, conversation.id)
     entries = await windows.entries(tx, conversation, paging.ledger_reach(target.shares))
     plan = epoch.plan(entries, conversation.totals, language, target)
-    draft = epoch.draft(plan, await heads.material(*at, plan), reader)
-    return epoch.freeze(draft, await heads.titles(*at, draft.wanted, plan.layout.revision), reader)
+    return epoch.freeze(plan, await heads.material(*at, plan), reader)
 
 
 def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> Epoch:
@@ -105,20 +103,26 @@ def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> E
     """
     plan = epoch.plan((), conversation.totals, conversation.language or "en", target)
     reader = reader_of(runtime)
-    return epoch.freeze(epoch.draft(plan, epoch.Material(pages=()), reader), {}, reader)
+    return epoch.freeze(plan, epoch.Material(pages=()), reader)
 
 
 def reader_of(runtime: Runtime) -> HeadReader:
-    return HeadReader(runtime.tokens.count, pick_lines, subjects, sentences, tells)
+    return HeadReader(runtime.tokens.count, pick_lines, sentences)
 
 
-async def summary_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> tuple[list[SummaryLine], int]:
-    """Return an extractive summary of a conversation whose window is whole yet, and the ``seq`` it reaches to."""
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    totals = conversation.totals
-    if not policy.summary_enabled or totals.last_seq < runtime.defaults.summary_threshold:
-        return [], 0
-    through = totals.last_seq - LEFT_OUT
-    looked_at = head_summary.pages_looked_at(totals.last_page)
-    pages = await windows.lines(tx, conversation.id, looked_at, through + 1)
-    return head_summary.extracted(pages, {}, policy.summary_max, reader_of(runtime)), through
+async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> Head:
+    """Return the head that tells of all but the newest messages of a conversation whose window is whole yet."""
+    policy, totals = policy_of(runtime.defaults, conversations.policy_overrides(conversation)), conversation.totals
+    if not policy.summary_enabled or totals.last_seq < max(runtime.defaults.summary_threshold, LEFT_OUT + 1):
+        return Head()
+    reader, language = reader_of(runtime), conversation.language or "en"
+    layout = replace(
+        paging.layout((), totals, own_profile(runtime, conversation).shares, policy), trigger_page=totals.last_page,
+        condensed_from=totals.last_seq - LEFT_OUT + 1, revision=conversation.revision,
+    )  # fmt: skip
+    room = head.frame_tokens(language, reader.count) + policy.summary_max
+    plan = epoch.EpochPlan(layout, policy, language, room, totals.last_page, range(0))
+    material = await heads.material(tx, conversation.id, plan)
+    told = [page for page in material.pages if page.day]  # the others begin in the newest messages
+    plan = replace(plan, last_page=told[-1].page if told else 0)
+    return epoch.freeze(plan, replace(material, pages=told, notes=(), summary=None), reader).head

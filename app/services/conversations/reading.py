@@ -10,6 +10,7 @@ from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import Language
 from app.core.placeholder import ArchiveCard
 from app.extractive.calls import call_line
+from app.extractive.chapters import words_told
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
 from app.extractive.notes import notes_in
 from app.extractive.parts import best_parts
@@ -31,11 +32,14 @@ class ExtractiveReader:
     def lines(self, placement: Placement) -> LinesOfMessage:
         draft = placement.draft
         if not placement.opens_page and placement.seq != 1:
-            return LinesOfMessage(_line(placement))
+            line = _line(placement)
+            return LinesOfMessage(line, words=_words(placement, line))
         opening = read("user", draft.text[:SCAN_MAX])
         is_read = draft.role == "user" and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
+        line = line_of(opening) if is_read else _line(placement)
         return LinesOfMessage(
-            line=line_of(opening) if is_read else _line(placement),
+            line=line,
+            words=_words(placement, line),
             title=title_of(opening),
             notes=tuple(notes_in(opening.blocks.prose)) if draft.role == "user" and opening.blocks else (),
         )
@@ -51,6 +55,12 @@ class ExtractiveReader:
 
 
 READER = ExtractiveReader()
+
+
+def _words(placement: Placement, line: str) -> str:
+    """Return the words of what was said; of a result or a call, those of its line."""
+    text = placement.draft.text
+    return " ".join(words_told(text if text.strip() and not placement.answers else line))
 
 
 def _line(placement: Placement) -> str:

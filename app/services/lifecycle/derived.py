@@ -28,7 +28,7 @@ async def insert(
             return await _summary(runtime, tx, known, line)
         case RecallLine():
             has = await tx.fetchrow(portable.HAS_RECALL, known.id, line.page, line.count)
-            return has is None and await messages.count_recall(tx, known.id, line.page)
+            return has is None and await messages.count_recall(tx, known.id, line.page, line.page)
         case NoteLine():
             return await _note(runtime, tx, known, line)
 

@@ -30,6 +30,7 @@ from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
+from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving
@@ -212,6 +213,7 @@ async def _apply(
     done.counts.update(await erasing.drop_derived(tx, derived))
     calls = conversations.calls_text(plan.end)
     await erasing.settle(tx, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
+    await chapters.describe_again(tx.runtime, tx, conversation.id, plan.pages)
     await begin_generations(tx, {*plan.conversations, *showing}, done)
     await _enqueue(tx, conversation, plan.pages)
     redaction = Redaction(names(plan.erased), names(plan.changed), replacements)

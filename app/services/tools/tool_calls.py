@@ -21,10 +21,11 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Language
-from app.core.quote import archive_text, day_heading, memories_text, passage_text
+from app.core.quote import archive_text, day_heading, memories_text, passage_text, run_text
 from app.core.scope import scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.window.contents import PageEntry, run_lines
 from app.core.window.profile import policy_of
 from app.postgres.transactions import Tx
 from app.recall import tools
@@ -48,7 +49,7 @@ from app.services.tools.found_lines import (
     passages_text,
     search_text,
 )
-from app.store import conversations, messages
+from app.store import conversations, heads, messages
 from app.text.language import language as language_of
 
 
@@ -88,12 +89,12 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A tool's result: ``content`` for a model, ``value`` for its code. ``page`` is the recalled page, if any."""
+    """A tool's result: ``content`` for a model, ``value`` for its code. ``pages``: the first and last recalled page."""
 
     content: str
     value: Any = None
     is_error: bool = False
-    page: int | None = None
+    pages: tuple[int, int] | None = None
 
 
 def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
@@ -146,7 +147,7 @@ async def keep(
     idempotency: IdempotencyKey | None = None,
 ) -> str:
     """Count what was recalled and keep what is said under the request's key, in one transaction."""
-    pages = [answer.page for answer in answers if answer.page is not None]
+    pages = [answer.pages for answer in answers if answer.pages is not None]
     conversation = asking.conversation
     if idempotency is None and (not pages or conversation is None):
         return response
@@ -155,8 +156,8 @@ async def keep(
         if pages and conversation is not None:
             if await conversations.lock(tx, conversation.id, bound_to=conversation.user_id) is None:
                 raise conversations.unknown()
-            for page in pages:
-                await messages.count_recall(tx, conversation.id, page)
+            for first, last in pages:
+                await messages.count_recall(tx, conversation.id, first, last)
         return StoredResponse.about(response, conversation, asking.user_id)
 
     stored = await run_idempotently(runtime.database, tenant, idempotency, count)
@@ -192,7 +193,9 @@ def _hint(asking: Asker, argument: str, language: Language) -> str:
 async def _recall_page(
     runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
 ) -> Answer:
-    page: int = arguments["page"]
+    page, last = arguments["page"]
+    if page < last:
+        return await _recall_run(runtime, tenant, asking, (page, last), language)
     most = epochs.room_for_recall(runtime, asking.conversation).most
     text = None
     if asking.conversation is not None:
@@ -204,7 +207,27 @@ async def _recall_page(
     if text is None:
         no_page = wording.NO_PAGE.say(language, page=page)
         return Answer(no_page + _pages(asking.conversation, language), is_error=True)
-    return Answer(text, text, page=page)
+    return Answer(text, text, pages=(page, page))
+
+
+async def _recall_run(
+    runtime: Runtime, tenant: UUID, asking: Asker, run: tuple[int, int], language: Language
+) -> Answer:
+    """Return the lines of a run of pages, as many of its pages as a call has room for."""
+    found: list[PageEntry] = []
+    async with runtime.database.snapshot(tenant) as tx:
+        if asking.conversation is not None and await conversations.is_still(tx, asking.conversation):
+            found = await heads.run(tx, asking.conversation.id, *run)
+    if not found:
+        no_page = wording.NO_PAGE.say(language, page=run[0])
+        return Answer(no_page + _pages(asking.conversation, language), is_error=True)
+    room = epochs.room_for_recall(runtime, asking.conversation).usual
+    last, lines = run_lines(found, room, language)
+    end = min(run[1], asking.conversation.totals.last_page) if asking.conversation is not None else last
+    if last < end:
+        lines.append(wording.RUN_CUT.say(language, first=last + 1, last=end))
+    text = run_text(found[0].page, last, lines, language)
+    return Answer(text, text, pages=(found[0].page, last))
 
 
 def _pages(conversation: Conversation | None, language: Language) -> str:

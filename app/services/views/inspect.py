@@ -89,9 +89,17 @@ async def own_epoch(runtime: Runtime, tx: ReadTx, conversation: Conversation) ->
     return await epochs.derive(runtime, tx, conversation, own)
 
 
-async def contents_view(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    """Return the contents page as the window shows it, and its entries with up-to-date recall counts."""
-    epoch = await own_epoch(runtime, tx, conversation)
+async def contents_view(
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None
+) -> dict[str, Any]:
+    """Return the contents page as a window shows it, and its entries with up-to-date recall counts. ``budget``: the
+    window's; None for the conversation's own.
+    """
+    if budget is None:
+        epoch = await own_epoch(runtime, tx, conversation)
+    else:
+        asked = epochs.own_profile(runtime, conversation, budget)
+        epoch = await epochs.derive(runtime, tx, conversation, asked)
     listed = list(epoch.head.listed)
     rows = await messages.pages(tx, conversation.id, some=listed)
     lines = await windows.lines(tx, conversation.id, listed, epoch.layout.condensed_from)
@@ -149,7 +157,7 @@ async def page_view(tx: ReadTx, conversation: Conversation, page: int) -> dict[s
 async def summary_view(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     """Return the newest summary, with earlier versions.
 
-    Until a model has written one, it is the extractive summary in the window's head, or of the messages so far.
+    Until a model has written one, it is the map in the window's head, or of the messages so far.
     """
     versions = await summaries.browse(tx, conversation.id, VERSIONS_SHOWN)
     newest = _version(versions[0]) if versions else await _extractive_summary(runtime, tx, conversation)
@@ -175,10 +183,13 @@ def _version(row: Record) -> dict[str, Any]:
 
 
 async def _extractive_summary(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    epoch = await own_epoch(runtime, tx, conversation)
-    if epoch.head.summary:
-        text, tokens, through = epoch.head.summary, epoch.head.summary_tokens, epoch.head.summary_through_seq
-    else:
-        lines, through = await epochs.summary_so_far(runtime, tx, conversation)
-        text, tokens = "\n".join(line.text for line in lines), sum(line.tokens + 3 for line in lines)
-    return {"text": text, "tokens": tokens, "through_seq": through, "source": "extractive", "model": None}
+    head = (await own_epoch(runtime, tx, conversation)).head
+    if not head.summary:
+        head = await epochs.told_so_far(runtime, tx, conversation)
+    return {
+        "text": head.summary,
+        "tokens": head.summary_tokens or head.contents_tokens,
+        "through_seq": head.summary_through_seq,
+        "source": "extractive",
+        "model": None,
+    }

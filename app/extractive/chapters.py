@@ -1,0 +1,190 @@
+"""Chapters without a model: where one ends, and the terms and the sentence that tell it from the others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import chain, pairwise
+
+from app.core.days import day_of
+from app.core.neutral import flat
+from app.core.window.contents import Chapter
+from app.extractive.patterns import salience
+from app.extractive.stopwords import CHINESE, ENGLISH
+from app.extractive.tells import tells
+from app.text.bm25 import stem
+from app.text.chinese_scripts import simplified
+from app.text.language import scalar, words
+from app.text.small_talk import CHINESE_WORDS, ENGLISH_WORDS
+
+WORDS_MAX = 80
+"""Words of a message that count."""
+CHARACTERS_MAX = 2_000
+"""Characters of a message that are read for them."""
+TERMS = 16
+"""Terms of a chapter's line: 28 tokens led word overlap to the right chapter less often than 44."""
+KNOWN_TERMS = 200
+"""Terms of a chapter that later chapters are told from."""
+PAGES_MIN, PAGES_MAX = 4, 16
+GAP_SECONDS = 4 * 3600
+"""A longer silence begins a new chapter: a night does, lunch does not."""
+BESIDE = 3
+"""Pages on each side of a possible end whose words are compared."""
+PAGES_DUE = PAGES_MAX + BESIDE
+"""Closed pages that are in no chapter yet, from which on the first of them become one."""
+VOLUME = 8
+"""Chapters of a volume, and volumes of a larger one."""
+OTHERS_MAX = 64
+"""Chapters before it that a new one is told from."""
+
+_EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
+
+
+def words_told(text: str) -> list[str]:
+    """Return the words of a text that can name a subject, in order, as written but for case."""
+    found = (word.strip("'-_.") for word in words(scalar(text[:CHARACTERS_MAX])))
+    return [word[:40] for word in found if len(word) > 1 and not _is_empty(word)][:WORDS_MAX]
+
+
+def _is_empty(word: str) -> bool:
+    return word in _EMPTY or (word.isdecimal() and len(word) < 3) or (not word.isascii() and simplified(word) in _EMPTY)
+
+
+@lru_cache(maxsize=50_000)
+def _key(word: str) -> str:
+    """Return what the forms of a word have in common."""
+    word = word.removesuffix("'s").removesuffix("’s")
+    return stem(word) if word.isascii() else simplified(word)
+
+
+def end_of(pages: Sequence[Sequence[str]], gaps: Sequence[float]) -> int:
+    """Return how many of the first pages are a chapter: up to the first long silence, else up to where the words change
+    most. ``gaps``: seconds of silence after each page.
+    """
+    ends = range(PAGES_MIN, PAGES_MAX + 1)
+    silent = next((end for end in ends if gaps[end - 1] >= GAP_SECONDS), None)
+    if silent is not None:
+        return silent
+    bags = [Counter(map(_key, page)) for page in pages]
+    changes = {end: _change(bags, end) for end in ends}
+    return max(ends, key=lambda end: (changes[end], -end)) if any(changes.values()) else PAGES_MAX
+
+
+def _change(bags: Sequence[Counter[str]], end: int) -> float:
+    """Return how little the pages before and after a possible end share, 0 to 1."""
+    before: Counter[str] = sum(bags[end - BESIDE : end], Counter())
+    after: Counter[str] = sum(bags[end : end + BESIDE], Counter())
+    norms = math.sqrt(sum(n * n for n in before.values()) * sum(n * n for n in after.values()))
+    return 1 - sum(n * after[key] for key, n in before.items()) / norms if norms else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToldPage:
+    """What a chapter is made of: a page, with at most some dozen of its messages."""
+
+    page: int
+    opened_at: datetime
+    ended_at: datetime
+    messages: Sequence[tuple[str, str, str]]
+    """Role, line and words of each; the words as ``words_told`` found them, between blanks."""
+
+    @property
+    def words(self) -> list[str]:
+        return [word for _, _, told in self.messages for word in told.split()]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The newest chapters by level: enough to tell a new one from them, and to bind a volume."""
+
+    levels: Mapping[int, Sequence[Chapter]]
+
+    @property
+    def keys(self) -> list[frozenset[str]]:
+        return [frozenset(map(_key, chapter.terms)) for chapter in self.levels.get(1, ())][-OTHERS_MAX:]
+
+    def unbound(self, level: int) -> Sequence[Chapter]:
+        """Return the chapters of a level that are in no volume yet, in order."""
+        bound = max((chapter.last_page for chapter in self.levels.get(level + 1, ())), default=0)
+        return [chapter for chapter in self.levels.get(level, ()) if chapter.first_page > bound]
+
+    def with_(self, chapter: Chapter) -> Shelf:
+        return Shelf({**self.levels, chapter.level: [*self.levels.get(chapter.level, ()), chapter]})
+
+
+def close(pages: Sequence[ToldPage], shelf: Shelf, count: Callable[[str], int]) -> list[Chapter]:
+    """Return the chapters that closed pages make, and the volumes that these make. ``pages`` follow the last chapter
+    without a gap; the same pages make the same chapters, however many are there at once.
+    """
+    closed: list[Chapter] = []
+    told = [page.words for page in pages]
+    gaps = [(after.opened_at - before.ended_at).total_seconds() for before, after in pairwise(pages)]
+    at = 0
+    while len(pages) - at >= PAGES_DUE:
+        end = at + end_of(told[at : at + PAGES_DUE], gaps[at : at + PAGES_DUE])
+        closed.append(described(pages[at:end], shelf.keys, count))
+        shelf = shelf.with_(closed[-1])
+        at = end
+        while len(unbound := shelf.unbound(closed[-1].level)) >= VOLUME:
+            closed.append(bound(unbound[:VOLUME], count))
+            shelf = shelf.with_(closed[-1])
+    return closed
+
+
+def described(pages: Sequence[ToldPage], others: Sequence[Collection[str]], count: Callable[[str], int]) -> Chapter:
+    """Return the chapter of some pages."""
+    weights, terms = _ranked((word for page in pages for word in page.words), others)
+    sentence = _most_telling([message for page in pages for message in page.messages], weights)
+    first, last = pages[0], pages[-1]
+    line = flat(", ".join(terms[:TERMS]))
+    return Chapter(
+        1, first.page, last.page, first.page + PAGES_DUE, tuple(terms), line, count(line), sentence, count(sentence),
+        day_of(first.opened_at), day_of(last.opened_at),
+    )  # fmt: skip
+
+
+def bound(parts: Sequence[Chapter], count: Callable[[str], int]) -> Chapter:
+    """Return the volume of some chapters: the best terms of each, as many as a chapter's line has."""
+    ranked = [list(dict.fromkeys(ranks)) for ranks in _by_rank([part.terms[:TERMS] for part in parts])]
+    best = list(dict.fromkeys(chain.from_iterable(ranked)))[:TERMS]
+    terms = [term for part in parts for term in part.terms[:TERMS] if term in best]
+    line = flat(", ".join(dict.fromkeys(terms)))
+    first, last = parts[0], parts[-1]
+    return Chapter(
+        first.level + 1, first.first_page, last.last_page, last.at_page, tuple(best), line, count(line), "", 0,
+        first.first_day, last.last_day,
+    )  # fmt: skip
+
+
+def _by_rank(ranked: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the first of each, then the second of each, and so on."""
+    return [[terms[rank] for terms in ranked if rank < len(terms)] for rank in range(max(map(len, ranked), default=0))]
+
+
+def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dict[str, float], list[str]]:
+    """Return how much each key tells the text from others, and its terms, the best first, as written most often.
+    ``others``: the keys of other chapters' terms.
+    """
+    forms: dict[str, Counter[str]] = {}
+    for word in told:
+        forms.setdefault(_key(word), Counter())[word] += 1
+    spread = Counter(chain.from_iterable(others))
+    weights = {key: found.total() * math.log(1 + (len(others) + 1) / (1 + spread[key])) for key, found in forms.items()}
+    best = sorted(weights, key=lambda key: -weights[key])[:KNOWN_TERMS]
+    return weights, [forms[key].most_common(1)[0][0] for key in best]
+
+
+def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str, float]) -> str:
+    """Return the line that has most of what tells its chapter apart, with its speaker; of equals the later."""
+    worths: list[tuple[float, int]] = []
+    for at, (role, line, _) in enumerate(messages):
+        keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()
+        if keys:
+            apart = sum(weights.get(key, 0.0) for key in keys) / math.sqrt(len(keys) + 4)
+            worths.append((apart * (0.5 + salience(line)), at))
+    best_first = (messages[at] for _, at in sorted(worths, reverse=True))
+    return next((f"{role}: {flat(line)}" for role, line, _ in best_first if tells(role, line)), "")

@@ -1,0 +1,50 @@
+"""Close chapters: in the transaction of the append that opens the page which makes one due.
+
+Neither a model nor a token counter sees old text here: what pages tell stands beside their messages since they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.concurrency import run_in_thread_if_large
+from app.core.conversation import Conversation
+from app.core.window.contents import Chapter
+from app.extractive.chapters import PAGES_DUE, bound, close, described
+from app.postgres.transactions import Tx
+from app.runtime import Runtime
+from app.store import chapters
+
+
+def is_due(conversation: Conversation) -> bool:
+    """Return whether so many pages are closed that the first of them make a chapter."""
+    return conversation.totals.last_page - 1 - conversation.chaptered_through >= PAGES_DUE
+
+
+async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Conversation:
+    """Close the chapters that are due in a locked conversation."""
+    first = conversation.chaptered_through + 1
+    pages = await chapters.told(tx, conversation.id, first, conversation.totals.last_page - 1)
+    shelf = await chapters.shelf(tx, conversation.id, first)
+    size = sum(len(words) for page in pages for _, _, words in page.messages)
+    closed = await run_in_thread_if_large(size, close, pages, shelf, runtime.tokens.count)
+    await chapters.store(tx, conversation.id, closed)
+    through = max((chapter.last_page for chapter in closed), default=conversation.chaptered_through)
+    await chapters.reach(tx, conversation.id, through)
+    return replace(conversation, chaptered_through=through)
+
+
+async def describe_again(runtime: Runtime, tx: Tx, conversation_id: str, pages: Sequence[int]) -> None:
+    """Describe the chapters that hold some pages, and the volumes that hold these, from what is left of them."""
+    for chapter in await chapters.holding(tx, conversation_id, pages):
+        again = await _again(runtime, tx, conversation_id, chapter)
+        await chapters.store(tx, conversation_id, [replace(again, at_page=chapter.at_page)])
+
+
+async def _again(runtime: Runtime, tx: Tx, conversation_id: str, chapter: Chapter) -> Chapter:
+    if chapter.level > 1:
+        return bound(await chapters.parts(tx, conversation_id, chapter), runtime.tokens.count)
+    told = await chapters.told(tx, conversation_id, chapter.first_page, chapter.last_page)
+    others = (await chapters.shelf(tx, conversation_id, chapter.first_page)).keys
+    return described(told, others, runtime.tokens.count)
