@@ -3,7 +3,7 @@
 FOLDER holds data sets as `bench.talks` reads them. Each conversation is appended over HTTP, and its window read at each
 budget, without a query and without a model. Asked about are questions whose evidence has left the window; the lines of
 the contents page are ranked by BM25 of the question's words with each line alone. Halves of a set are told apart:
-constants were chosen on the first.
+the formula was chosen looking at both.
 """
 
 import json
