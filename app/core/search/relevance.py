@@ -15,7 +15,9 @@ for it, is replaced by what usually goes with the other part (measured on dialog
 every mode, and no memory is penalised for a missing vector.
 
 A turn of a dialogue earns a part of its neighbours' scores. An answer is found by its question, and the question does
-not need the answer; what was merely told before says nothing of it. Then a turn that matches by itself is drawn to the
+not need the answer; what was merely told before says nothing of it. Short questions only ask; the longer a message
+that asks, the more it tells, and counts as a statement to that extent, so that a long reply which repeats the words of
+a message does not outrank it. Then a turn that matches by itself is drawn to the
 best of the turns around: several matches in one place are no chance. What was said by a speaker whom the query names,
 or in days that it names, scores more; whatever else was said can still be found.
 
@@ -56,7 +58,9 @@ CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 COVERAGE_PER_CLOSENESS = 0.05
 
 NEIGHBOUR = 0.35
-"""The part that a turn earns of the score of a question before it, and, unless it is a question, of what follows it."""
+"""The part that a turn earns of the score of the turn before, as far as that asks, and of the next, as far as it does
+not ask itself.
+"""
 NEXT_BUT_ONE = 0.1
 """The same of the turns beyond these: the last thing that the speaker said, and the next."""
 AROUND, AROUND_TURNS = 0.25, 12
