@@ -21,6 +21,7 @@ from app.core.quote import archive_text
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.packing import PASSAGE_TOKENS_MIN, Passage, pack
+from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.assemble import free_for_tail
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
@@ -102,8 +103,10 @@ async def gather(
     free -= sum(item.tokens for item in archives)
     if request.recall_max_tokens is not None:
         free = min(free, request.recall_max_tokens)
-    size = sum(len(hit.text) for hit in results.relevant)
-    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, results.relevant, free, language)
+    shown = results.relevant[: int(min(results.amount.passages, PASSAGES_MAX))]
+    free = int(min(free, results.amount.tokens))
+    size = sum(len(hit.text) for hit in shown)
+    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, shown, free, language)
     return [*archives, *pages, *relevant], (*of_archives, *warnings, *_degraded(query))
 
 
@@ -130,6 +133,8 @@ class _Found:
 
     loaded: list[tuple[UUID, Loaded | None]]
     relevant: list[SearchHit]
+    amount: Recalled = NOTHING
+    """How much of that is shown, at most."""
 
 
 def _in_view(window: Window) -> frozenset[int | str]:
@@ -155,22 +160,25 @@ async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
         loaded.append((uuid, await archiving.load(tx, scope, uuid, part)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    relevant = await _relevant(tx, search, search.query, most) if search.query and most else []
-    return _Found(loaded, relevant)
+    if not search.query or not most:
+        return _Found(loaded, [])
+    return _Found(loaded, *await _relevant(tx, search, search.query, most))
 
 
-async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list[SearchHit]:
-    """Return the results that answer the query and are not in view, best first; none if nothing answers it."""
+async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[SearchHit], Recalled]:
+    """Return the results that answer the query and are not in view, best first, and how much of them is shown."""
     if not has_subject(query.text):
-        return []
+        return [], NOTHING
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
         tx, own.scope, query, most + len(search.in_view), sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
     least = relevance.needed(results.memories, query.weight, len(query.terms))
-    if relevance.confidence(results.hits, results.known, query.weight) < least:
-        return []
+    confident = relevance.confidence(results.hits, results.known, query.weight)
+    amount = relevance.recalled(confident, least, query.weight, is_dated=bool(query.named.times))
+    if amount == NOTHING:
+        return [], NOTHING
     good = [
         hit
         for hit in results.hits
@@ -180,7 +188,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list
     found = await searching.with_texts(tx, good, sensitive=sensitive)
     size = sum(len(hit.text) for hit in found)
     hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
-    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
+    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits, amount
 
 
 def _worth(hit: SearchHit) -> float:
