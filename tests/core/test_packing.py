@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.packing import PASSAGE_TOKENS_MIN, Passage, pack
+from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 
 
 def count(text: str) -> int:
@@ -13,7 +13,7 @@ def count(text: str) -> int:
 
 passages = st.lists(
     st.builds(
-        Passage,
+        FoundPassage,
         day=st.sampled_from(["2026-01-01", "2026-01-02", "2026-02-01"]),
         role=st.sampled_from(["user", "assistant", "tool ls"]),
         name=st.sampled_from([None, "Ann", "system", "assistant"]),
@@ -26,14 +26,14 @@ passages = st.lists(
 
 
 @given(passages, st.integers(-5, 200))
-def test_what_is_shown_fits_and_counts_its_tokens(found: list[Passage], room: int) -> None:
+def test_what_is_shown_fits_and_counts_its_tokens(found: list[FoundPassage], room: int) -> None:
     items = pack(found, room, count, "en")
     shown = "\n".join(item.text for item in items)
     assert count(shown) <= sum(item.tokens for item in items) <= max(room, 0)
 
 
 @given(passages, st.integers(0, 200))
-def test_a_passage_is_left_out_only_for_want_of_room(found: list[Passage], room: int) -> None:
+def test_a_passage_is_left_out_only_for_want_of_room(found: list[FoundPassage], room: int) -> None:
     items = pack(found, room, count, "en")
     left = room - sum(item.tokens for item in items)
     frame = 40  # dates and conversations, at most
@@ -41,8 +41,8 @@ def test_a_passage_is_left_out_only_for_want_of_room(found: list[Passage], room:
     assert not missing or left < max(PASSAGE_TOKENS_MIN, *(count(one.line) for one in found)) + frame
 
 
-def said(text: str, day: str = "2026-03-01", place: int = 1, role: str = "user", **more: str) -> Passage:
-    return Passage(day, role, more.get("name"), text, (place,), more.get("elsewhere"))
+def said(text: str, day: str = "2026-03-01", place: int = 1, role: str = "user", **more: str) -> FoundPassage:
+    return FoundPassage(day, role, more.get("name"), text, (place,), more.get("elsewhere"))
 
 
 def test_days_speakers_and_conversations_are_named_once_and_older_comes_first() -> None:

@@ -2,7 +2,7 @@
 
 Small talk is never searched for, and if the best result does not answer the query (``core/search/relevance.py``) the
 tail stays empty. Results take the free tokens, or as many of them as the request allows.
-``core/search/packing.py`` packs them; a warning names what cannot be shown.
+``core/window/packing.py`` packs them; a warning names what cannot be shown.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from app.core.model import Format, Language, Policy, RecallScope, TailItem, Wind
 from app.core.quote import archive_text
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
-from app.core.search.packing import PASSAGE_TOKENS_MIN, Passage, pack
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.assemble import free_for_tail
+from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -251,7 +251,9 @@ def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
 ) -> list[TailItem]:
     found = [
-        Passage(hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.id), hit.hit.archive_id)
+        FoundPassage(
+            hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.id), hit.hit.archive_id
+        )
         for hit in relevant
     ]
     return pack(found, free, runtime.tokens.count, language)

@@ -26,7 +26,7 @@ Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class FoundPassage:
     """A passage that a query found."""
 
     day: str
@@ -50,9 +50,9 @@ class Passage:
         return f"{titled(who)}: {block(self.text)}"
 
 
-def pack(found: Sequence[Passage], room: int, count: Count, language: Language) -> list[TailItem]:
+def pack(found: Sequence[FoundPassage], room: int, count: Count, language: Language) -> list[TailItem]:
     """Return the best passages that fit into so many tokens; ``found`` has the best first."""
-    taken: list[tuple[Passage, int]] = []
+    taken: list[tuple[FoundPassage, int]] = []
     known: set[tuple[str | None, str]] = set()
     free = room - _once(found, count, language)
     for one in found:
@@ -70,7 +70,7 @@ def pack(found: Sequence[Passage], room: int, count: Count, language: Language) 
     return _shown(taken, count, language)
 
 
-def _once(found: Sequence[Passage], count: Count, language: Language) -> int:
+def _once(found: Sequence[FoundPassage], count: Count, language: Language) -> int:
     """Return the tokens that are shown once, wherever that will be: which day is newest, which conversation this is."""
     tokens = 0
     if len({one.day for one in found}) > 1:
@@ -91,7 +91,7 @@ def _newest(day: str, language: Language) -> str:
     return wording.NEWEST_DAY.say(language, day=day)
 
 
-def _shown(taken: Sequence[tuple[Passage, int]], count: Count, language: Language) -> list[TailItem]:
+def _shown(taken: Sequence[tuple[FoundPassage, int]], count: Count, language: Language) -> list[TailItem]:
     ordered = sorted(taken, key=lambda it: (it[0].elsewhere is None, it[0].elsewhere or "", it[0].place))
     days = {one.day for one, _ in taken}
     newest = max(days) if len(days) > 1 else None
