@@ -92,7 +92,7 @@ def _newest(day: str, language: Language) -> str:
 
 
 def _shown(taken: Sequence[tuple[FoundPassage, int]], count: Count, language: Language) -> list[TailItem]:
-    ordered = sorted(taken, key=lambda it: (it[0].elsewhere is None, it[0].elsewhere or "", it[0].place))
+    ordered = sorted(taken, key=lambda it: (it[0].elsewhere is None, it[0].elsewhere or "", it[0].day, it[0].place))
     days = {one.day for one, _ in taken}
     newest = max(days) if len(days) > 1 else None
     is_mixed = any(one.elsewhere is not None for one, _ in taken)
